@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "drivers/base/wake.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int drv_wake_needs_fence = 1;
+
+void drv_wake_process_init(void)
+{
+	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0))
+		drv_wake_needs_fence = 0;
+}
+
+void drv_wake_init(struct drv_wake *w, int eventfd)
+{
+	w->sleepers = 0;
+	w->seq = 0;
+	w->eventfd = eventfd;
+}
+
+uint32_t drv_wake_prepare(struct drv_wake *w)
+{
+	uint32_t seen = __atomic_load_n(&w->seq, __ATOMIC_ACQUIRE);
+
+	__atomic_fetch_add(&w->sleepers, 1, __ATOMIC_SEQ_CST);
+	/* From here on every registered process either sees us sleep or its change is seen by us. */
+	if (!drv_wake_needs_fence)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return seen;
+}
+
+void drv_wake_finish(struct drv_wake *w)
+{
+	__atomic_fetch_sub(&w->sleepers, 1, __ATOMIC_RELEASE);
+}
+
+static struct timespec deadline_after(int64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_sec += ns / 1000000000;
+	t.tv_nsec += ns % 1000000000;
+	if (t.tv_nsec >= 1000000000) {
+		t.tv_sec++;
+		t.tv_nsec -= 1000000000;
+	}
+	return t;
+}
+
+void drv_wake_wait(struct drv_wake *w, uint32_t seen, int64_t timeout_ns)
+{
+	struct timespec until = deadline_after(timeout_ns < 0 ? 0 : timeout_ns);
+
+	syscall(SYS_futex, &w->seq, FUTEX_WAIT_BITSET, seen, timeout_ns < 0 ? NULL : &until, NULL,
+	        FUTEX_BITSET_MATCH_ANY);
+}
+
+void drv_wake_wait_any(struct drv_wake **w, const uint32_t *seen, unsigned count, int64_t timeout_ns)
+{
+	struct futex_waitv v[8];
+	struct timespec until = deadline_after(timeout_ns < 0 ? 0 : timeout_ns);
+
+	for (unsigned i = 0; i < count && i < 8; i++)
+		v[i] = (struct futex_waitv){ .val = seen[i], .uaddr = (uintptr_t)&w[i]->seq,
+		                             .flags = FUTEX_32 };
+	if (syscall(SYS_futex_waitv, v, count, 0, timeout_ns < 0 ? NULL : &until, CLOCK_MONOTONIC) < 0 &&
+	    errno == ENOSYS)
+		drv_wake_wait(w[0], seen[0], timeout_ns < 0 || timeout_ns > 1000000 ? 1000000 : timeout_ns);
+}
+
+void drv_wake_now(struct drv_wake *w)
+{
+	__atomic_fetch_add(&w->seq, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &w->seq, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (w->eventfd >= 0) {
+		uint64_t one = 1;
+
+		if (write(w->eventfd, &one, sizeof one) < 0)
+			return; /* full: already readable; closed: its sleeper ticks as well */
+	}
+}

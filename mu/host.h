@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The host segment: one memfd per host and job, made by the agent (or simulator), inherited by the
+ * tasks, mapped whole (it is sparse) at any address. Offsets, never pointers, inside.
+ *
+ *   0          struct mu_host        facts of the job, written by the agent before tasks start
+ *   tasks_at   struct mu_task_entry  one per task of the job: coordinates, host
+ *   areas_at   task areas            one per local task: struct mu_task_area, then its channels
+ *   routers_at routers, links, packet pool (fabric torus, real clock): emu/live.h
+ *   arenas_at  arenas                one per local task: EXT_quintorus_memory, ARMCI_Malloc
+ *
+ * A channel is what a PAMI context owns: registers, one injection FIFO, one remote-get FIFO, a
+ * reception ring, counters. Channel c of task t is reception FIFO, table entries and remote-get
+ * FIFO number T * channels + c of its node.
+ */
+#ifndef MU_HOST_H
+#define MU_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "drivers/base/ring.h"
+#include "drivers/base/wake.h"
+#include "drivers/port.h"
+#include "emu/coord.h"
+#include "mu/hw_desc.h"
+#include "mu/hw_regs.h"
+
+#define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
+#define MU_HOST_VERSION  1u
+#define MU_CHANNELS_MAX  64 /* per task */
+#define MU_HOSTS_MAX     256
+
+enum mu_clock { MU_CLOCK_REAL, MU_CLOCK_VIRTUAL };
+enum mu_fabric { MU_FABRIC_EXPRESS, MU_FABRIC_TORUS };
+/* Who holds the driver port and the wires of this host. */
+enum mu_holder { MU_HOLDER_NONE, MU_HOLDER_TASK, MU_HOLDER_AGENT };
+
+enum mu_task_state { MU_TASK_NONE, MU_TASK_ATTACHED, MU_TASK_DETACHED };
+
+struct mu_task_entry {
+	uint32_t node;   /* node index in the shape */
+	uint32_t coords; /* destination word */
+	uint16_t host;
+	uint8_t t;       /* process index on the node */
+	uint8_t reserved;
+	uint32_t local;  /* index among its host's tasks, in task order */
+};
+
+/* Virtual time: hand-over between one task and the simulator (mu/vtask.c, mu/node_sim.c). */
+struct mu_vt_area {
+	_Alignas(64) uint32_t turn; /* futex: 1 = the task runs, 0 = the simulator does */
+	uint32_t request;           /* why the task handed over: enum mu_vt_request */
+	uint64_t now_ps;            /* the task's time when it handed over, its resume time on return */
+	uint64_t horizon_ps;        /* the task may run up to here without handing over */
+	uint64_t dirty;             /* channels whose injection FIFO was written since the hand-over */
+	uint64_t arg[4];
+};
+
+struct mu_task_area {
+	uint32_t pid;
+	uint32_t state;          /* enum mu_task_state */
+	uint64_t map_base;       /* where this task mapped the segment: its VA = map_base + offset */
+	uint64_t channels_open;  /* bit per channel; senders wait for nothing, records are kept */
+	struct drv_wake wake;    /* rung after anything for this task was made visible */
+	_Alignas(64) uint64_t stamp; /* bumped by polling threads, read by its engine thread */
+	struct mu_vt_area vt;
+	_Alignas(64) uint64_t arena_used; /* bytes, for display */
+};
+
+#define MU_AREA_HEAD     0x10000u /* bytes before the first channel */
+#define MU_CHANNEL_BYTES 0x100000u
+#define MU_INJ_SLOTS     1024u /* descriptors of the injection FIFO; one stays unused */
+#define MU_RGET_SLOTS    1024u
+#define MU_SLOT_BYTES    128u  /* payload buffer beside each injection slot */
+#define MU_COUNTERS      512u
+#define MU_RING_LINES    4096u /* 256 KiB */
+
+/* Registers and memory of one channel, in the host segment. */
+struct mu_channel_area {
+	MUHWI_Fifo_t inj;         /* injection FIFO */
+	MUHWI_InjFifo_t inj_hw;
+	MUHWI_Fifo_t rget;        /* remote-get FIFO: the engine writes its tail */
+	MUHWI_InjFifo_t rget_hw;
+	uint64_t bat[8];          /* base address table: entry 0 is 0, all memory */
+	_Alignas(4096) uint64_t counter[MU_COUNTERS]; /* reception counters; atomic */
+	uint64_t when_ps[MU_INJ_SLOTS]; /* virtual clock: time of each slot's tail store */
+	_Alignas(4096) MUHWI_Descriptor_t inj_slot[MU_INJ_SLOTS];
+	MUHWI_Descriptor_t rget_slot[MU_RGET_SLOTS];
+	unsigned char inj_payload[MU_INJ_SLOTS][MU_SLOT_BYTES];
+	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
+};
+
+struct mu_peer_host {
+	char address[DRV_PORT_ADDRESS_BYTES]; /* of its port; written by our agent */
+	uint32_t ready;                       /* futex: 1 when address is valid */
+};
+
+struct mu_host {
+	uint32_t magic, version;
+	uint64_t bytes;   /* of the segment */
+	uint64_t job;     /* random job number */
+	uint64_t seed;    /* of all chance in this job */
+	uint32_t tasks;   /* of the job */
+	uint32_t hosts;
+	uint32_t host;    /* this one */
+	uint32_t locals;  /* tasks on this host */
+	struct emu_shape shape;
+	uint8_t clock, fabric, holder;
+	uint8_t channels; /* per task: power of two, 512 / T at most */
+	uint32_t tasks_at_pages, areas_at_pages, routers_at_pages, arenas_at_pages; /* 4 KiB pages */
+	uint64_t area_bytes, arena_bytes; /* per local task */
+	uint32_t local_nodes;             /* nodes on this host */
+	char port[256];   /* driver port of this host, "" if none is needed */
+	char mapping[256];
+	uint32_t ending;  /* set when the job ends: nobody waits any more */
+	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
+	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
+	struct drv_wake agent_wake; /* rung for the agent: outbound records, own_ready */
+	struct drv_ring_tx unused;
+	struct mu_peer_host peer[MU_HOSTS_MAX];
+};
+
+/* What torus run (or a launcher) decides; arrays are copied. */
+struct mu_host_conf {
+	uint64_t job, seed;
+	uint32_t tasks, hosts, host;
+	struct emu_shape shape;
+	enum mu_clock clock;
+	enum mu_fabric fabric;
+	const struct emu_coord *coords; /* [tasks], c and t */
+	const uint16_t *task_host;      /* [tasks] */
+	const char *port;               /* "" or NULL: none (one host) */
+	const char *mapping;            /* text, for PAMI's and MUSPI's queries */
+};
+
+/*
+ * Agent: make the segment. On success *fd (close-on-exec off, to be inherited) and *host. The
+ * holder is: nobody with one host; the sole task of the host; else the agent.
+ * Errors: -EINVAL (logged: what), -ENOMEM, -EMFILE.
+ */
+int mu_host_create(const struct mu_host_conf *conf, struct mu_host **host, int *fd);
+/* Map an inherited segment; checks magic, version and size. */
+int mu_host_map(int fd, struct mu_host **host);
+void mu_host_unmap(struct mu_host *host);
+
+/* The environment of a task: QUINTORUS_SEGMENT=<fd>, QUINTORUS_TASK=<task>. Returns 0 / -ENOMEM. */
+#define MU_ENV_SEGMENT "QUINTORUS_SEGMENT"
+#define MU_ENV_TASK    "QUINTORUS_TASK"
+
+static inline struct mu_task_entry *mu_host_entry(struct mu_host *h, uint32_t task)
+{
+	return (struct mu_task_entry *)((char *)h + (uint64_t)h->tasks_at_pages * 4096) + task;
+}
+
+static inline struct mu_task_area *mu_host_area(struct mu_host *h, uint32_t local)
+{
+	return (struct mu_task_area *)((char *)h + (uint64_t)h->areas_at_pages * 4096 +
+	                               h->area_bytes * local);
+}
+
+static inline struct mu_channel_area *mu_host_channel(struct mu_host *h, uint32_t local, uint32_t channel)
+{
+	return (struct mu_channel_area *)((char *)mu_host_area(h, local) + MU_AREA_HEAD +
+	                                  (uint64_t)MU_CHANNEL_BYTES * channel);
+}
+
+static inline char *mu_host_arena(struct mu_host *h, uint32_t local)
+{
+	return (char *)h + (uint64_t)h->arenas_at_pages * 4096 + h->arena_bytes * local;
+}
+
+/* Our address of `bytes` at virtual address va of local task `local`, or NULL: not in the segment. */
+static inline void *mu_host_translate(struct mu_host *h, uint32_t local, uint64_t va, uint64_t bytes)
+{
+	uint64_t off = va - mu_host_area(h, local)->map_base;
+
+	return off < h->bytes && bytes <= h->bytes - off ? (char *)h + off : NULL;
+}
+
+/* Task number of local task `local` (the l-th with our host number), and back through entry->local. */
+uint32_t mu_host_task(struct mu_host *h, uint32_t local);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The messaging unit as its software (PAMI) uses it: attach, channels, messages, RDMA, progress.
+ *
+ * One attachment per process, channels inside it. A channel (one per PAMI context) is used by one
+ * thread at a time; different channels share nothing. Nothing here calls back except mu_poll().
+ *
+ * Completion: the caller lends a struct mu_op that stays valid until its done function was called
+ * (from mu_poll() on the same channel, never from the initiating call).
+ */
+#ifndef MU_MU_H
+#define MU_MU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emu/coord.h"
+#include "emu/hw_packet.h"
+
+#define MU_PACKET_BYTES 512 /* largest payload of mu_send_short() */
+#define MU_SOFT_BYTES   14  /* software bytes of a memory-FIFO packet (packet bytes 18 .. 31) */
+
+struct mu_channel;
+
+struct mu_op {
+	struct mu_op *next;
+	/* result: 0, or a negative errno: -EFAULT (a page is not there), -EPERM, -ESHUTDOWN (dead). */
+	void (*done)(struct mu_op *op, int result);
+	uint64_t state[4]; /* the MU's while the operation is under way */
+};
+
+/* Facts of the job; valid and constant between mu_attach() and mu_detach(). */
+struct mu_job {
+	uint32_t task, tasks;
+	uint32_t local_tasks;         /* tasks of this torus node ("local" in PAMI and ARMCI) */
+	const size_t *local_list;     /* their numbers, ascending */
+	struct emu_shape shape;
+	struct emu_coord coord;       /* own */
+	uint32_t node, nodes;
+	uint32_t channels;            /* a task may open 0 .. channels - 1 */
+	int virtual_clock;
+	int fabric_torus;
+	uint64_t id, seed;
+	char processor_name[128];     /* unique: "<hostname> task 3 node (0,0,1,0,0) T 0" */
+};
+
+/*
+ * Join the job named by the environment (torus run), else a job of one task. Counted: each attach
+ * needs a detach. Returns 0 or negative errno, logged with cause and fix. In a forked child every
+ * call returns -ECHILD.
+ */
+int mu_attach(const struct mu_job **job);
+/* Waits until everything handed in is safe (acknowledged, or copied), then leaves. */
+void mu_detach(void);
+
+/* Coordinates of a task (0 .. tasks - 1), and back (-ENOENT: no task there). */
+void mu_task_coord(uint32_t task, struct emu_coord *coord);
+int mu_coord_task(const struct emu_coord *coord, uint32_t *task);
+int mu_task_same_node(uint32_t task);
+
+/*
+ * A received piece of a memory-FIFO message; called from mu_poll(). `soft` are the sender's 14
+ * software bytes; payload (8-byte aligned) is valid during the call; offset is its place in the
+ * message (0 for mu_send_short). Pieces of one message arrive in order and whole before the next
+ * message of the same channel pair; pieces of different senders interleave. mu_send_short arrives
+ * with exactly the bytes sent; pieces of mu_send likewise (the MU's 32-byte padding is removed).
+ */
+typedef void (*mu_receive_fn)(void *arg, uint32_t source_task, const unsigned char *soft,
+                              const unsigned char *payload, uint32_t bytes, uint64_t offset);
+
+/* Open channel `index`; records sent to it earlier are there. -EBUSY, -EINVAL, -ENOMEM. */
+int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_channel **channel);
+/* Nothing may be outstanding. NULL is fine. */
+void mu_channel_close(struct mu_channel *channel);
+
+/*
+ * Send one packet: payload = a (an bytes), then, at the next multiple of 8, b (bn bytes); that sum
+ * is at most MU_PACKET_BYTES. Copied before return, leaves at once if it can, else queues in the
+ * injection FIFO. Returns 0, or -EAGAIN: FIFO full; poll and retry, or queue on your side.
+ * May be called from within receive and done functions.
+ */
+int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+                  const void *a, uint32_t an, const void *b, uint32_t bn);
+
+/* Send a message of any length by memory FIFO; payload is read until op is done. 0 or -EAGAIN. */
+int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+            const void *payload, size_t bytes, struct mu_op *op);
+
+/*
+ * RDMA write of bytes > 0 from `local` to virtual address `remote` of the target task.
+ * local_done (or NULL): the source may be reused; remote_done (or NULL): the data is in place.
+ * `channel` names whose engine at the target acts (any channel the target will open).
+ */
+int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *local, uint64_t remote,
+           size_t bytes, struct mu_op *local_done, struct mu_op *remote_done);
+
+/* RDMA read of bytes > 0 from `remote` to `local`. done: the data is here. */
+int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
+           size_t bytes, struct mu_op *done);
+
+/* done: every earlier put and send of this channel to that target channel has been written or
+ * has reached its reception FIFO. */
+int mu_flush(struct mu_channel *ch, uint32_t task, uint32_t channel, struct mu_op *done);
+
+/*
+ * Progress: runs the channel's engine (injection, reception), router and port when they are ours
+ * to run, calls receive and done functions. Returns how many were called; 0: nothing to do.
+ * With nothing to do for a while it yields, then sleeps a little; it is woken by what arrives.
+ */
+int mu_poll(struct mu_channel *ch);
+/* As mu_poll, but never dispatches, yields or sleeps: for initiators that found a FIFO full. */
+void mu_push(struct mu_channel *ch);
+/* Wake whoever sleeps in mu_poll() of this process (posted work). */
+void mu_wake_self(void);
+
+/*
+ * Functions run by the engine thread when the process was woken, or every tick, while enabled:
+ * PAMI's asynchronous progress. fn returns > 0 if it did something. It must cope with running on
+ * another thread. In virtual time they run inside mu_poll() of the process's own thread.
+ */
+int mu_background_add(int (*fn)(void *arg), void *arg);
+void mu_background_remove(int (*fn)(void *arg), void *arg); /* returns when fn is not running */
+
+/*
+ * Arena: memory that all tasks of the host map; EXT_quintorus_memory. Freed memory may be handed
+ * out again at once, to the same task. alloc: NULL when full. local: this process's address of
+ * [va, va + bytes) of another task's arena, or NULL: not arena memory, or on another host, or in
+ * virtual time (there loads and stores of neighbours would go unseen by the clock).
+ */
+void *mu_arena_alloc(size_t bytes, size_t align);
+void mu_arena_free(void *p);
+void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
+
+/* Time. Real: CLOCK_MONOTONIC; virtual: the task's clock, and reading it costs virtual time. */
+double mu_wtime(void);
+uint64_t mu_timebase(void); /* 1.6 GHz ticks */
+
+/* Software costs (mu/cost.def). Free in real time. */
+enum mu_cost {
+#define COST(name, ps, text) MU_COST_##name,
+#include "mu/cost.def"
+#undef COST
+	MU_COSTS
+};
+extern int mu_virtual;
+void mu_charge_now(enum mu_cost cost, uint64_t times);
+static inline void mu_charge(enum mu_cost cost, uint64_t times)
+{
+	if (__builtin_expect(mu_virtual, 0))
+		mu_charge_now(cost, times);
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Virtual time, the task's side: hand-over to the simulator. Called by mu/ only.
+ *
+ * The task has a clock of its own (picoseconds). It runs until it must wait or its clock passes
+ * the horizon at a library call; then it writes its request into its mu_vt_area, gives the turn to
+ * the simulator (futex) and waits for it. Everything that happens to its memory up to its resume
+ * time has been done when it resumes.
+ */
+#ifndef MU_VTASK_H
+#define MU_VTASK_H
+
+#include <stdint.h>
+
+#include "mu/host.h"
+#include "mu/mu.h"
+
+enum mu_vt_request {
+	MU_VT_ATTACH, /* first call: join, resume at time 0 */
+	MU_VT_RUN,    /* passed the horizon: resume at now_ps */
+	MU_VT_IDLE,   /* an empty poll: resume when something for this task happens (see mu_vt_idle) */
+	MU_VT_DETACH, /* leaves; the process goes on outside virtual time */
+};
+
+int mu_vt_attach(struct mu_host *host, uint32_t local);
+void mu_vt_detach(void);
+/* Injection FIFO of `channel` got a descriptor in slot `slot`; call before the tail store. */
+void mu_vt_inject(unsigned channel, unsigned slot);
+/* Call after the tail store, and wherever control may be handed over. */
+void mu_vt_check(void);
+/* A poll found nothing. Resumes at the first event for this task, at the latest after a bounded
+ * jump that grows with each idle poll in a row (so loops on PAMI_Wtime go on). */
+void mu_vt_idle(void);
+uint64_t mu_vt_now_ps(void);
+
+#endif
