@@ -75,6 +75,7 @@ struct mu_task_area {
 #define MU_SLOT_BYTES    128u  /* payload buffer beside each injection slot */
 #define MU_COUNTERS      512u
 #define MU_RING_LINES    4096u /* 256 KiB */
+#define MU_OUTBOUND_LINES 32768u /* 2 MiB: the tasks' records for other hosts, where the agent holds */
 
 /* Registers and memory of one channel, in the host segment. */
 struct mu_channel_area {
@@ -108,16 +109,16 @@ struct mu_host {
 	struct emu_shape shape;
 	uint8_t clock, fabric, holder;
 	uint8_t channels; /* per task: power of two, 512 / T at most */
-	uint32_t tasks_at_pages, areas_at_pages, routers_at_pages, arenas_at_pages; /* 4 KiB pages */
+	/* Offsets in 4 KiB pages. */
+	uint32_t tasks_at_pages, areas_at_pages, outbound_at_pages, routers_at_pages, arenas_at_pages;
 	uint64_t area_bytes, arena_bytes; /* per local task */
-	uint32_t local_nodes;             /* nodes on this host */
+	uint64_t routers_bytes;
 	char port[256];   /* driver port of this host, "" if none is needed */
 	char mapping[256];
 	uint32_t ending;  /* set when the job ends: nobody waits any more */
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
 	struct drv_wake agent_wake; /* rung for the agent: outbound records, own_ready */
-	struct drv_ring_tx unused;
 	struct mu_peer_host peer[MU_HOSTS_MAX];
 };
 
@@ -168,6 +169,20 @@ static inline struct mu_channel_area *mu_host_channel(struct mu_host *h, uint32_
 static inline char *mu_host_arena(struct mu_host *h, uint32_t local)
 {
 	return (char *)h + (uint64_t)h->arenas_at_pages * 4096 + h->arena_bytes * local;
+}
+
+/* Records of this host's tasks for other hosts; drained by the agent (holder MU_HOLDER_AGENT). */
+static inline struct drv_ring *mu_host_outbound(struct mu_host *h)
+{
+	return (struct drv_ring *)((char *)h + (uint64_t)h->outbound_at_pages * 4096);
+}
+
+/* Fabric torus, real clock: the routers of this host (mu/node_live.c); 0 bytes otherwise. */
+uint64_t mu_host_routers_bytes(const struct mu_host_conf *conf);
+int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *conf);
+static inline void *mu_host_routers(struct mu_host *h)
+{
+	return (char *)h + (uint64_t)h->routers_at_pages * 4096;
 }
 
 /* Our address of `bytes` at virtual address va of local task `local`, or NULL: not in the segment. */

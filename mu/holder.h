@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The holder of a host's driver port: carries records between this host's rings and the wires.
+ * Runs in the agent, or in the host's only task (then inside its engine).
+ */
+#ifndef MU_HOLDER_H
+#define MU_HOLDER_H
+
+#include <poll.h>
+#include <stdint.h>
+
+#include "mu/host.h"
+
+struct mu_holder;
+
+/*
+ * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a
+ * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.
+ */
+int mu_holder_open(struct mu_host *host, struct mu_holder **holder);
+/* Flushes what is unacknowledged for up to timeout_ms, then closes the port. NULL is fine. */
+void mu_holder_close(struct mu_holder *holder, int timeout_ms);
+
+/* One round: outbound records to wires, frames to rings and routers. Returns work done, 0: none;
+ * negative errno: the port is broken (logged). One thread at a time. */
+int mu_holder_poll(struct mu_holder *holder);
+
+/*
+ * Before sleeping: fill up to `max` (4 is enough) poll entries, set *timeout_ns (-1: none) and
+ * return their number. Sleep in ppoll(), then call mu_holder_disarm() and poll again. Returns
+ * -EAGAIN if there is work: do not sleep.
+ */
+int mu_holder_arm(struct mu_holder *holder, struct pollfd *fds, unsigned max, int64_t *timeout_ns);
+void mu_holder_disarm(struct mu_holder *holder);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "mu/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drivers/base/log.h"
+
+#define PAGE       4096ull
+#define BIG        (2ull << 20)
+#define ARENA_MAX  (16ull << 30)  /* virtual, per task */
+#define ARENAS_MAX (256ull << 30) /* virtual, per host */
+
+static uint64_t round_up(uint64_t n, uint64_t step)
+{
+	return (n + step - 1) / step * step;
+}
+
+static uint8_t channels_per_task(const struct emu_shape *s)
+{
+	uint32_t n = MU_CHANNELS_MAX;
+
+	while (n > 1 && n * s->t > MU_REC_FIFOS)
+		n /= 2;
+	return (uint8_t)n;
+}
+
+static int conf_check(const struct mu_host_conf *c)
+{
+	if (!c->tasks || !c->hosts || c->hosts > MU_HOSTS_MAX || c->host >= c->hosts || !c->shape.t) {
+		drv_error("host segment: %u tasks on %u hosts (host %u): need 1 or more tasks, 1 to %d hosts",
+		          c->tasks, c->hosts, c->host, MU_HOSTS_MAX);
+		return -EINVAL;
+	}
+	for (uint32_t i = 0; i < c->tasks; i++) {
+		if (c->task_host[i] >= c->hosts || c->coords[i].t >= c->shape.t ||
+		    emu_coord_node(&c->shape, &c->coords[i]) >= emu_shape_nodes(&c->shape)) {
+			drv_error("host segment: task %u lies outside the shape or on unknown host %u", i,
+			          c->task_host[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static void entries_fill(struct mu_host *h, const struct mu_host_conf *c)
+{
+	uint32_t next[MU_HOSTS_MAX] = { 0 };
+
+	for (uint32_t i = 0; i < c->tasks; i++) {
+		struct mu_task_entry *e = mu_host_entry(h, i);
+
+		e->node = emu_coord_node(&c->shape, &c->coords[i]);
+		e->coords = emu_coord_word(&c->coords[i]);
+		e->host = c->task_host[i];
+		e->t = c->coords[i].t;
+		e->local = next[e->host]++;
+	}
+}
+
+static uint32_t locals_count(const struct mu_host_conf *c)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->tasks; i++)
+		n += c->task_host[i] == c->host;
+	return n;
+}
+
+/* Where everything lies; bytes is set, nothing is written but the head. */
+static void layout(struct mu_host *h, const struct mu_host_conf *c)
+{
+	uint64_t at = round_up(sizeof *h, PAGE);
+
+	h->tasks_at_pages = (uint32_t)(at / PAGE);
+	at = round_up(at + c->tasks * sizeof(struct mu_task_entry), BIG);
+	h->areas_at_pages = (uint32_t)(at / PAGE);
+	h->area_bytes = round_up(MU_AREA_HEAD + (uint64_t)h->channels * MU_CHANNEL_BYTES, BIG);
+	at += h->area_bytes * h->locals;
+	h->outbound_at_pages = (uint32_t)(at / PAGE);
+	at = round_up(at + drv_ring_bytes(MU_OUTBOUND_LINES), BIG);
+	h->routers_at_pages = (uint32_t)(at / PAGE);
+	at = round_up(at + h->routers_bytes, BIG);
+	h->arenas_at_pages = (uint32_t)(at / PAGE);
+	h->arena_bytes = ARENAS_MAX / (h->locals ? h->locals : 1);
+	if (h->arena_bytes > ARENA_MAX)
+		h->arena_bytes = ARENA_MAX;
+	h->arena_bytes -= h->arena_bytes % BIG;
+	h->bytes = at + h->arena_bytes * h->locals;
+}
+
+int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_out)
+{
+	struct mu_host head, *h;
+	int fd, rc = conf_check(c);
+
+	if (rc)
+		return rc;
+	memset(&head, 0, sizeof head);
+	head.magic = MU_HOST_MAGIC;
+	head.version = MU_HOST_VERSION;
+	head.job = c->job;
+	head.seed = c->seed;
+	head.tasks = c->tasks;
+	head.hosts = c->hosts;
+	head.host = c->host;
+	head.locals = locals_count(c);
+	head.shape = c->shape;
+	head.clock = (uint8_t)c->clock;
+	head.fabric = (uint8_t)c->fabric;
+	head.holder = c->hosts == 1 ? MU_HOLDER_NONE :
+	              head.locals == 1 && c->fabric == MU_FABRIC_EXPRESS ? MU_HOLDER_TASK : MU_HOLDER_AGENT;
+	head.channels = channels_per_task(&c->shape);
+	head.routers_bytes = mu_host_routers_bytes(c);
+	layout(&head, c);
+	snprintf(head.port, sizeof head.port, "%s", c->port ? c->port : "");
+	snprintf(head.mapping, sizeof head.mapping, "%s", c->mapping ? c->mapping : "ABCDET");
+	drv_wake_init(&head.agent_wake, -1);
+
+	fd = memfd_create("quintorus", 0);
+	if (fd < 0) {
+		drv_error("host segment: memfd_create: %s", strerror(errno));
+		return -errno;
+	}
+	if (ftruncate(fd, (off_t)head.bytes) || pwrite(fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
+		rc = -errno;
+		drv_error("host segment of %llu MiB (sparse): %s", (unsigned long long)(head.bytes >> 20),
+		          strerror(errno));
+		goto err_close;
+	}
+	rc = mu_host_map(fd, &h);
+	if (rc)
+		goto err_close;
+	entries_fill(h, c);
+	for (uint32_t i = 0; i < h->locals; i++)
+		drv_wake_init(&mu_host_area(h, i)->wake, -1);
+	if (h->holder == MU_HOLDER_AGENT)
+		drv_ring_init(mu_host_outbound(h), MU_OUTBOUND_LINES);
+	rc = mu_host_routers_init(h, c);
+	if (rc)
+		goto err_unmap;
+	*host = h;
+	*fd_out = fd;
+	return 0;
+
+err_unmap:
+	mu_host_unmap(h);
+err_close:
+	close(fd);
+	return rc;
+}
+
+int mu_host_map(int fd, struct mu_host **host)
+{
+	struct mu_host head;
+	struct stat st;
+	void *m;
+
+	if (fstat(fd, &st) || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
+		drv_error("host segment: descriptor %d is not one (%s); start the program with torus run "
+		          "and keep inherited descriptors open", fd, strerror(errno));
+		return -EBADF;
+	}
+	if (head.magic != MU_HOST_MAGIC || head.version != MU_HOST_VERSION ||
+	    (uint64_t)st.st_size != head.bytes) {
+		drv_error("host segment: descriptor %d has magic %08x version %u, expected %08x version %u: "
+		          "torus and libpami are of different builds", fd, head.magic, head.version,
+		          MU_HOST_MAGIC, MU_HOST_VERSION);
+		return -EPROTO;
+	}
+	m = mmap(NULL, head.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (m == MAP_FAILED) {
+		drv_error("host segment: cannot map %llu MiB: %s; raise ulimit -v",
+		          (unsigned long long)(head.bytes >> 20), strerror(errno));
+		return -errno;
+	}
+	*host = m;
+	return 0;
+}
+
+void mu_host_unmap(struct mu_host *host)
+{
+	if (host)
+		munmap(host, host->bytes);
+}
+
+uint32_t mu_host_task(struct mu_host *h, uint32_t local)
+{
+	for (uint32_t i = 0; i < h->tasks; i++) {
+		const struct mu_task_entry *e = mu_host_entry(h, i);
+
+		if (e->host == h->host && e->local == local)
+			return i;
+	}
+	return UINT32_MAX;
+}
