@@ -20,9 +20,14 @@
  * One thread at a time per port (the holder's lock). No call sleeps. Errors: 0 or negative errno;
  * -EAGAIN is "not now" and is not logged.
  *
- * Names (drv_port_open): "loop:", "shm:", "uring:10.0.0.1[:port]", "dpdk:net_af_packet,iface=va",
- * "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,dup=0.01,reorder=0.05,corrupt=0.001,
- * delay_us=50,seed=7)+uring:10.0.0.1".
+ * "Not now" from tx_send() can be the device or the peer of the first frame not taken (its ring
+ * is full while it does not poll): a caller with several peers keeps that frame and goes on with
+ * the others. Frames to a peer that is gone are taken and lost.
+ *
+ * Names (drv_port_open): "loop:NAME", "shm:NAME", "uring:10.0.0.1[:port]",
+ * "dpdk:net_af_packet,iface=va", "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,
+ * dup=0.01,reorder=0.05,corrupt=0.001,delay_us=50,seed=7)+uring:10.0.0.1". drivers/README.md
+ * has the arguments of each.
  */
 #ifndef DRIVERS_PORT_H
 #define DRIVERS_PORT_H

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening ports by name: "driver:arguments", with "wrapper(arguments)+" in front as often as
+ * wanted. Drivers that bring libraries along are modules, loaded at their first use.
+ */
+#define _GNU_SOURCE
+#include "drivers/port_driver.h"
+
+#include <ctype.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drivers/base/log.h"
+
+#ifndef QUINTORUS_BUILD_MODULES
+#define QUINTORUS_BUILD_MODULES ""
+#endif
+#ifndef QUINTORUS_LIB_MODULES
+#define QUINTORUS_LIB_MODULES ""
+#endif
+
+/* open == NULL: in a module of that name, which comes with the Debian package `needs`. */
+static const struct driver {
+	const char *name;
+	drv_port_open_fn open;
+	const char *needs;
+} drivers[] = {
+	{ "loop", drv_port_loop_open, NULL },
+	{ "uring", NULL, "liburing-dev" },
+	{ "dpdk", NULL, "libdpdk-dev" },
+};
+
+int drv_port_fail(struct drv_port_why *why, int error, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(why->text, sizeof why->text, format, ap);
+	va_end(ap);
+	return error;
+}
+
+int drv_port_arg_next(const char **list, char *text, size_t bytes, char **value)
+{
+	size_t n;
+
+	if (!**list)
+		return 0;
+	n = strcspn(*list, ",");
+	if (n >= bytes)
+		return -EINVAL;
+	memcpy(text, *list, n);
+	text[n] = 0;
+	*list += n + ((*list)[n] == ',');
+	*value = strchr(text, '=');
+	if (*value)
+		*(*value)++ = 0;
+	return 1;
+}
+
+int drv_port_arg_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value)
+{
+	char *end;
+	unsigned long long v;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(text, &end, 10);
+	if (errno || *end || v < min || v > max)
+		return -EINVAL;
+	*value = v;
+	return 0;
+}
+
+int drv_port_arg_unit(const char *text, double *value)
+{
+	char *end;
+	double v;
+
+	if (!text || (!isdigit((unsigned char)*text) && *text != '.'))
+		return -EINVAL;
+	v = strtod(text, &end);
+	if (*end || !(v >= 0 && v <= 1))
+		return -EINVAL;
+	*value = v;
+	return 0;
+}
+
+/* Load one candidate: 1 loaded, 0 no such file, negative errno. */
+static int module_try(const char *path, drv_port_open_fn *open, struct drv_port_why *why)
+{
+	const struct drv_port_module *m;
+	void *h;
+
+	if (access(path, R_OK))
+		return 0;
+	h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!h)
+		return drv_port_fail(why, -ENOENT, "its module does not load: %s", dlerror());
+	m = dlsym(h, "drv_port_module");
+	if (!m || m->abi != DRV_PORT_MODULE_ABI || m->port_bytes != sizeof(struct drv_port)) {
+		dlclose(h);
+		return drv_port_fail(why, -ENOEXEC,
+		                     "%s is of another version of Quintorus; rebuild or reinstall it", path);
+	}
+	/* Never unloaded: DPDK cannot be initialised twice in a process. */
+	*open = m->open;
+	return 1;
+}
+
+static int module_load(const struct driver *d, drv_port_open_fn *open, struct drv_port_why *why)
+{
+	const char *places[] = { getenv("QUINTORUS_MODULES"), QUINTORUS_BUILD_MODULES,
+		                 QUINTORUS_LIB_MODULES };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		int rc;
+
+		if (!places[i] || !*places[i])
+			continue;
+		snprintf(path, sizeof path, "%s/libqt_port_%s.so", places[i], d->name);
+		rc = module_try(path, open, why);
+		if (rc)
+			return rc < 0 ? rc : 0;
+	}
+	return drv_port_fail(why, -ENOENT,
+	                     "libqt_port_%s.so is not installed (looked in %s, %s and %s); build with "
+	                     "%s present, or set QUINTORUS_MODULES to its directory",
+	                     d->name, places[0] ? places[0] : "$QUINTORUS_MODULES",
+	                     QUINTORUS_BUILD_MODULES, QUINTORUS_LIB_MODULES, d->needs);
+}
+
+static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why)
+{
+	size_t n = strcspn(spec, ":");
+	drv_port_open_fn open = NULL;
+
+	if (spec[n] != ':')
+		return drv_port_fail(why, -EINVAL, "no ':' behind the driver's name; write e.g. shm: or "
+		                                   "uring:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+		const struct driver *d = &drivers[i];
+
+		if (strlen(d->name) != n || memcmp(d->name, spec, n))
+			continue;
+		open = d->open;
+		if (!open) {
+			int rc = module_load(d, &open, why);
+
+			if (rc)
+				return rc;
+		}
+		return open(spec + n + 1, port, why);
+	}
+	return drv_port_fail(why, -ENOENT, "there is no driver %.*s; drivers are loop, shm, uring, dpdk",
+	                     (int)n, spec);
+}
+
+int drv_port_open(const char *spec, struct drv_port **port)
+{
+	struct drv_port_why why = { "" };
+	struct drv_port *made = NULL;
+	int rc = driver_open(spec, &made, &why);
+
+	if (rc) {
+		drv_error("port %s: %s", spec, why.text[0] ? why.text : strerror(-rc));
+		return rc;
+	}
+	*port = made;
+	return 0;
+}
+
+void drv_port_close(struct drv_port *port)
+{
+	if (port)
+		port->ops->close(port);
+}
