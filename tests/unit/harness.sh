@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The harness itself: a failing, a skipping and a dying case must be seen as such.
+set -u
+program=$1
+unset QT_TAP QT_SEED
+failures=0
+
+check() # what, expected, got
+{
+	if [ "$2" != "$3" ]; then
+		echo "$1: expected '$2', got '$3'"
+		failures=$((failures + 1))
+	fi
+}
+
+status() # cases...
+{
+	"$program" "$@" >/dev/null 2>&1
+	echo $?
+}
+
+check "pass" 0 "$(status passes children directory)"
+check "fail" 1 "$(status fails)"
+check "fail beside pass" 1 "$(status passes fails)"
+check "all skipped" 77 "$(status skips)"
+check "one skipped" 0 "$(status passes skips)"
+check "death" 134 "$(status dies)"
+check "no such case" 1 "$(status nonesuch)"
+check "TAP" "1..2 ok 1 - passes not ok 2 - fails" "$("$program" passes fails 2>/dev/null | xargs)"
+check "skip reason" "ok 1 - skips # SKIP no luck here" "$("$program" skips 2>/dev/null | tail -1)"
+check "same seed, same chance" "$("$program" --seed 5 chance 2>&1 >/dev/null | grep chance.*[0-9a-f]$ | head -1)" \
+	"$(QT_SEED=5 "$program" chance 2>&1 >/dev/null | grep chance.*[0-9a-f]$ | head -1)"
+dir=$("$program" directory 2>&1 | sed -n 's/^directory \(\/.*\)/\1/p')
+check "directory removed" no "$([ -n "$dir" ] && [ -e "$dir" ] && echo yes || echo no)"
+[ "$failures" = 0 ]
