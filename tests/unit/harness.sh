@@ -33,4 +33,17 @@ check "same seed, same chance" "$("$program" --seed 5 chance 2>&1 >/dev/null | g
 	"$(QT_SEED=5 "$program" chance 2>&1 >/dev/null | grep chance.*[0-9a-f]$ | head -1)"
 dir=$("$program" directory 2>&1 | sed -n 's/^directory \(\/.*\)/\1/p')
 check "directory removed" no "$([ -n "$dir" ] && [ -e "$dir" ] && echo yes || echo no)"
+
+# What counts the results must see a failed case, a died program, a bad status after the last case.
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+cat >"$log" <<'EOF'
+{"name": "a", "result": "OK", "returncode": 0, "stdout": "1..3\nok 1 - x\nnot ok 2 - y\nok 3 - z # SKIP why\n"}
+{"name": "b", "result": "ERROR", "returncode": -6, "stdout": "1..3\nok 1 - x\n", "stderr": "boom"}
+{"name": "c", "result": "ERROR", "returncode": 1, "stdout": "1..1\nok 1 - x\n"}
+{"name": "d", "result": "SKIP", "returncode": 77, "stdout": "no root\n"}
+{"name": "e", "result": "TIMEOUT", "returncode": -15}
+{"name": "f", "result": "OK", "returncode": 0, "stdout": ""}
+EOF
+check "counts" "4 5 2" "$(python3 "$QT_SOURCE/tests/results.py" "$log" | tail -1)"
 [ "$failures" = 0 ]
