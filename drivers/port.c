@@ -36,6 +36,13 @@ static const struct driver {
 	{ "dpdk", NULL, "libdpdk-dev" },
 };
 
+static const struct wrapper {
+	const char *name;
+	drv_port_wrap_fn wrap;
+} wrappers[] = {
+	{ "fault", drv_port_fault_wrap },
+};
+
 int drv_port_fail(struct drv_port_why *why, int error, const char *format, ...)
 {
 	va_list ap;
@@ -138,11 +145,42 @@ static int module_load(const struct driver *d, drv_port_open_fn *open, struct dr
 	                     QUINTORUS_BUILD_MODULES, QUINTORUS_LIB_MODULES, d->needs);
 }
 
+static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why);
+
+/* spec: name(args)+rest, name of n characters */
+static int wrapper_open(const char *spec, size_t n, struct drv_port **port, struct drv_port_why *why)
+{
+	const char *end = strchr(spec, ')');
+	struct drv_port *below;
+	char args[256];
+	int rc;
+
+	if (!end || end[1] != '+' || (size_t)(end - spec) - n > sizeof args)
+		return drv_port_fail(why, -EINVAL, "a wrapper is written name(key=value,...)+SPEC, with "
+		                                   "less than 256 characters between the brackets");
+	memcpy(args, spec + n + 1, (size_t)(end - spec) - n - 1);
+	args[end - spec - (ptrdiff_t)n - 1] = 0;
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+		if (strlen(wrappers[i].name) != n || memcmp(wrappers[i].name, spec, n))
+			continue;
+		rc = driver_open(end + 2, &below, why);
+		if (rc)
+			return rc;
+		rc = wrappers[i].wrap(args, below, port, why);
+		if (rc)
+			drv_port_close(below);
+		return rc;
+	}
+	return drv_port_fail(why, -ENOENT, "there is no wrapper %.*s; there is fault", (int)n, spec);
+}
+
 static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why)
 {
-	size_t n = strcspn(spec, ":");
+	size_t n = strcspn(spec, ":(");
 	drv_port_open_fn open = NULL;
 
+	if (spec[n] == '(')
+		return wrapper_open(spec, n, port, why);
 	if (spec[n] != ':')
 		return drv_port_fail(why, -EINVAL, "no ':' behind the driver's name; write e.g. shm: or "
 		                                   "uring:10.0.0.1 or dpdk:net_af_packet,iface=eth0");

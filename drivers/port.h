@@ -14,7 +14,7 @@
  *   receiving drv_port_rx() lends up to n received frames; the caller gives each burst back with
  *            drv_port_rx_done() before the next drv_port_rx(). data is at least 8-byte aligned.
  *   sleeping drv_port_arm() says how to sleep: returns a file descriptor that polls readable when
- *            a frame may be there (0 frames after waking is normal), or -ENOTSUP: tick instead.
+ *            a frame may be there (0 frames after waking is normal), or -ENOTSUP (now, or ever): tick instead.
  *            Frames that arrived before arming must be seen by one more drv_port_rx() after it.
  *
  * One thread at a time per port (the holder's lock). No call sleeps. Errors: 0 or negative errno;

@@ -21,6 +21,13 @@ typedef int (*drv_port_open_fn)(const char *args, struct drv_port **port, struct
 
 int drv_port_loop_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 
+/* Wrappers, "name(args)+spec": take over the port below on success only. */
+typedef int (*drv_port_wrap_fn)(const char *args, struct drv_port *below, struct drv_port **port,
+                                struct drv_port_why *why);
+
+int drv_port_fault_wrap(const char *args, struct drv_port *below, struct drv_port **port,
+                        struct drv_port_why *why);
+
 /*
  * Drivers with libraries of their own are modules, libqt_port_NAME.so, that export this structure
  * under the name drv_port_module. abi changes with port.h and with this file.
