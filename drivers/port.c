@@ -32,6 +32,7 @@ static const struct driver {
 	const char *needs;
 } drivers[] = {
 	{ "loop", drv_port_loop_open, NULL },
+	{ "shm", drv_port_shm_open, NULL },
 	{ "uring", NULL, "liburing-dev" },
 	{ "dpdk", NULL, "libdpdk-dev" },
 };

@@ -8,8 +8,8 @@
  *
  *   peers    a peer is a small index, got by drv_port_peer() from the text that the other side's
  *            drv_port_address() returned (carried there by whoever starts the job).
- *   sending  drv_port_tx_get() lends a transmit buffer (built in place: mbuf, slot, registered
- *            buffer), drv_port_tx_send() takes it back and hands a burst to the device at once.
+ *   sending  drv_port_tx_get() lends a transmit buffer (built in place: mbuf, registered buffer,
+ *            memory), drv_port_tx_send() takes it back and hands a burst to the device at once.
  *            A buffer that was got and is not wanted goes back with drv_port_tx_put().
  *   receiving drv_port_rx() lends up to n received frames; the caller gives each burst back with
  *            drv_port_rx_done() before the next drv_port_rx(). data is at least 8-byte aligned.

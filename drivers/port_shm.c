@@ -1,0 +1,642 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * shm: frames between processes of one host (and one user), through memory.
+ *
+ *   spec      shm:NAME[,frame=BYTES][,slots=N]   BYTES 64 .. 65536 (9000), N 4 .. 4096 (128)
+ *   address   NAME/PID.RANDOM                    ports opened with the same NAME reach each other
+ *
+ * For each peer the sender makes a ring in a memfd and hands it over once, in a datagram to the
+ * peer's abstract socket. So there is no name in any file system: what processes leave when they
+ * are killed is nothing. (Abstract sockets belong to a network namespace: both ends must be in one.)
+ *
+ *     line 0         magic, slots, slot_bytes     constant
+ *     line 1         armed                        receiver sleeps: sender clears it and wakes
+ *     line 2 ...     slots: | flag | data ...     flag 0: empty, else bytes of data
+ *
+ * Each side walks the slots in order with an index of its own; only flags are shared. The sender
+ * stores a flag last (W1, release); the receiver loads it (R1, acquire), lends the data out, and
+ * stores 0 when it is given back (W2, pairs with R2).
+ *
+ * The same socket wakes a sleeper: drv_port_arm() returns it, and a sender that finds `armed` set
+ * sends an empty datagram. Sender: flag, then armed; receiver: armed, then flags; the receiver's
+ * membarrier stands for the fence that the sender would need between its two.
+ */
+#define _GNU_SOURCE
+#include "drivers/port_driver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "drivers/base/wake.h"
+
+#define SHM_MAGIC         0x51547368u /* "QTsh" */
+#define SHM_TX            64u
+#define SHM_FRAME_BYTES   9000u
+#define SHM_SLOTS         128u
+#define SHM_SLOT_HEADER   16u
+#define SHM_CONTROL_EVERY 64u /* empty polls between two looks at the socket */
+#define SHM_SOCKET        "quintorus/shm/"
+#define SHM_SEALS         (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct shm_ring {
+	_Alignas(64) uint32_t magic;
+	uint32_t slots, slot_bytes;
+	_Alignas(64) uint32_t armed;
+	_Alignas(64) unsigned char slot[];
+};
+
+struct shm_peer {
+	char *address;
+	struct shm_ring *ring; /* ours to send; NULL: peer is gone */
+	size_t ring_bytes;
+	uint32_t next; /* slot to fill */
+	int memfd;     /* >= 0: still to be handed over */
+};
+
+struct shm_source {
+	char *address;
+	struct shm_ring *ring;
+	size_t ring_bytes;
+	uint32_t slots, slot_bytes; /* as checked; the copies in the ring are not trusted later */
+	uint32_t next;              /* slot to look at */
+	int32_t peer;
+};
+
+struct shm_port {
+	struct drv_port port;
+	char name[64], address[DRV_PORT_ADDRESS_BYTES];
+	uint32_t slots;
+	int socket;
+	int unsent; /* peers with memfd >= 0 */
+	unsigned empty_polls, turn;
+
+	struct shm_peer *peer;
+	int peers;
+	struct shm_source *source;
+	unsigned sources;
+
+	unsigned char *tx_free[SHM_TX];
+	unsigned tx_free_count;
+	unsigned char *memory;
+};
+
+static uint32_t shm_slot_bytes(uint32_t frame_bytes)
+{
+	return (frame_bytes + SHM_SLOT_HEADER + 63) & ~63u;
+}
+
+static size_t shm_ring_bytes(uint32_t slots, uint32_t slot_bytes)
+{
+	return sizeof(struct shm_ring) + (size_t)slots * slot_bytes;
+}
+
+static uint32_t *shm_slot(struct shm_ring *r, uint32_t slot_bytes, uint32_t i)
+{
+	return (uint32_t *)(void *)(r->slot + (size_t)i * slot_bytes);
+}
+
+static socklen_t shm_sockaddr(const char *address, struct sockaddr_un *a)
+{
+	int n;
+
+	memset(a, 0, sizeof *a);
+	a->sun_family = AF_UNIX;
+	n = snprintf(a->sun_path + 1, sizeof a->sun_path - 1, SHM_SOCKET "%s", address);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+/* A datagram to a peer, with a file descriptor or empty; 0, -EAGAIN, -ECONNREFUSED: gone ... */
+static int shm_datagram(const struct shm_port *s, const char *address, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct sockaddr_un a;
+	struct msghdr m = { .msg_name = &a, .msg_namelen = shm_sockaddr(address, &a) };
+
+	if (fd >= 0) {
+		m.msg_control = control.bytes;
+		m.msg_controllen = sizeof control.bytes;
+		control.header.cmsg_level = SOL_SOCKET;
+		control.header.cmsg_type = SCM_RIGHTS;
+		control.header.cmsg_len = CMSG_LEN(sizeof fd);
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+	}
+	return sendmsg(s->socket, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* ---- sending ---- */
+
+static void shm_peer_gone(struct shm_port *s, struct shm_peer *p)
+{
+	if (p->memfd >= 0) {
+		close(p->memfd);
+		p->memfd = -1;
+		s->unsent--;
+	}
+	if (p->ring)
+		munmap(p->ring, p->ring_bytes);
+	p->ring = NULL;
+}
+
+/* Hand the ring over, or find the peer gone. */
+static void shm_hand_over(struct shm_port *s, struct shm_peer *p)
+{
+	int rc = shm_datagram(s, p->address, p->memfd);
+
+	if (!rc) {
+		close(p->memfd);
+		p->memfd = -1;
+		s->unsent--;
+	} else if (rc != -EAGAIN) {
+		shm_peer_gone(s, p);
+	}
+}
+
+static int shm_send_one(struct shm_port *s, struct shm_peer *p, const struct drv_frame *f)
+{
+	uint32_t *flag;
+
+	if (!p->ring)
+		return 0;
+	flag = shm_slot(p->ring, shm_slot_bytes(s->port.frame_bytes_max), p->next);
+	if (__atomic_load_n(flag, __ATOMIC_ACQUIRE)) { /* R2: full */
+		int rc = p->memfd >= 0 ? -EAGAIN : shm_datagram(s, p->address, -1);
+
+		if (rc && rc != -EAGAIN) {
+			shm_peer_gone(s, p);
+			return 0;
+		}
+		return -EAGAIN;
+	}
+	memcpy((unsigned char *)flag + SHM_SLOT_HEADER, f->data, f->bytes);
+	__atomic_store_n(flag, f->bytes, __ATOMIC_RELEASE); /* W1 */
+	p->next = p->next + 1 == s->slots ? 0 : p->next + 1;
+	if (drv_wake_needs_fence)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&p->ring->armed, __ATOMIC_RELAXED), 0)) {
+		__atomic_store_n(&p->ring->armed, 0, __ATOMIC_RELAXED);
+		shm_datagram(s, p->address, -1); /* full: readable already; gone: seen when full */
+	}
+	return 0;
+}
+
+static int shm_tx_get(struct drv_port *port, struct drv_frame *f)
+{
+	struct shm_port *s = (struct shm_port *)port;
+
+	if (!s->tx_free_count) {
+		port->stat.tx_busy++;
+		return -EAGAIN;
+	}
+	f->data = s->tx_free[--s->tx_free_count];
+	f->bytes = port->frame_bytes_max;
+	return 0;
+}
+
+static void shm_tx_put(struct drv_port *port, struct drv_frame *f)
+{
+	struct shm_port *s = (struct shm_port *)port;
+
+	s->tx_free[s->tx_free_count++] = f->data;
+}
+
+static int shm_tx_send(struct drv_port *port, struct drv_frame *f, unsigned n)
+{
+	struct shm_port *s = (struct shm_port *)port;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct shm_peer *p = &s->peer[f[i].peer];
+
+		if (__builtin_expect(p->memfd >= 0, 0))
+			shm_hand_over(s, p);
+		if (shm_send_one(s, p, &f[i])) {
+			port->stat.tx_busy++;
+			break;
+		}
+		port->stat.tx_frames++;
+		port->stat.tx_bytes += f[i].bytes;
+		shm_tx_put(port, &f[i]);
+	}
+	return (int)i;
+}
+
+/* ---- receiving ---- */
+
+static int shm_peer_of(const struct shm_port *s, const char *address)
+{
+	for (int i = 0; i < s->peers; i++)
+		if (!strcmp(s->peer[i].address, address))
+			return i;
+	return -1;
+}
+
+static void shm_source_drop(struct shm_port *s, unsigned i)
+{
+	munmap(s->source[i].ring, s->source[i].ring_bytes);
+	free(s->source[i].address);
+	s->source[i] = s->source[--s->sources];
+	s->turn = 0;
+}
+
+/* Rings of senders that are gone and that are read to the end. */
+static void shm_sources_sweep(struct shm_port *s)
+{
+	for (unsigned i = 0; i < s->sources;) {
+		struct shm_source *o = &s->source[i];
+		int rc = shm_datagram(s, o->address, -1);
+
+		if (rc && rc != -EAGAIN &&
+		    !__atomic_load_n(shm_slot(o->ring, o->slot_bytes, o->next), __ATOMIC_ACQUIRE))
+			shm_source_drop(s, i);
+		else
+			i++;
+	}
+}
+
+/* Map a ring that was handed to us: 0 or negative errno. */
+static int shm_source_map(int fd, struct shm_source *o)
+{
+	struct stat st;
+	struct shm_ring *r;
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || (seals & SHM_SEALS) != SHM_SEALS || fstat(fd, &st) ||
+	    st.st_size < (off_t)sizeof *r)
+		return -EBADMSG;
+	r = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r == MAP_FAILED)
+		return -errno;
+	o->ring = r;
+	o->ring_bytes = (size_t)st.st_size;
+	o->slots = r->slots;
+	o->slot_bytes = r->slot_bytes;
+	o->next = 0;
+	if (r->magic != SHM_MAGIC || o->slots < 4 || o->slots > 4096 || o->slot_bytes < 64 ||
+	    o->slot_bytes > 1u << 17 || o->slot_bytes % 64 ||
+	    shm_ring_bytes(o->slots, o->slot_bytes) != o->ring_bytes) {
+		munmap(r, o->ring_bytes);
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+/* A ring from `address`: 0, or it is not wanted. */
+static int shm_source_add(struct shm_port *s, const char *address, int fd)
+{
+	struct shm_source o, *grown;
+
+	shm_sources_sweep(s);
+	for (unsigned i = 0; i < s->sources; i++)
+		if (!strcmp(s->source[i].address, address))
+			return -EEXIST;
+	if (s->sources == DRV_PORT_PEERS_MAX || shm_source_map(fd, &o))
+		return -EBADMSG;
+	grown = realloc(s->source, sizeof *grown * (s->sources + 1));
+	if (grown)
+		s->source = grown;
+	o.address = strdup(address);
+	if (!grown || !o.address) {
+		free(o.address);
+		munmap(o.ring, o.ring_bytes);
+		return -ENOMEM;
+	}
+	o.peer = shm_peer_of(s, address);
+	s->source[s->sources++] = o;
+	return 0;
+}
+
+/* The descriptor in a datagram (or -1), if the sender is of our user. */
+static int shm_control_fd(struct msghdr *m)
+{
+	int fd = -1, ours = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len >= CMSG_LEN(sizeof fd)) {
+			int extra;
+
+			memcpy(&fd, CMSG_DATA(c), sizeof fd);
+			if (c->cmsg_len >= CMSG_LEN(2 * sizeof fd)) { /* what the padding holds */
+				memcpy(&extra, CMSG_DATA(c) + sizeof fd, sizeof extra);
+				close(extra);
+			}
+		}
+		if (c->cmsg_type == SCM_CREDENTIALS) {
+			struct ucred u;
+
+			memcpy(&u, CMSG_DATA(c), sizeof u);
+			ours = u.uid == geteuid() || u.uid == 0;
+		}
+	}
+	if (fd >= 0 && !ours) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Read the socket dry: wake-ups, and rings from new senders. */
+static void shm_control(struct shm_port *s)
+{
+	const size_t prefix = 1 + strlen(SHM_SOCKET);
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	struct sockaddr_un a;
+
+	for (int i = 0; i < 64; i++) {
+		struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof a,
+			            .msg_control = control.bytes, .msg_controllen = sizeof control };
+		char address[sizeof a.sun_path + 1];
+		size_t n;
+		int fd;
+
+		if (recvmsg(s->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+			break;
+		fd = shm_control_fd(&m);
+		if (fd < 0)
+			continue;
+		n = m.msg_namelen - offsetof(struct sockaddr_un, sun_path);
+		if (m.msg_namelen > offsetof(struct sockaddr_un, sun_path) && n > prefix &&
+		    !memcmp(a.sun_path + 1, SHM_SOCKET, prefix - 1)) {
+			memcpy(address, a.sun_path + prefix, n - prefix);
+			address[n - prefix] = 0;
+			if (shm_source_add(s, address, fd))
+				s->port.stat.rx_dropped++;
+		} else {
+			s->port.stat.rx_dropped++;
+		}
+		close(fd);
+	}
+	for (int i = 0; s->unsent && i < s->peers; i++)
+		if (s->peer[i].memfd >= 0)
+			shm_hand_over(s, &s->peer[i]);
+}
+
+/* Up to n frames of one source, at most its slots less one. */
+static unsigned shm_source_rx(struct shm_port *s, struct shm_source *o, struct drv_frame *f, unsigned n)
+{
+	unsigned got = 0;
+
+	for (unsigned looked = 1; got < n && looked < o->slots; looked++) {
+		uint32_t *flag = shm_slot(o->ring, o->slot_bytes, o->next);
+		uint32_t bytes = __atomic_load_n(flag, __ATOMIC_ACQUIRE); /* R1 */
+
+		if (!bytes)
+			break;
+		o->next = o->next + 1 == o->slots ? 0 : o->next + 1;
+		if (bytes > o->slot_bytes - SHM_SLOT_HEADER || bytes > s->port.frame_bytes_max) {
+			s->port.stat.rx_dropped++;
+			__atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+			continue;
+		}
+		f[got].data = (unsigned char *)flag + SHM_SLOT_HEADER;
+		f[got].bytes = bytes;
+		f[got].peer = o->peer;
+		f[got].cookie = flag;
+		s->port.stat.rx_bytes += bytes;
+		got++;
+	}
+	s->port.stat.rx_frames += got;
+	return got;
+}
+
+static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
+{
+	struct shm_port *s = (struct shm_port *)port;
+	unsigned got = 0;
+
+	for (unsigned k = 0; k < s->sources && got < n; k++) {
+		struct shm_source *o = &s->source[s->turn];
+
+		s->turn = s->turn + 1 == s->sources ? 0 : s->turn + 1;
+		got += shm_source_rx(s, o, f + got, n - got);
+	}
+	if (!got && ++s->empty_polls >= SHM_CONTROL_EVERY) {
+		s->empty_polls = 0;
+		shm_control(s);
+	}
+	return (int)got;
+}
+
+static void shm_rx_done(struct drv_port *port, struct drv_frame *f, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__atomic_store_n((uint32_t *)f[i].cookie, 0, __ATOMIC_RELEASE); /* W2 */
+}
+
+static int shm_arm(struct drv_port *port)
+{
+	struct shm_port *s = (struct shm_port *)port;
+
+	shm_control(s);
+	for (unsigned i = 0; i < s->sources; i++)
+		__atomic_store_n(&s->source[i].ring->armed, 1, __ATOMIC_RELAXED);
+	if (!drv_wake_needs_fence)
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return s->unsent ? -ENOTSUP : s->socket; /* a ring still to be handed over needs ticks */
+}
+
+/* ---- peers, opening, closing ---- */
+
+/* Make the ring to a peer: memfd, or negative errno. */
+static int shm_ring_make(const struct shm_port *s, struct shm_ring **ring, size_t *bytes)
+{
+	uint32_t slot_bytes = shm_slot_bytes(s->port.frame_bytes_max);
+	struct shm_ring *r;
+	int fd = memfd_create("quintorus-port", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	*bytes = shm_ring_bytes(s->slots, slot_bytes);
+	if (ftruncate(fd, (off_t)*bytes) || fcntl(fd, F_ADD_SEALS, SHM_SEALS))
+		goto err_close;
+	r = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (r == MAP_FAILED)
+		goto err_close;
+	r->magic = SHM_MAGIC;
+	r->slots = s->slots;
+	r->slot_bytes = slot_bytes;
+	*ring = r;
+	return fd;
+
+err_close:
+	close(fd);
+	return -ENOMEM;
+}
+
+static int shm_peer(struct drv_port *port, const char *address)
+{
+	struct shm_port *s = (struct shm_port *)port;
+	size_t n = strlen(s->name);
+	struct shm_peer p = { 0 }, *grown;
+	int known = shm_peer_of(s, address);
+
+	if (known >= 0)
+		return known;
+	if (strncmp(address, s->name, n) || address[n] != '/' || !address[n + 1] ||
+	    strlen(address) > sizeof(struct sockaddr_un) - sizeof(sa_family_t) - sizeof SHM_SOCKET - 1)
+		return -EINVAL;
+	if (s->peers == DRV_PORT_PEERS_MAX)
+		return -ENOSPC;
+	grown = realloc(s->peer, sizeof *grown * ((size_t)s->peers + 1));
+	if (!grown)
+		return -ENOMEM;
+	s->peer = grown;
+	p.address = strdup(address);
+	if (!p.address)
+		return -ENOMEM;
+	p.memfd = shm_ring_make(s, &p.ring, &p.ring_bytes);
+	if (p.memfd < 0) {
+		free(p.address);
+		return p.memfd;
+	}
+	grown[s->peers] = p;
+	s->unsent++;
+	shm_hand_over(s, &grown[s->peers]);
+	for (unsigned i = 0; i < s->sources; i++)
+		if (!strcmp(s->source[i].address, address))
+			s->source[i].peer = s->peers;
+	return s->peers++;
+}
+
+static int shm_address(struct drv_port *port, char *text, size_t bytes)
+{
+	int n = snprintf(text, bytes, "%s", ((struct shm_port *)port)->address);
+
+	return n < 0 || (size_t)n >= bytes ? -ENOSPC : 0;
+}
+
+static void shm_close(struct drv_port *port)
+{
+	struct shm_port *s = (struct shm_port *)port;
+
+	for (int i = 0; i < s->peers; i++) {
+		shm_peer_gone(s, &s->peer[i]);
+		free(s->peer[i].address);
+	}
+	while (s->sources)
+		shm_source_drop(s, s->sources - 1);
+	if (s->socket >= 0)
+		close(s->socket);
+	free(s->peer);
+	free(s->source);
+	free(s->memory);
+	free(s);
+}
+
+static const struct drv_port_ops shm_ops = {
+	.name = "shm",
+	.tx_get = shm_tx_get,
+	.tx_send = shm_tx_send,
+	.tx_put = shm_tx_put,
+	.rx = shm_rx,
+	.rx_done = shm_rx_done,
+	.arm = shm_arm,
+	.peer = shm_peer,
+	.address = shm_address,
+	.close = shm_close,
+};
+
+static int shm_parse(const char *args, struct shm_port *s, struct drv_port_why *why)
+{
+	uint64_t frame = SHM_FRAME_BYTES, slots = SHM_SLOTS;
+	size_t n = strcspn(args, ",");
+	char word[64], *value;
+	int rc;
+
+	if (n > 40 || memchr(args, '/', n))
+		return drv_port_fail(why, -EINVAL, "the name is at most 40 characters without '/'");
+	memcpy(s->name, args, n);
+	args += n + (args[n] == ',');
+	while ((rc = drv_port_arg_next(&args, word, sizeof word, &value)) > 0) {
+		if (!strcmp(word, "frame"))
+			rc = drv_port_arg_u64(value, 64, 65536, &frame);
+		else if (!strcmp(word, "slots"))
+			rc = drv_port_arg_u64(value, 4, 4096, &slots);
+		else
+			rc = -EINVAL;
+		if (rc < 0)
+			return drv_port_fail(why, rc, "'%s': known are frame=BYTES (64 .. 65536) and "
+			                              "slots=N (4 .. 4096)", word);
+	}
+	if (rc)
+		return drv_port_fail(why, rc, "an argument is too long");
+	s->port.frame_bytes_max = (uint32_t)frame;
+	s->slots = (uint32_t)slots;
+	return 0;
+}
+
+/* The socket under a name of our own. */
+static int shm_bind(struct shm_port *s, struct drv_port_why *why)
+{
+	int one = 1;
+
+	s->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->socket < 0 || setsockopt(s->socket, SOL_SOCKET, SO_PASSCRED, &one, sizeof one))
+		return drv_port_fail(why, -errno, "no local socket: %s", strerror(errno));
+	for (int try = 0; try < 8; try++) {
+		struct sockaddr_un a;
+		socklen_t n;
+		uint32_t random;
+
+		if (getrandom(&random, sizeof random, 0) != sizeof random)
+			continue;
+		snprintf(s->address, sizeof s->address, "%s/%d.%08x", s->name, (int)getpid(), random);
+		n = shm_sockaddr(s->address, &a);
+		if (!bind(s->socket, (struct sockaddr *)&a, n))
+			return 0;
+		if (errno != EADDRINUSE)
+			break;
+	}
+	return drv_port_fail(why, -errno, "no name for its socket: %s", strerror(errno));
+}
+
+int drv_port_shm_open(const char *args, struct drv_port **port, struct drv_port_why *why)
+{
+	struct shm_port *s = calloc(1, sizeof *s);
+	size_t step;
+	int rc;
+
+	if (!s)
+		return -ENOMEM;
+	s->socket = -1;
+	s->port.ops = &shm_ops;
+	rc = shm_parse(args, s, why);
+	if (!rc)
+		rc = shm_bind(s, why);
+	if (rc)
+		goto err_close;
+	step = (s->port.frame_bytes_max + 63u) & ~(size_t)63;
+	s->memory = aligned_alloc(64, step * SHM_TX);
+	if (!s->memory) {
+		rc = -ENOMEM;
+		goto err_close;
+	}
+	for (unsigned i = 0; i < SHM_TX; i++)
+		s->tx_free[s->tx_free_count++] = s->memory + step * i;
+	drv_wake_process_init();
+	*port = &s->port;
+	return 0;
+
+err_close:
+	shm_close(&s->port);
+	return rc;
+}
