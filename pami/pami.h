@@ -1,0 +1,1012 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PAMI, the parallel active message interface, as Quintorus provides it.
+ *
+ * Names, types and values are those of Blue Gene/Q V1R2M0, so programs written for that machine
+ * compile unchanged. "Source" lines name sections of the interface specification, pami.md.
+ *
+ * Words
+ *   task      a process of the job, 0 .. PAMI_CLIENT_NUM_TASKS - 1
+ *   client    one library's share of the job; k-th client talks to k-th client only
+ *   context   a communication channel of a client, 0 .. PAMI_CLIENT_NUM_CONTEXTS - 1 ("offset")
+ *   endpoint  (task, context offset) in 32 bits; the same number on every task
+ *   origin    the side that starts an operation; target: the other one
+ *
+ * Threads. A context is used by one thread at a time; the caller sees to that, with PAMI_Context_lock
+ * or otherwise. Exceptions, callable at any time from any thread: PAMI_Context_post, the lock
+ * functions, the asynchronous-progress extension. Different contexts share nothing and may be
+ * driven by different threads. Clients, types and geometries are created and destroyed, and
+ * extensions opened and closed, by one thread at a time.
+ *
+ * Callbacks (dispatch, event, work functions) run inside progress calls on their context, never
+ * inside the call that starts an operation. They may start operations on that context but not
+ * advance it. The context argument is never NULL.
+ *
+ * Buffers. Parameter structures, and all buffers of immediate sends, may be reused when the call
+ * returns; buffers of other operations when the local completion function was called.
+ *
+ * Results. Every function that returns pami_result_t gives PAMI_SUCCESS, or leaves all outputs as
+ * they were; PAMI_Error_text() tells the reason. PAMI_INVAL is a bad argument, PAMI_ENOMEM no
+ * memory, PAMI_UNIMPL not part of this version (listed in pami/README.md). In a forked child every
+ * call returns an error. Sizes are bytes unless said otherwise.
+ */
+#ifndef __pami_h__
+#define __pami_h__
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "pami_sys.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Results, handles, callbacks. Source: section 3. ---- */
+
+typedef enum {
+	PAMI_SUCCESS = 0,  /* accepted, or done */
+	PAMI_NERROR = -1,  /* failed */
+	PAMI_ERROR = 1,    /* failed */
+	PAMI_INVAL,        /* bad argument */
+	PAMI_UNIMPL,       /* this function or extension is not there */
+	PAMI_EAGAIN,       /* nothing now, or not now */
+	PAMI_ENOMEM,       /* out of memory */
+	PAMI_SHUTDOWN,     /* the task is gone */
+	PAMI_CHECK_ERRNO,  /* see errno */
+	PAMI_OTHER,        /* none of these */
+	PAMI_RESULT_EXT = 1000 /* first value of extensions */
+} pami_result_t;
+
+typedef void *pami_client_t;
+typedef void *pami_context_t;
+typedef void *pami_type_t;
+typedef uint32_t pami_task_t;
+typedef uint32_t pami_endpoint_t; /* task << 6 | offset; store, compare and send it freely */
+typedef void *pami_geometry_t;
+typedef size_t pami_algorithm_t;  /* of this process only */
+
+/* Null values; variables, valid before main. Destroyed handles are set to them. */
+extern pami_client_t PAMI_CLIENT_NULL;
+extern pami_type_t PAMI_TYPE_NULL;
+extern pami_context_t PAMI_CONTEXT_NULL;
+extern pami_geometry_t PAMI_GEOMETRY_NULL;
+extern pami_algorithm_t PAMI_ALGORITHM_NULL;
+extern pami_endpoint_t PAMI_ENDPOINT_NULL; /* all ones: no real endpoint */
+extern size_t PAMI_ALL_CONTEXTS;           /* as a geometry's context offset: every context */
+
+/* A completion: cookie as given at the start, result PAMI_SUCCESS unless the transfer failed. */
+typedef void (*pami_event_function)(pami_context_t context, void *cookie, pami_result_t result);
+/* target = target op source over `bytes` contiguous bytes, a whole number of atoms. */
+typedef void (*pami_data_function)(void *target, void *source, size_t bytes, void *cookie);
+/* Posted work; PAMI_EAGAIN: call me again at the next progress call. */
+typedef pami_result_t (*pami_work_function)(pami_context_t context, void *cookie);
+/* The library's while the work is queued. Any alignment from 4 bytes up. */
+typedef uintptr_t pami_work_t[PAMI_WORK_SIZE_STATIC / sizeof(uintptr_t)];
+
+/* ---- Attributes. Source: section 4. ---- */
+
+typedef char *pami_user_key_t;
+typedef char *pami_user_value_t;
+typedef struct {
+	pami_user_key_t key;
+	pami_user_value_t value;
+} pami_user_config_t;
+
+typedef enum {
+	/* of a client */
+	PAMI_CLIENT_CLOCK_MHZ = 100,   /* intval: core clock, MHz */
+	PAMI_CLIENT_CONST_CONTEXTS,    /* intval: 1, every task has the same number of contexts */
+	PAMI_CLIENT_HWTHREADS_AVAILABLE, /* intval: processors for each task, at least 1 */
+	PAMI_CLIENT_MEMREGION_SIZE,    /* intval: bytes of a pami_memregion_t, 64 */
+	PAMI_CLIENT_MEM_SIZE,          /* intval: memory of the machine, MiB */
+	PAMI_CLIENT_NUM_TASKS,         /* intval: tasks of the job */
+	PAMI_CLIENT_NUM_LOCAL_TASKS,   /* intval: tasks of this torus node, self included */
+	PAMI_CLIENT_LOCAL_TASKS,       /* intarray: their numbers, ascending; valid while the client is */
+	PAMI_CLIENT_NUM_CONTEXTS,      /* intval: most contexts of this client; a power of two, 2 .. 64 */
+	PAMI_CLIENT_PROCESSOR_NAME,    /* chararray: unique name of this process, under 128 bytes */
+	PAMI_CLIENT_TASK_ID,           /* intval: this task */
+	PAMI_CLIENT_WTIMEBASE_MHZ,     /* intval: PAMI_Wtimebase ticks in a microsecond, 1600 */
+	PAMI_CLIENT_WTICK,             /* doubleval: resolution of PAMI_Wtime, seconds */
+	/* of a context */
+	PAMI_CONTEXT_DISPATCH_ID_MAX = 200, /* intval: largest dispatch id, 1023 */
+	/* of a dispatch id; the same on every task */
+	PAMI_DISPATCH_RECV_IMMEDIATE_MAX = 300, /* intval: most header + data bytes received at once */
+	PAMI_DISPATCH_SEND_IMMEDIATE_MAX,       /* intval: most header + data bytes PAMI_Send_immediate takes */
+	PAMI_DISPATCH_ATOM_SIZE_MAX,            /* intval: largest atom of a type in typed sends, 128 */
+	/* of a geometry */
+	PAMI_GEOMETRY_OPTIMIZE = 400, /* intval: nonzero asks for algorithms on torus hardware */
+	/* of a type, section 13 */
+	PAMI_TYPE_DATA_SIZE = 500, /* intval: payload bytes of one instance */
+	PAMI_TYPE_DATA_EXTENT,     /* intval: distance from one instance to the next */
+	PAMI_TYPE_ATOM_SIZE,       /* intval: indivisible unit */
+	PAMI_ATTRIBUTE_NAME_EXT = 1000
+} pami_attribute_name_t;
+
+typedef union {
+	size_t intval;
+	double doubleval;
+	const char *chararray;
+	const size_t *intarray;
+} pami_attribute_value_t;
+
+typedef struct {
+	pami_attribute_name_t name;
+	pami_attribute_value_t value;
+} pami_configuration_t;
+
+/*
+ * Fill the value of each of num_configs entries, in order. PAMI_INVAL at the first name that is
+ * unknown or of another kind of object (entries before it are filled). A count of 0 is fine
+ * whatever the pointer. The update functions give PAMI_INVAL for every name, since all are
+ * read-only, but PAMI_GEOMETRY_OPTIMIZE.
+ */
+pami_result_t PAMI_Client_query(pami_client_t client, pami_configuration_t configuration[],
+                                size_t num_configs);
+pami_result_t PAMI_Client_update(pami_client_t client, pami_configuration_t configuration[],
+                                 size_t num_configs);
+pami_result_t PAMI_Context_query(pami_context_t context, pami_configuration_t configuration[],
+                                 size_t num_configs);
+pami_result_t PAMI_Context_update(pami_context_t context, pami_configuration_t configuration[],
+                                  size_t num_configs);
+pami_result_t PAMI_Geometry_query(pami_geometry_t geometry, pami_configuration_t configuration[],
+                                  size_t num_configs);
+/* Collective over the geometry; if it returns PAMI_SUCCESS, fn follows on `context` and algorithm
+ * lists fetched before must be fetched again. */
+pami_result_t PAMI_Geometry_update(pami_geometry_t geometry, pami_configuration_t configuration[],
+                                   size_t num_configs, pami_context_t context, pami_event_function fn,
+                                   void *cookie);
+
+/* ---- Clients. Source: section 5. ---- */
+
+/*
+ * Join the job. name: any text, for messages (equal names are fine). Entries of configuration are
+ * wishes; unknown ones are ignored. All tasks create their clients in the same order; at least
+ * four may exist at a time. Does not synchronise. PAMI_ERROR: no job could be joined (logged).
+ */
+pami_result_t PAMI_Client_create(const char *name, pami_client_t *client,
+                                 pami_configuration_t configuration[], size_t num_configs);
+/* Leave. All contexts are destroyed already. Waits until what was reported complete is safe. */
+pami_result_t PAMI_Client_destroy(pami_client_t *client);
+
+/* ---- Contexts, progress, locks, work. Source: section 6. ---- */
+
+/*
+ * Make ncontexts (1 .. PAMI_CLIENT_NUM_CONTEXTS) contexts, once a client; the array index is the
+ * offset in endpoints. Local: messages that peers sent earlier are kept and arrive. PAMI_INVAL:
+ * too many, or done before.
+ */
+pami_result_t PAMI_Context_createv(pami_client_t client, pami_configuration_t configuration[],
+                                   size_t num_configs, pami_context_t context[], size_t ncontexts);
+/* Destroy all contexts of a client. What the program did not wait for may be dropped. */
+pami_result_t PAMI_Context_destroyv(pami_context_t *contexts, size_t ncontexts);
+
+/*
+ * Run fn(context, cookie) in a later progress call on the context, once a call until it returns
+ * something other than PAMI_EAGAIN. Any thread; lock-free; first in, first out for each thread.
+ * The work object is the library's until fn is called; it is not touched from then on unless fn
+ * returns PAMI_EAGAIN, so fn, or whoever it tells, may free or post it again.
+ */
+pami_result_t PAMI_Context_post(pami_context_t context, pami_work_t *work, pami_work_function fn,
+                                void *cookie);
+
+/*
+ * Progress: poll network and posted work and call what is due, up to `maximum` times or until
+ * something was done. PAMI_SUCCESS: something was; PAMI_EAGAIN: nothing (always PAMI_SUCCESS with
+ * QUINTORUS_ADVANCE=success in the environment). A poll with nothing to do for long may sleep
+ * briefly; arrivals and posts wake it.
+ */
+pami_result_t PAMI_Context_advance(pami_context_t context, size_t maximum);
+/* The same in turn over several contexts; stops after the first round that did something. */
+pami_result_t PAMI_Context_advancev(pami_context_t context[], size_t count, size_t maximum);
+/* The same, taking each context's lock for its poll and skipping those that are locked. */
+pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[], size_t count, size_t maximum);
+
+/* The context's lock, for programs and asynchronous progress to share. Not recursive. */
+pami_result_t PAMI_Context_lock(pami_context_t context);
+pami_result_t PAMI_Context_trylock(pami_context_t context); /* PAMI_EAGAIN: taken */
+pami_result_t PAMI_Context_unlock(pami_context_t context);
+
+/* ---- Endpoints. Source: section 7. ---- */
+
+/* Pure arithmetic: whether the remote context exists is not looked at. offset 0 .. 63. */
+pami_result_t PAMI_Endpoint_create(pami_client_t client, pami_task_t task, size_t offset,
+                                   pami_endpoint_t *endpoint);
+pami_result_t PAMI_Endpoint_query(pami_endpoint_t endpoint, pami_task_t *task, size_t *offset);
+
+/* ---- Time and errors. Source: section 8. ---- */
+
+/* Seconds since some moment, monotonic; virtual time where the job's clock is virtual. */
+double PAMI_Wtime(pami_client_t client);
+/* The same in ticks, PAMI_CLIENT_WTIMEBASE_MHZ in a microsecond. */
+unsigned long long PAMI_Wtimebase(pami_client_t client);
+/*
+ * Why the calling thread's most recent failing call failed: NUL-terminated text of at most
+ * length - 1 characters. Returns its length; 0 and an empty string if none failed.
+ */
+size_t PAMI_Error_text(char *string, size_t length);
+
+/* ---- Active messages. Source: section 9. ---- */
+
+typedef enum {
+	PAMI_HINT_DEFAULT = 0,
+	PAMI_HINT_ENABLE = 1,
+	PAMI_HINT_DISABLE = 2,
+	PAMI_HINT_INVALID = 3
+} pami_hint_t;
+
+/*
+ * Promises about a dispatch id, the same on every task. Any bits are accepted. Those with an
+ * effect here: recv_immediate, recv_contiguous, recv_copy, queue_immediate, use_shmem (ENABLE: a
+ * send to a task on another node gives PAMI_INVAL). Order is always kept.
+ */
+typedef struct {
+	unsigned multicontext : 2;
+	unsigned long_header : 2;
+	unsigned recv_contiguous : 2; /* ENABLE: the receiver leaves type and offset unset */
+	unsigned recv_copy : 2;       /* ENABLE: the receiver leaves data_fn and data_cookie unset */
+	unsigned recv_immediate : 2;  /* DISABLE: every receive is asynchronous, even of 0 bytes */
+	unsigned consistency : 2;
+	unsigned buffer_registered : 2;
+	unsigned remote_async_progress : 2;
+	unsigned use_rdma : 2;
+	unsigned use_shmem : 2;
+	unsigned queue_immediate : 2; /* DISABLE: PAMI_Send_immediate may return PAMI_EAGAIN */
+} pami_dispatch_hint_t;
+
+/* Advice for one operation; overlays the dispatch hints. Any bits are accepted. */
+typedef struct {
+	unsigned reserved0 : 12;
+	unsigned buffer_registered : 2;
+	unsigned remote_async_progress : 2;
+	unsigned use_rdma : 2;
+	unsigned use_shmem : 2;
+	unsigned reserved1 : 2;
+} pami_send_hint_t;
+
+typedef struct {
+	unsigned multicontext : 2;
+	unsigned reserved0 : 20;
+} pami_collective_hint_t;
+
+typedef struct {
+	struct iovec header; /* length 0: base may be NULL */
+	struct iovec data;   /* the same */
+	size_t dispatch;     /* 0 .. PAMI_CONTEXT_DISPATCH_ID_MAX, set on this context */
+	pami_send_hint_t hints;
+	pami_endpoint_t dest;
+} pami_send_immediate_t;
+
+typedef struct {
+	void *cookie;
+	pami_event_function local_fn;  /* header and data may be reused; or NULL */
+	pami_event_function remote_fn; /* the target's receive is complete; or NULL. Not before local_fn */
+} pami_send_event_t;
+
+typedef struct {
+	pami_send_immediate_t send;
+	pami_send_event_t events;
+} pami_send_t;
+
+typedef struct {
+	pami_send_immediate_t send;
+	pami_send_event_t events;
+	struct {
+		pami_type_t type; /* the payload is gathered from data.iov_base through it ... */
+		size_t offset;    /* ... starting this many payload bytes in */
+		pami_data_function data_fn;
+		void *data_cookie;
+	} typed;
+} pami_send_typed_t;
+
+/* What a dispatch function fills for an asynchronous receive. Handed over as { NULL, NULL, NULL,
+ * PAMI_TYPE_BYTE, 0, PAMI_DATA_COPY, NULL }. */
+typedef struct {
+	void *cookie;
+	pami_event_function local_fn; /* everything is stored; or NULL */
+	void *addr;
+	pami_type_t type;
+	size_t offset;
+	pami_data_function data_fn;
+	void *data_cookie;
+} pami_recv_t;
+
+/*
+ * A message has arrived. header_addr: the whole header, 8-byte aligned, valid (and writable) during
+ * the call. Immediate receive: recv is NULL and pipe_addr, never NULL, holds data_size bytes valid
+ * during the call. Asynchronous receive: pipe_addr is NULL and *recv is to be filled.
+ * Immediate exactly when header + data <= PAMI_DISPATCH_RECV_IMMEDIATE_MAX, unless the id's
+ * recv_immediate hint is DISABLE. origin may be sent to.
+ */
+typedef void (*pami_dispatch_p2p_function)(pami_context_t context, void *cookie, const void *header_addr,
+                                           size_t header_size, const void *pipe_addr, size_t data_size,
+                                           pami_endpoint_t origin, pami_recv_t *recv);
+
+/* Send header and data of any length. PAMI_INVAL: dispatch not set here, no such endpoint. */
+pami_result_t PAMI_Send(pami_context_t context, pami_send_t *parameters);
+/*
+ * The same, complete when it returns, for header + data <= PAMI_DISPATCH_SEND_IMMEDIATE_MAX (more:
+ * PAMI_INVAL). PAMI_EAGAIN, only with queue_immediate DISABLE: the network is full.
+ */
+pami_result_t PAMI_Send_immediate(pami_context_t context, pami_send_immediate_t *parameters);
+/* As PAMI_Send; data.iov_len payload bytes are gathered through typed.type. The wire carries bytes:
+ * the receiver's type is its own affair. */
+pami_result_t PAMI_Send_typed(pami_context_t context, pami_send_typed_t *parameters);
+
+/* The DISPATCH attributes of an id, set or not. PAMI_INVAL above the largest id. */
+pami_result_t PAMI_Dispatch_query(pami_context_t context, size_t dispatch,
+                                  pami_configuration_t configuration[], size_t num_configs);
+/* Always PAMI_INVAL. */
+pami_result_t PAMI_Dispatch_update(pami_context_t context, size_t dispatch,
+                                   pami_configuration_t configuration[], size_t num_configs);
+
+/* ---- One-sided operations. Source: section 10. ---- */
+
+typedef struct {
+	pami_endpoint_t dest;
+	pami_send_hint_t hints;
+	size_t bytes;
+	void *cookie;
+	pami_event_function done_fn; /* put: the source may be reused; get: the data is here */
+} pami_rma_t;
+
+typedef struct {
+	void *local;
+	void *remote; /* an address of the target task */
+} pami_rma_addr_t;
+typedef struct {
+	pami_type_t local;
+	pami_type_t remote; /* a type of the origin too */
+} pami_rma_typed_t;
+typedef struct {
+	pami_event_function rdone_fn; /* the data is in place at the target; or NULL */
+} pami_rma_put_t;
+
+typedef struct {
+	pami_rma_t rma;
+	pami_rma_addr_t addr;
+	pami_rma_put_t put;
+} pami_put_simple_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rma_addr_t addr;
+	pami_rma_typed_t type;
+	pami_rma_put_t put;
+} pami_put_typed_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rma_addr_t addr;
+} pami_get_simple_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rma_addr_t addr;
+	pami_rma_typed_t type;
+} pami_get_typed_t;
+
+/* Bit 0: fetch; bit 1: only if the old value equals *test; bits 2 .. 4: what to do. */
+typedef enum {
+	PAMI_ATOMIC_FETCH = 0x01,
+	PAMI_ATOMIC_COMPARE = 0x02,
+	PAMI_ATOMIC_SET = 0x04,
+	PAMI_ATOMIC_ADD = 0x08,
+	PAMI_ATOMIC_OR = 0x0c,
+	PAMI_ATOMIC_AND = 0x10,
+	PAMI_ATOMIC_XOR = 0x14,
+	PAMI_ATOMIC_FETCH_SET = 0x05,
+	PAMI_ATOMIC_FETCH_ADD = 0x09,
+	PAMI_ATOMIC_FETCH_OR = 0x0d,
+	PAMI_ATOMIC_FETCH_AND = 0x11,
+	PAMI_ATOMIC_FETCH_XOR = 0x15,
+	PAMI_ATOMIC_COMPARE_SET = 0x06,
+	PAMI_ATOMIC_COMPARE_ADD = 0x0a,
+	PAMI_ATOMIC_COMPARE_OR = 0x0e,
+	PAMI_ATOMIC_COMPARE_AND = 0x12,
+	PAMI_ATOMIC_COMPARE_XOR = 0x16,
+	PAMI_ATOMIC_FETCH_COMPARE_SET = 0x07,
+	PAMI_ATOMIC_FETCH_COMPARE_ADD = 0x0b,
+	PAMI_ATOMIC_FETCH_COMPARE_OR = 0x0f,
+	PAMI_ATOMIC_FETCH_COMPARE_AND = 0x13,
+	PAMI_ATOMIC_FETCH_COMPARE_XOR = 0x17
+} pami_atomic_t;
+
+typedef struct {
+	pami_endpoint_t dest;
+	pami_send_hint_t hints;
+	void *cookie;
+	pami_event_function done_fn; /* fetched value in place, or update done; or NULL */
+	void *local;                 /* where a fetch puts the old value; else ignored */
+	void *remote;                /* naturally aligned address at the target */
+	void *value;                 /* operand; read before the call returns */
+	void *test;                  /* read before the call returns; ignored without compare */
+	pami_atomic_t operation;
+	pami_type_t type;            /* SIGNED or UNSIGNED INT, LONG, LONG_LONG */
+} pami_rmw_t;
+
+/*
+ * Copy rma.bytes from local memory to memory of the target task (put) or back (get). No
+ * registration on either side; any alignment; 0 bytes complete at once. A page that is not there
+ * ends in PAMI_ERROR given to the completion functions.
+ */
+pami_result_t PAMI_Put(pami_context_t context, pami_put_simple_t *parameters);
+pami_result_t PAMI_Get(pami_context_t context, pami_get_simple_t *parameters);
+/* The same between layouts; the remote type travels with the request. */
+pami_result_t PAMI_Put_typed(pami_context_t context, pami_put_typed_t *parameters);
+pami_result_t PAMI_Get_typed(pami_context_t context, pami_get_typed_t *parameters);
+/* One atomic operation at the target, executed by progress on the target context, atomic with all
+ * other rmws on that task. PAMI_INVAL: operation or type not in the lists above. */
+pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *parameters);
+
+/* ---- Memory regions. Source: section 11. ---- */
+
+/* Names memory of one task, by value: copy it, send it, use it in any task, for ever. */
+typedef uintptr_t pami_memregion_t[PAMI_CLIENT_MEMREGION_SIZE_STATIC / sizeof(uintptr_t)];
+
+typedef struct {
+	pami_memregion_t *mr;
+	size_t offset; /* bytes from the region's start */
+} pami_rma_mr_t;
+typedef struct {
+	pami_rma_mr_t local;
+	pami_rma_mr_t remote;
+} pami_rdma_t;
+
+typedef struct {
+	pami_rma_t rma;
+	pami_rdma_t rdma;
+	pami_rma_put_t put;
+} pami_rput_simple_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rdma_t rdma;
+	pami_rma_typed_t type;
+	pami_rma_put_t put;
+} pami_rput_typed_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rdma_t rdma;
+} pami_rget_simple_t;
+typedef struct {
+	pami_rma_t rma;
+	pami_rdma_t rdma;
+	pami_rma_typed_t type;
+} pami_rget_typed_t;
+
+/* Any memory, alignment and length, 0 included; *bytes_out == bytes_in. Costs next to nothing and
+ * uses up nothing. */
+pami_result_t PAMI_Memregion_create(pami_context_t context, void *address, size_t bytes_in,
+                                    size_t *bytes_out, pami_memregion_t *memregion);
+pami_result_t PAMI_Memregion_destroy(pami_context_t context, pami_memregion_t *memregion);
+/* PAMI_Put and PAMI_Get with (region, offset) for addresses; the regions are read in the call.
+ * PAMI_INVAL: not a region, or the remote one is not the destination's. */
+pami_result_t PAMI_Rput(pami_context_t context, pami_rput_simple_t *parameters);
+pami_result_t PAMI_Rget(pami_context_t context, pami_rget_simple_t *parameters);
+pami_result_t PAMI_Rput_typed(pami_context_t context, pami_rput_typed_t *parameters);
+pami_result_t PAMI_Rget_typed(pami_context_t context, pami_rget_typed_t *parameters);
+
+/* ---- Fences, dynamic tasks. Source: section 12. ---- */
+
+/* Open and close a region of fenced operations on this context; not nested (PAMI_INVAL). */
+pami_result_t PAMI_Fence_begin(pami_context_t context);
+pami_result_t PAMI_Fence_end(pami_context_t context);
+/* done_fn when every send, put and get started earlier in this region, to any endpoint or to
+ * `target`, is complete at its target. PAMI_INVAL outside a region. */
+pami_result_t PAMI_Fence_all(pami_context_t context, pami_event_function done_fn, void *cookie);
+pami_result_t PAMI_Fence_endpoint(pami_context_t context, pami_event_function done_fn, void *cookie,
+                                  pami_endpoint_t target);
+/* Nothing is kept for a destination that would have to be dropped or made again: PAMI_SUCCESS. */
+pami_result_t PAMI_Purge(pami_context_t context, pami_endpoint_t *dest, size_t count);
+pami_result_t PAMI_Resume(pami_context_t context, pami_endpoint_t *dest, size_t count);
+
+/* ---- Types and data functions. Source: section 13. ---- */
+
+/*
+ * A type is a list of (displacement, length) pieces, built with a cursor that starts at 0. Data
+ * size: sum of the lengths. Extent: where the cursor ends; more data than one instance repeats at
+ * multiples of it. Atom: indivisible, divides every length. Displacements wrap: negative moves are
+ * cast to size_t.
+ */
+pami_result_t PAMI_Type_create(pami_type_t *type);
+/* cursor += offset, then count times: a piece of `bytes` at the cursor, cursor += stride.
+ * PAMI_INVAL once complete. */
+pami_result_t PAMI_Type_add_simple(pami_type_t type, size_t bytes, size_t offset, size_t count,
+                                   size_t stride);
+/* The same with a whole (complete) subtype for the piece. */
+pami_result_t PAMI_Type_add_typed(pami_type_t type, pami_type_t subtype, size_t offset, size_t count,
+                                  size_t stride);
+/* Freeze. PAMI_INVAL: complete already, or atom_size (1 .. 128) does not divide every piece. */
+pami_result_t PAMI_Type_complete(pami_type_t type, size_t atom_size);
+/* Transfers under way keep what they need. */
+pami_result_t PAMI_Type_destroy(pami_type_t *type);
+/* A flat image of a complete type, the type's to keep; and a new type from an image of any task. */
+pami_result_t PAMI_Type_serialize(pami_type_t type, void **address, size_t *size);
+pami_result_t PAMI_Type_deserialize(pami_type_t *type, void *address, size_t size);
+pami_result_t PAMI_Type_query(pami_type_t type, pami_configuration_t configuration[], size_t num_configs);
+/* Move `size` payload bytes between two layouts of this task's memory; offsets count payload bytes. */
+pami_result_t PAMI_Type_transform_data(void *src_addr, pami_type_t src_type, size_t src_offset,
+                                       void *dst_addr, pami_type_t dst_type, size_t dst_offset,
+                                       size_t size, pami_data_function data_fn, void *cookie);
+
+/* Predefined; size = extent = atom. LOC types are pairs { value, index } in C struct layout. */
+extern pami_type_t PAMI_TYPE_BYTE, PAMI_TYPE_SIGNED_CHAR, PAMI_TYPE_UNSIGNED_CHAR,
+	PAMI_TYPE_SIGNED_SHORT, PAMI_TYPE_UNSIGNED_SHORT, PAMI_TYPE_SIGNED_INT, PAMI_TYPE_UNSIGNED_INT,
+	PAMI_TYPE_SIGNED_LONG, PAMI_TYPE_UNSIGNED_LONG, PAMI_TYPE_SIGNED_LONG_LONG,
+	PAMI_TYPE_UNSIGNED_LONG_LONG, PAMI_TYPE_FLOAT, PAMI_TYPE_DOUBLE, PAMI_TYPE_LONG_DOUBLE,
+	PAMI_TYPE_LOGICAL1, PAMI_TYPE_LOGICAL2, PAMI_TYPE_LOGICAL4, PAMI_TYPE_LOGICAL8,
+	PAMI_TYPE_SINGLE_COMPLEX, PAMI_TYPE_DOUBLE_COMPLEX, PAMI_TYPE_LOC_2INT, PAMI_TYPE_LOC_2FLOAT,
+	PAMI_TYPE_LOC_2DOUBLE, PAMI_TYPE_LOC_SHORT_INT, PAMI_TYPE_LOC_FLOAT_INT,
+	PAMI_TYPE_LOC_DOUBLE_INT, PAMI_TYPE_LOC_LONG_INT, PAMI_TYPE_LOC_LONGDOUBLE_INT;
+
+/* target = target op source. Recognised by value; only COPY and NOOP do something when called. */
+extern pami_data_function PAMI_DATA_COPY, PAMI_DATA_NOOP, PAMI_DATA_MAX, PAMI_DATA_MIN, PAMI_DATA_SUM,
+	PAMI_DATA_PROD, PAMI_DATA_LAND, PAMI_DATA_LOR, PAMI_DATA_LXOR, PAMI_DATA_BAND, PAMI_DATA_BOR,
+	PAMI_DATA_BXOR, PAMI_DATA_MAXLOC, PAMI_DATA_MINLOC;
+
+/* ---- Geometries. Source: section 14. ---- */
+
+typedef enum {
+	PAMI_XFER_BROADCAST = 0,
+	PAMI_XFER_ALLREDUCE,
+	PAMI_XFER_REDUCE,
+	PAMI_XFER_ALLGATHER,
+	PAMI_XFER_ALLGATHERV,
+	PAMI_XFER_ALLGATHERV_INT,
+	PAMI_XFER_SCATTER,
+	PAMI_XFER_SCATTERV,
+	PAMI_XFER_SCATTERV_INT,
+	PAMI_XFER_GATHER,
+	PAMI_XFER_GATHERV,
+	PAMI_XFER_GATHERV_INT,
+	PAMI_XFER_BARRIER,
+	PAMI_XFER_ALLTOALL,
+	PAMI_XFER_ALLTOALLV,
+	PAMI_XFER_ALLTOALLV_INT,
+	PAMI_XFER_SCAN,
+	PAMI_XFER_REDUCE_SCATTER,
+	PAMI_XFER_AMBROADCAST,
+	PAMI_XFER_AMSCATTER,
+	PAMI_XFER_AMGATHER,
+	PAMI_XFER_AMREDUCE,
+	PAMI_XFER_COUNT,
+	PAMI_XFER_TYPE_EXT = 1000
+} pami_xfer_type_t;
+
+typedef struct {
+	pami_task_t lo;
+	pami_task_t hi; /* inclusive */
+} pami_geometry_range_t;
+
+/*
+ * New geometries. Rank order is the order of the slices, list or endpoints. id: positive, chosen by
+ * the program, the same on all members. With a parent all its members call, those outside with a
+ * NULL geometry pointer; without one the members only. *geometry is set at once and usable when fn
+ * was called on `context`. Arrays stay the caller's, unchanged, for the geometry's life.
+ */
+pami_result_t PAMI_Geometry_create_taskrange(pami_client_t client, size_t context_offset,
+                                             pami_configuration_t configuration[], size_t num_configs,
+                                             pami_geometry_t *geometry, pami_geometry_t parent,
+                                             unsigned id, pami_geometry_range_t *task_slices,
+                                             size_t slice_count, pami_context_t context,
+                                             pami_event_function fn, void *cookie);
+pami_result_t PAMI_Geometry_create_tasklist(pami_client_t client, size_t context_offset,
+                                            pami_configuration_t configuration[], size_t num_configs,
+                                            pami_geometry_t *geometry, pami_geometry_t parent, unsigned id,
+                                            pami_task_t *tasks, size_t task_count, pami_context_t context,
+                                            pami_event_function fn, void *cookie);
+pami_result_t PAMI_Geometry_create_endpointlist(pami_client_t client, pami_configuration_t configuration[],
+                                                size_t num_configs, pami_geometry_t *geometry, unsigned id,
+                                                pami_endpoint_t *endpoints, size_t endpoint_count,
+                                                pami_context_t context, pami_event_function fn,
+                                                void *cookie);
+/* All tasks, context offset 0, id 0; the same handle every time, never destroyed by the program. */
+pami_result_t PAMI_Geometry_world(pami_client_t client, pami_geometry_t *world_geometry);
+/* Called by all members; fn (or NULL) when the id may be used again. PAMI_INVAL for the world. */
+pami_result_t PAMI_Geometry_destroy(pami_client_t client, pami_geometry_t *geometry, pami_context_t context,
+                                    pami_event_function fn, void *cookie);
+
+/* ---- Collectives. Source: section 15. ---- */
+
+struct pami_xfer_t;
+typedef struct pami_xfer_t *xfer_p;
+
+/* Which of an algorithm's conditions a call breaks; 0: none. */
+typedef union metadata_result_t {
+	unsigned bitmask;
+	struct {
+		unsigned unspecified : 1;
+		unsigned range : 1;
+		unsigned align_send_buffer : 1;
+		unsigned align_recv_buffer : 1;
+		unsigned datatype_op : 1;
+		unsigned contiguous_send : 1;
+		unsigned contiguous_recv : 1;
+		unsigned continuous_send : 1;
+		unsigned continuous_recv : 1;
+		unsigned nonlocal : 1;
+	} check;
+} metadata_result_t;
+
+typedef metadata_result_t (*pami_metadata_function)(struct pami_xfer_t *in);
+
+typedef struct {
+	char *name; /* "<list>:<algorithm>:<within node>:<between nodes>", "I0:Binomial:-:P2P" */
+	unsigned version;
+	pami_metadata_function check_fn; /* non-NULL where checkrequired is 1 */
+	size_t range_lo;                 /* bytes */
+	size_t range_hi;
+	unsigned send_min_align; /* bytes */
+	unsigned recv_min_align;
+	union {
+		unsigned bitmask_correct;
+		struct {
+			unsigned checkrequired : 1; /* call check_fn for every call */
+			unsigned nonlocal : 1;      /* combine its answers over the tasks */
+			unsigned rangeminmax : 1;
+			unsigned sendminalign : 1;
+			unsigned recvminalign : 1;
+			unsigned alldtop : 1; /* any type with any operation */
+			unsigned contigsflags : 1;
+			unsigned contigrflags : 1;
+			unsigned continsflags : 1;
+			unsigned continrflags : 1;
+			unsigned blocking : 1;
+			unsigned inplace : 1;
+			unsigned asyncflowctl : 1;
+			unsigned oneatatime : 1;
+			unsigned global_order : 4;
+		} values;
+	} check_correct;
+	union {
+		unsigned bitmask_perf;
+		struct {
+			unsigned hw_accel : 1;
+		} values;
+	} check_perf;
+	size_t range_lo_perf;
+	size_t range_hi_perf;
+	unsigned min_align_perf;
+} pami_metadata_t;
+
+/* lists_lengths[0]: algorithms that always work; [1]: those whose metadata must be looked at. Any
+ * number of threads at once. */
+pami_result_t PAMI_Geometry_algorithms_num(pami_geometry_t geometry, pami_xfer_type_t coll_type,
+                                           size_t *lists_lengths);
+/* Fill up to num0 and num1 entries of the two lists; metadata arrays may be NULL. */
+pami_result_t PAMI_Geometry_algorithms_query(pami_geometry_t geometry, pami_xfer_type_t colltype,
+                                             pami_algorithm_t *algs0, pami_metadata_t *mdata0, size_t num0,
+                                             pami_algorithm_t *algs1, pami_metadata_t *mdata1,
+                                             size_t num1);
+
+/* As a send buffer: my part lies where it belongs in rcvbuf already. */
+#define PAMI_IN_PLACE ((void *)-1L)
+
+/*
+ * Parameters of each collective. Counts are instances of the type beside them, displacements units
+ * of its extent, arrays indexed by rank. The element type of a reduction is stype. Arguments that
+ * matter at the root only are ignored elsewhere.
+ */
+typedef struct {
+	pami_endpoint_t root;
+	char *buf;
+	pami_type_t type;
+	size_t typecount;
+} pami_broadcast_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+	pami_data_function op;
+	void *data_cookie;
+	int commutative;
+} pami_allreduce_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+	pami_data_function op;
+	void *data_cookie;
+	int commutative;
+} pami_reduce_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t *rcounts;
+	pami_data_function op;
+	void *data_cookie;
+	int commutative;
+} pami_reduce_scatter_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+	pami_data_function op;
+	void *data_cookie;
+	int exclusive;
+} pami_scan_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_allgather_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t *rtypecounts;
+	size_t *rdispls;
+} pami_allgatherv_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	int stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	int *rtypecounts;
+	int *rdispls;
+} pami_allgatherv_int_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_gather_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t *rtypecounts;
+	size_t *rdispls;
+} pami_gatherv_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	int stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	int *rtypecounts;
+	int *rdispls;
+} pami_gatherv_int_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_scatter_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	size_t *stypecounts;
+	size_t *sdispls;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_scatterv_t;
+
+typedef struct {
+	pami_endpoint_t root;
+	char *sndbuf;
+	pami_type_t stype;
+	int *stypecounts;
+	int *sdispls;
+	char *rcvbuf;
+	pami_type_t rtype;
+	int rtypecount;
+} pami_scatterv_int_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_alltoall_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	size_t *stypecounts;
+	size_t *sdispls;
+	char *rcvbuf;
+	pami_type_t rtype;
+	size_t *rtypecounts;
+	size_t *rdispls;
+} pami_alltoallv_t;
+
+typedef struct {
+	char *sndbuf;
+	pami_type_t stype;
+	int *stypecounts;
+	int *sdispls;
+	char *rcvbuf;
+	pami_type_t rtype;
+	int *rtypecounts;
+	int *rdispls;
+} pami_alltoallv_int_t;
+
+typedef struct {
+} pami_barrier_t;
+
+typedef struct {
+	size_t dispatch;
+	void *user_header;
+	size_t headerlen;
+	void *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+} pami_ambroadcast_t;
+
+typedef struct {
+	size_t dispatch;
+	void *headers; /* one of headerlen bytes for each rank */
+	size_t headerlen;
+	void *sndbuf;
+	pami_type_t stype;
+	size_t stypecount;
+} pami_amscatter_t;
+
+typedef struct {
+	size_t dispatch;
+	void *headers;
+	size_t headerlen;
+	void *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+} pami_amgather_t;
+
+typedef struct {
+	size_t dispatch;
+	void *user_header;
+	size_t headerlen;
+	void *rcvbuf;
+	pami_type_t rtype;
+	size_t rtypecount;
+	void *data_cookie;
+	int commutative;
+} pami_amreduce_t;
+
+typedef union {
+	pami_allreduce_t xfer_allreduce;
+	pami_broadcast_t xfer_broadcast;
+	pami_reduce_t xfer_reduce;
+	pami_allgather_t xfer_allgather;
+	pami_allgatherv_t xfer_allgatherv;
+	pami_allgatherv_int_t xfer_allgatherv_int;
+	pami_scatter_t xfer_scatter;
+	pami_scatterv_t xfer_scatterv;
+	pami_scatterv_int_t xfer_scatterv_int;
+	pami_gather_t xfer_gather;
+	pami_gatherv_t xfer_gatherv;
+	pami_gatherv_int_t xfer_gatherv_int;
+	pami_alltoall_t xfer_alltoall;
+	pami_alltoallv_t xfer_alltoallv;
+	pami_alltoallv_int_t xfer_alltoallv_int;
+	pami_ambroadcast_t xfer_ambroadcast;
+	pami_amscatter_t xfer_amscatter;
+	pami_amgather_t xfer_amgather;
+	pami_amreduce_t xfer_amreduce;
+	pami_scan_t xfer_scan;
+	pami_barrier_t xfer_barrier;
+	pami_reduce_scatter_t xfer_reduce_scatter;
+} pami_collective_t;
+
+typedef struct pami_xfer_t {
+	pami_event_function cb_done; /* or NULL */
+	void *cookie;
+	pami_algorithm_t algorithm;     /* names the operation and the geometry */
+	pami_collective_hint_t options; /* any bits */
+	pami_collective_t cmd;
+} pami_xfer_t;
+
+/*
+ * Start a collective. Every member endpoint calls it once, on its own context, in the same order
+ * for each geometry. Non-blocking: cb_done(context, cookie, result) follows when local buffers hold
+ * results and may be reused (barrier: when all have entered). The structure is copied; buffers and
+ * count arrays stay until then. PAMI_INVAL: not an algorithm, or this endpoint is no member.
+ */
+pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *cmd);
+
+/* ---- Dispatch registration, active-message collectives. Source: sections 9.5 and 16. ---- */
+
+typedef void (*pami_dispatch_ambroadcast_function)(pami_context_t context, void *cookie,
+                                                   const void *header_addr, size_t header_size,
+                                                   const void *pipe_addr, size_t data_size,
+                                                   pami_endpoint_t origin, pami_geometry_t geometry,
+                                                   pami_recv_t *recv);
+typedef void (*pami_dispatch_amscatter_function)(pami_context_t context, void *cookie,
+                                                 const void *header_addr, size_t header_size,
+                                                 const void *pipe_addr, size_t data_size,
+                                                 pami_endpoint_t origin, pami_geometry_t geometry,
+                                                 pami_recv_t *recv);
+typedef void (*pami_dispatch_amgather_function)(pami_context_t context, void *cookie,
+                                                const void *header_addr, size_t header_size,
+                                                size_t data_size, pami_endpoint_t origin,
+                                                pami_geometry_t geometry, pami_recv_t *send);
+typedef void (*pami_dispatch_amreduce_function)(pami_context_t context, void *cookie,
+                                                const void *header_addr, size_t header_size,
+                                                size_t data_size, pami_endpoint_t origin,
+                                                pami_geometry_t geometry, pami_data_function *op,
+                                                pami_recv_t *send);
+
+typedef union {
+	pami_dispatch_p2p_function p2p;
+	pami_dispatch_ambroadcast_function ambroadcast;
+	pami_dispatch_amscatter_function amscatter;
+	pami_dispatch_amgather_function amgather;
+	pami_dispatch_amreduce_function amreduce;
+} pami_dispatch_callback_function;
+
+/*
+ * Set the function, cookie and hints of one id on one context. Messages that came earlier for the
+ * id were held and are delivered by the next progress calls. PAMI_INVAL: set already (the first
+ * stays), id too large, no function; a failed call leaves the id free.
+ */
+pami_result_t PAMI_Dispatch_set(pami_context_t context, size_t dispatch,
+                                pami_dispatch_callback_function fn, void *cookie,
+                                pami_dispatch_hint_t options);
+/* The same for an active-message collective; ids apart from those of messages; may be set again. */
+pami_result_t PAMI_AMCollective_dispatch_set(pami_context_t context, pami_algorithm_t algorithm,
+                                             size_t dispatch, pami_dispatch_callback_function fn,
+                                             void *cookie, pami_collective_hint_t options);
+
+/* ---- Extensions. Source: section 17. ---- */
+
+typedef void *pami_extension_t;
+
+/*
+ * Open by exact name: EXT_async_progress, EXT_torus_network, EXT_is_local_task, EXT_test_extension,
+ * EXT_quintorus_memory (pami/ext_memory.h). client may be NULL. PAMI_UNIMPL: not there; then
+ * *extension is NULL.
+ */
+pami_result_t PAMI_Extension_open(pami_client_t client, const char *name, pami_extension_t *extension);
+/* NULL is fine. */
+pami_result_t PAMI_Extension_close(pami_extension_t extension);
+/* A function, data pointer, or integer in its place; NULL: unknown. Case does not matter. Stays
+ * valid after close. */
+void *PAMI_Extension_symbol(pami_extension_t extension, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
