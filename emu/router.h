@@ -10,53 +10,69 @@
  *
  *        arrive(link, vc) --> [input queues: 10 links x VC] --+--> send(link, vc)   ops
  *                                                             |      (needs credit, link free)
- *        inject(fifo)     --> [injection queues]            --+--> deliver()        ops (may refuse)
+ *        inject(queue)    --> [injection queues]            --+--> deliver()        ops (may refuse)
  *
- * Deadlock freedom: dimension order on VC 1 with the bubble rule (going on in a ring needs one
- * free slot at the next node, entering a ring needs two); high priority (VC 2) alike; dynamic
- * packets (VC 0) may escape to VC 1. spec/mu.md 6.
+ * Deadlock freedom: emu/vc.h. Directions: emu/route.h. Source: spec/mu.md 6.
  */
 #ifndef EMU_ROUTER_H
 #define EMU_ROUTER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "emu/coord.h"
 #include "emu/hw_packet.h"
+#include "emu/vc.h"
 
-#define EMU_VCS        4 /* 0 dynamic, 1 deterministic (bubble), 2 high priority, 3 system */
-#define EMU_INJECTIONS 4 /* local injection queues: 0, 1 normal, 2 high priority, 3 local (self) */
+#define EMU_INJECTIONS      4  /* local injection queues: 0, 1 normal, 2 high priority, 3 local (self) */
+#define EMU_INJECTION_SLOTS 16 /* packets in each */
+#define EMU_NO_PACKET       UINT32_MAX
 
-/* A packet in the pool; 576 bytes, 64-byte aligned. The router reads hdr and writes route only. */
+/*
+ * A packet in the pool; 576 bytes, 64-byte aligned. The router works on the first line only: it
+ * reads hdr, writes route, and at injection fills in hdr's hint bits, so that hdr and the VC it
+ * comes in on say all that the next router needs.
+ */
 struct emu_packet {
 	_Alignas(64) MUHWI_PacketHeader_t hdr;
 	struct {
-		uint64_t ready;     /* time from which it may move on (virtual clock: head arrival + hop) */
-		uint32_t next;      /* queue link, pool index */
-		uint8_t hops;       /* links crossed so far */
-		uint8_t vc, in;     /* where it waits: VC and input link (or injection) */
-		uint8_t flags;
-		uint32_t source;    /* source node, for counters, traces and the hash */
-		uint32_t sequence;  /* per source node */
+		uint64_t ready;    /* time from which it may move on (virtual clock: head arrival + hop) */
+		uint32_t next;     /* queue link, pool index */
+		uint8_t hops;      /* links crossed so far */
+		uint8_t vc, in;    /* where it waits: VC and input link (or EMU_LINKS + injection queue) */
+		uint8_t flags;     /* the caller's */
+		uint32_t source;   /* source node, for counters, traces and the hash */
+		uint32_t sequence; /* per source node */
 	} route;
 	uint32_t task;  /* the user's (MU): source task */
-	uint32_t bytes; /* payload bytes in use, 0 .. 512 */
+	uint32_t bytes; /* payload bytes in use, 0 .. 512: what counts on the link, not hdr's Size */
 	unsigned char payload[512];
 };
 
-/* Credits a router starts with, per input VC: packet slots. Bubble VCs need at least 2. */
+/* Bytes on the wire: header, payload in chunks of 32, trailer of 8 (spec/mu.md 2.1). */
+static inline uint32_t emu_packet_wire_bytes(const struct emu_packet *p)
+{
+	return 32 + ((p->bytes + 31) & ~31u) + 8;
+}
+
+/* What a router starts with; NULL where asked for: the defaults. */
 struct emu_router_conf {
-	uint16_t slots[EMU_VCS]; /* default 7 each (VC 0: 126 chunks = 7 full packets) */
+	/* Packet slots (credits) per input VC, 2 .. 1000; 0: the default of 7 (VC 0: 126 chunks = 7 full packets). */
+	uint16_t slots[EMU_VCS];
+	uint8_t test_no_bubble; /* tests only: entering a ring needs one slot; deadlocks */
 };
 
 struct emu_router; /* emu/router.c; sized by emu_router_bytes() */
 
 /*
  * What a router calls while it steps. node is the index given to init. now is the time given to step.
+ * They must not call the same router; calling others is fine.
  *
- * send     hand the packet to the link; the caller brings it to the neighbour's arrive(). The
- *          router has taken the credit and keeps the link busy for the packet's time on it.
+ * send     hand the packet to the link; the caller brings it to the neighbour's arrive(), as
+ *          arrive(neighbour, opposite link, vc). The router has taken the credit and keeps the
+ *          link busy for the packet's time on it. packet's route.in still says where it came from.
  * deliver  to the local MU; 0 = taken, -EAGAIN = no room (stays queued, asked again next step).
+ *          Virtual cut-through: its head is here at now, its last byte wire bytes * ps_per_byte later.
  * credit   one slot of (in link, vc) is free again: the caller brings it to the neighbour on that
  *          link, as emu_router_credit(neighbour, opposite link, vc).
  */
@@ -66,33 +82,48 @@ struct emu_router_ops {
 	void (*credit)(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now);
 };
 
-size_t emu_router_bytes(void);
-/* mem: emu_router_bytes(), 64-byte aligned. Times (wire time per byte) in picoseconds; 0 = live. */
+size_t emu_router_bytes(void); /* a multiple of 64 */
+/* mem: emu_router_bytes(), 64-byte aligned. ps_per_byte: time on a link in picoseconds; 0 = live. */
 void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32_t node,
                      const struct emu_router_conf *conf, uint32_t ps_per_byte);
 
-/* Queue a packet for injection (route.ready set by the caller); 0 or -EAGAIN (queue of 16 is full). */
+/*
+ * Queue a packet for injection: hdr, bytes and route.ready set by the caller. Explicit hints are
+ * kept, the others filled in (emu_route_hints). Sets route.source and route.sequence. Returns 0, or
+ *   -EAGAIN  the queue is full
+ *   -EINVAL  destination outside the shape, hints that cannot be, or not a point-to-point VC
+ */
 int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned queue, uint32_t packet);
-/* A packet came in over a link; the credit protocol guarantees room. -EPROTO if it does not. */
+/*
+ * A packet came in over a link (route.ready set); best called when it is ready, so that the step after it moves
+ * it. The credit protocol guarantees room: -EPROTO if it was broken; -EINVAL for link or vc out of range.
+ */
 int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned vc,
                       uint32_t packet);
+/* The neighbour over `link` has a slot of vc free again. */
 void emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
 
 /*
  * Move everything that can move at time `now`. Returns the next time at which something could move
  * by itself (a link falls free, a packet becomes ready), UINT64_MAX if only an arrival, a credit
- * or room can change anything.
+ * or room can change anything. Calling it more often than needed is harmless.
+ *
+ * Order at a link: high priority, system, then the rest; there traffic from other links against
+ * injection 15 : 1, each round robin over its queues.
  */
 uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t now,
                          const struct emu_router_ops *ops, void *arg);
 
 /* True if anything is queued. */
 int emu_router_busy(const struct emu_router *r);
+/* Links (bit l) for which a packet waits: after a live step, for want of a credit. */
+unsigned emu_router_wanted(const struct emu_router *r);
 
+/* Of a link as output; queued_max as input. Any thread may read (relaxed, 64 bits at a time). */
 struct emu_link_stat {
 	uint64_t packets, bytes; /* bytes on the wire: header, payload, 8 of trailer */
-	uint64_t stalls;         /* steps in which a packet waited for a credit */
-	uint32_t queued_max;
+	uint64_t stalls;         /* steps in which the link was free and a packet waited for a credit */
+	uint64_t queued_max;     /* packets waiting at once */
 };
 const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link);
 
