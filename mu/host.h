@@ -34,7 +34,7 @@
 enum mu_clock { MU_CLOCK_REAL, MU_CLOCK_VIRTUAL };
 enum mu_fabric { MU_FABRIC_EXPRESS, MU_FABRIC_TORUS };
 /* Who holds the driver port and the wires of this host. */
-enum mu_holder { MU_HOLDER_NONE, MU_HOLDER_TASK, MU_HOLDER_AGENT };
+enum mu_holder_kind { MU_HOLDER_NONE, MU_HOLDER_TASK, MU_HOLDER_AGENT };
 
 enum mu_task_state { MU_TASK_NONE, MU_TASK_ATTACHED, MU_TASK_DETACHED };
 

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Output of tasks on its way to torus run, in whole lines when tagged; and task 0's input. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/agent.h"
+
+int agent_output_open(struct agent *a, struct agent_task *t, int child_end[2])
+{
+	for (int i = 0; i < 2; i++) {
+		int ends[2];
+
+		if (pipe2(ends, O_CLOEXEC))
+			return -errno;
+		fcntl(ends[0], F_SETFL, O_NONBLOCK);
+		t->stream[i].fd = ends[0];
+		child_end[i] = ends[1];
+	}
+	return 0;
+}
+
+int agent_output_open_count(const struct agent *a)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < a->locals; i++)
+		n += (a->task[i].stream[0].fd >= 0) + (a->task[i].stream[1].fd >= 0);
+	return n;
+}
+
+static void send_on(struct agent *a, uint32_t task, unsigned which, const char *data, uint32_t bytes)
+{
+	struct ctl_buf b = { 0 };
+
+	ctl_put_u32(&b, task);
+	ctl_put_u32(&b, which + 1);
+	ctl_put_bytes(&b, data, bytes);
+	ctl_send_buf(&a->ctl, CTL_OUTPUT, &b);
+	a->output_room = a->output_room > bytes ? a->output_room - bytes : 0;
+}
+
+/* How much of the buffer may leave: all, or (tagged) up to the last line's end. */
+static uint32_t ready_bytes(const struct agent *a, const struct agent_stream *s)
+{
+	const char *end;
+
+	if (!a->plan.tag || s->bytes == AGENT_LINE_BYTES || s->fd < 0)
+		return s->bytes;
+	end = memrchr(s->line, '\n', s->bytes);
+	return end ? (uint32_t)(end - s->line) + 1 : 0;
+}
+
+void agent_output_read(struct agent *a, uint32_t local, unsigned which)
+{
+	struct agent_stream *s = &a->task[local].stream[which];
+	uint32_t ready;
+	ssize_t n;
+
+	if (!s->line)
+		s->line = malloc(AGENT_LINE_BYTES);
+	if (!s->line)
+		return;
+	n = read(s->fd, s->line + s->bytes, AGENT_LINE_BYTES - s->bytes);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0) {
+		s->bytes += (uint32_t)n;
+	} else {
+		close(s->fd);
+		s->fd = -1;
+	}
+	ready = ready_bytes(a, s);
+	if (ready)
+		send_on(a, a->task[local].task, which, s->line, ready);
+	memmove(s->line, s->line + ready, s->bytes - ready);
+	s->bytes -= ready;
+	if (s->fd < 0) {
+		free(s->line);
+		s->line = NULL;
+	}
+}
+
+static void input_close(struct agent *a)
+{
+	if (a->input >= 0)
+		close(a->input);
+	a->input = -1;
+	free(a->input_data);
+	a->input_data = NULL;
+	a->input_bytes = 0;
+}
+
+void agent_input_put(struct agent *a, const void *data, size_t bytes)
+{
+	char *more;
+
+	if (a->input < 0)
+		return;
+	/* torus run keeps to the room we gave; more than that is not ours to store. */
+	if (bytes && a->input_bytes + bytes <= AGENT_STDIN_ROOM) {
+		more = realloc(a->input_data, a->input_bytes + bytes);
+		if (!more)
+			return;
+		a->input_data = more;
+		memcpy(more + a->input_bytes, data, bytes);
+		a->input_bytes += (uint32_t)bytes;
+	}
+	if (!bytes)
+		a->input_end = 1;
+	agent_input_flush(a);
+}
+
+void agent_input_flush(struct agent *a)
+{
+	uint32_t taken = 0;
+	ssize_t n = 0;
+
+	while (a->input >= 0 && taken < a->input_bytes) {
+		n = write(a->input, a->input_data + taken, a->input_bytes - taken);
+		if (n < 0)
+			break;
+		taken += (uint32_t)n;
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		input_close(a); /* the task closed it: what it does not read is lost, as in a pipe */
+		return;
+	}
+	if (taken) {
+		memmove(a->input_data, a->input_data + taken, a->input_bytes - taken);
+		a->input_bytes -= taken;
+		ctl_send(&a->ctl, CTL_STDIN_ROOM, &taken, sizeof taken);
+	}
+	if (!a->input_bytes && a->input_end)
+		input_close(a);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The subcommands of torus; each takes its own argc and argv (argv[0] is "torus NAME"). */
+#ifndef TOOLS_CMD_H
+#define TOOLS_CMD_H
+
+#define CMD_USAGE 2 /* exit status for wrong arguments */
+
+int cmd_run(int argc, char **argv);
+int cmd_agent(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_topo(int argc, char **argv);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* torus agent: the far end of `torus run --hosts ssh:HOST`; its control channel is stdin, stdout. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tools/agent.h"
+#include "tools/cmd.h"
+
+int cmd_agent(int argc, char **argv)
+{
+	sigset_t mask;
+	int in, out, null;
+
+	if (argc > 1 || isatty(0) || isatty(1)) {
+		fprintf(stderr, "torus agent: started by torus run only; see torus run --help\n");
+		return CMD_USAGE;
+	}
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	/* What is on 0 and 1 must not reach the tasks. */
+	in = fcntl(0, F_DUPFD_CLOEXEC, 3);
+	out = fcntl(1, F_DUPFD_CLOEXEC, 3);
+	null = open("/dev/null", O_RDWR);
+	dup2(null, 0);
+	dup2(2, 1);
+	return agent_main(in, out, getppid(), 1, &mask);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* torus run: the command line; what it means is in plan.c, what happens then in job.c. */
+#define _GNU_SOURCE
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "tools/cmd.h"
+#include "tools/job.h"
+#include "tools/plan.h"
+
+enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
+       KEY_COSTS, KEY_TIMEOUT };
+
+static const char doc[] =
+	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
+	"Without --shape, each host is one torus node and its tasks are the processes of that node "
+	"(up to 64; more tasks make more nodes). With --clock virtual or --fabric torus, each task "
+	"gets a node of its own.\n"
+	"\n"
+	"Hosts:\n"
+	"  local              this machine (several times: several hosts on it)\n"
+	"  netns:NAME         a network namespace of this machine (root; ip netns add NAME)\n"
+	"  ssh:[USER@]HOST    another machine; ssh must log in without asking, and torus be installed at "
+	"the same place ($QUINTORUS_REMOTE_TORUS names another, $QUINTORUS_SSH another ssh)\n"
+	"Each may have a driver port behind it, HOST=PORT:\n"
+	"  shm:                         rings in shared memory (hosts of one machine; the default of local)\n"
+	"  uring:10.0.0.1               UDP from this address\n"
+	"  dpdk:net_af_packet,iface=va  any DPDK device\n"
+	"  dpdk:0000:3b:00.0            a network card bound to a DPDK driver\n"
+	"Write commas between hosts without ports, semicolons (in quotes) behind ports, or repeat --hosts. "
+	"Hosts carry equal, contiguous parts of the torus.\n"
+	"\n"
+	"Examples:\n"
+	"  torus run -n 16 ./program\n"
+	"  torus run --clock virtual --shape 4x4x4x8x2 ./program\n"
+	"  torus run -n 8 --shape 2x2x2x1x1 --fabric torus \\\n"
+	"      --hosts 'netns:a=uring:10.9.0.1;netns:b=uring:10.9.0.2' ./program\n"
+	"  torus run -n 2 --hosts local,local --fault loss=0.1,reorder=0.05 ./program\n"
+	"\n"
+	"Exit status: that of the first task that failed (128 + signal if it was killed); 124 after "
+	"--timeout; 126 or 127 if PROGRAM cannot be started; 2 for wrong arguments. The failure of one "
+	"task ends the job. Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the tasks; a "
+	"second one of the first four kills the job. Task 0 reads torus run's standard input, the others "
+	"read nothing.";
+
+static const struct argp_option options[] = {
+	{ 0, 0, 0, 0, "The job:", 1 },
+	{ "tasks", 'n', "N", 0, "Number of tasks (default: all places of the shape, or one per host)", 1 },
+	{ "hosts", KEY_HOSTS, "LIST", 0, "Hosts to run on, see below (default: local)", 1 },
+	{ "seed", KEY_SEED, "NUMBER", 0, "Seed of all chance in the job (default: random; virtual clock: 1)", 1 },
+	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "End the job after this time, with exit status 124", 1 },
+	{ 0, 0, 0, 0, "The torus:", 2 },
+	{ "shape", KEY_SHAPE, "AxBxCxDxE[xT]", 0, "Nodes in each dimension, and processes on each node", 2 },
+	{ "mapping", KEY_MAPPING, "ABCDET|FILE", 0,
+	  "Order in which tasks fill the places, rightmost letter fastest; or a file with a line "
+	  "'A B C D E T' for each task (default: ABCDET)", 2 },
+	{ "fabric", KEY_FABRIC, "torus|express", 0,
+	  "torus: every packet goes hop by hop through routers; express: in one step, hops are only "
+	  "counted (default: express; virtual clock: torus)", 2 },
+	{ "clock", KEY_CLOCK, "real|virtual", 0,
+	  "virtual: a simulator keeps the time of the hardware that is modelled, the same in every run "
+	  "(default: real)", 2 },
+	{ "costs", KEY_COSTS, "FILE", 0, "Virtual clock: software costs, lines 'name nanoseconds'", 2 },
+	{ "fault", KEY_FAULT, "SPEC", 0,
+	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame)", 2 },
+	{ 0, 0, 0, 0, "Output:", 3 },
+	{ "tag", 't', 0, 0, "Put '[task] ' before each line that a task prints", 3 },
+	{ "report", KEY_REPORT, 0, 0, "At the end, print what ran where and the traffic of each link", 3 },
+	{ 0 },
+};
+
+struct wish {
+	struct plan_wish plan;
+	int tag, report, seeded;
+	uint64_t seed;
+	double timeout_s;
+	char *hosts, *costs;
+	int program; /* index of PROGRAM in argv */
+	int failed;
+};
+
+__attribute__((format(printf, 2, 3))) static int wrong(struct wish *w, const char *format, ...)
+{
+	va_list ap;
+
+	if (!w->failed) {
+		fprintf(stderr, "torus run: ");
+		va_start(ap, format);
+		vfprintf(stderr, format, ap);
+		va_end(ap);
+		fputc('\n', stderr);
+	}
+	w->failed = 1;
+	return EINVAL;
+}
+
+static int one_of(const char *arg, const char *first, const char *second)
+{
+	return !strcmp(arg, first) ? 0 : !strcmp(arg, second) ? 1 : -1;
+}
+
+static int number(const char *arg, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(arg, &end, 0);
+	return *arg >= '0' && *arg <= '9' && !*end && !errno && *value <= max ? 0 : -1;
+}
+
+static int read_costs(struct wish *w, const char *path)
+{
+	size_t bytes = 0;
+	FILE *f = fopen(path, "re");
+
+	if (!f)
+		return wrong(w, "--costs %s: %s; give a file with lines 'name nanoseconds'", path, strerror(errno));
+	free(w->costs);
+	w->costs = calloc(1, 65537);
+	if (w->costs)
+		bytes = fread(w->costs, 1, 65537, f);
+	fclose(f);
+	if (bytes > 65536)
+		return wrong(w, "--costs %s: longer than 64 KiB", path);
+	return 0;
+}
+
+static int add_hosts(struct wish *w, const char *arg)
+{
+	char *all;
+
+	if (asprintf(&all, "%s%s%s", w->hosts ? w->hosts : "", w->hosts ? ";" : "", arg) < 0)
+		return ENOMEM;
+	free(w->hosts);
+	w->hosts = all;
+	w->plan.hosts = all;
+	return 0;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct wish *w = state->input;
+	uint64_t value;
+	char *end;
+
+	switch (key) {
+	case 'n':
+		if (number(arg, PLAN_TASKS_MAX, &value) || !value)
+			return wrong(w, "-n %s: give a number of tasks from 1 to %u", arg, PLAN_TASKS_MAX);
+		w->plan.tasks = (uint32_t)value;
+		return 0;
+	case 't':
+		w->tag = 1;
+		return 0;
+	case KEY_REPORT:
+		w->report = 1;
+		return 0;
+	case KEY_SHAPE:
+		w->plan.shape = arg;
+		return 0;
+	case KEY_MAPPING:
+		if (strlen(arg) > 255)
+			return wrong(w, "--mapping: path longer than 255 characters");
+		w->plan.mapping = arg;
+		return 0;
+	case KEY_FABRIC:
+		w->plan.fabric = one_of(arg, "express", "torus");
+		return w->plan.fabric < 0 ? wrong(w, "--fabric %s: give torus or express", arg) : 0;
+	case KEY_CLOCK:
+		w->plan.clock = one_of(arg, "real", "virtual");
+		return w->plan.clock < 0 ? wrong(w, "--clock %s: give real or virtual", arg) : 0;
+	case KEY_HOSTS:
+		return add_hosts(w, arg);
+	case KEY_FAULT:
+		if (!*arg || strpbrk(arg, "()+;"))
+			return wrong(w, "--fault '%s': give for example loss=0.1,reorder=0.05,seed=7", arg);
+		w->plan.fault = arg;
+		return 0;
+	case KEY_SEED:
+		if (number(arg, UINT64_MAX, &w->seed))
+			return wrong(w, "--seed %s: give a number", arg);
+		w->seeded = 1;
+		return 0;
+	case KEY_COSTS:
+		return read_costs(w, arg);
+	case KEY_TIMEOUT:
+		w->timeout_s = strtod(arg, &end);
+		if (*end || end == arg || !(w->timeout_s > 0) || w->timeout_s > 1e9)
+			return wrong(w, "--timeout %s: give seconds, more than 0", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		/* The program; everything behind it is the program's. */
+		w->program = state->next - 1;
+		state->next = state->argc;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp argp = { options, parse, "PROGRAM [ARGUMENT...]", doc };
+
+/* argp_parse() refused argv[index]: an unknown option, or one that lacks its value. */
+static void refuse(struct wish *w, int argc, char **argv, int index)
+{
+	const char *word = index > 0 && index <= argc ? argv[index - 1] : "";
+
+	for (const struct argp_option *o = options; o->name || o->doc; o++) {
+		if (!o->name || !o->arg)
+			continue;
+		if ((word[0] == '-' && word[1] == o->key && !word[2]) ||
+		    (!strncmp(word, "--", 2) && !strcmp(word + 2, o->name))) {
+			wrong(w, "%s lacks its value; write %s %s", word, word, o->arg);
+			return;
+		}
+	}
+	wrong(w, "no option '%s'; torus run --help lists them (a program's own options go behind its name)",
+	      word);
+}
+
+static uint64_t random_number(void)
+{
+	uint64_t value = 0;
+
+	while (getrandom(&value, sizeof value, 0) != sizeof value && errno == EINTR)
+		;
+	return value;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct wish w = { .plan = { .fabric = -1, .clock = -1 } };
+	char err[PLAN_ERR_BYTES] = "", directory[PATH_MAX];
+	struct plan plan = { 0 };
+	struct job job;
+	int status = CMD_USAGE, index = 0;
+
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS, &index, &w)) {
+		refuse(&w, argc, argv, index);
+		goto out;
+	}
+	if (!w.program) {
+		wrong(&w, "no program; write for example: torus run -n 4 ./program");
+		goto out;
+	}
+	if (w.costs && w.plan.clock != MU_CLOCK_VIRTUAL) {
+		wrong(&w, "--costs is for --clock virtual");
+		goto out;
+	}
+	if (plan_make(&plan, &w.plan, err)) {
+		wrong(&w, "%s", err);
+		goto out;
+	}
+	plan.job = random_number();
+	plan.seed = w.seeded ? w.seed : plan.clock == MU_CLOCK_VIRTUAL ? 1 : random_number();
+	plan.tag = w.tag;
+	plan.report = w.report;
+	plan.costs = w.costs;
+	plan.directory = getcwd(directory, sizeof directory);
+	plan.argv = argv + w.program;
+	plan.argc = (uint32_t)(argc - w.program);
+	status = job_run(&job, &plan, w.timeout_s);
+out:
+	plan_free(&plan);
+	free(w.hosts);
+	free(w.costs);
+	return status;
+}

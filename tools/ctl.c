@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "tools/ctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drivers/base/log.h"
+
+#define HEAD_BYTES 8
+
+/* The tools are the only users of this: without memory for a few kilobytes there is no job. */
+static void *grow(void *p, size_t bytes)
+{
+	p = realloc(p, bytes);
+	if (!p) {
+		drv_error("out of memory (%zu bytes)", bytes);
+		_exit(1);
+	}
+	return p;
+}
+
+static void descriptor_prepare(int fd)
+{
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+void ctl_init(struct ctl *c, int in, int out)
+{
+	memset(c, 0, sizeof *c);
+	c->in = in;
+	c->out = out;
+	descriptor_prepare(in);
+	if (out != in)
+		descriptor_prepare(out);
+}
+
+void ctl_close(struct ctl *c)
+{
+	if (c->in >= 0)
+		close(c->in);
+	if (c->out >= 0 && c->out != c->in)
+		close(c->out);
+	free(c->rx);
+	free(c->tx);
+	memset(c, 0, sizeof *c);
+	c->in = c->out = -1;
+	c->broken = c->tx_broken = -EPIPE;
+}
+
+static void tx_append(struct ctl *c, const void *data, size_t bytes)
+{
+	if (c->tx_at) {
+		memmove(c->tx, c->tx + c->tx_at, c->tx_bytes - c->tx_at);
+		c->tx_bytes -= c->tx_at;
+		c->tx_at = 0;
+	}
+	if (c->tx_bytes + bytes > c->tx_room) {
+		c->tx_room = (c->tx_bytes + bytes) * 2;
+		c->tx = grow(c->tx, c->tx_room);
+	}
+	memcpy(c->tx + c->tx_bytes, data, bytes);
+	c->tx_bytes += bytes;
+}
+
+int ctl_flush(struct ctl *c)
+{
+	while (!c->tx_broken && c->tx_at < c->tx_bytes) {
+		ssize_t n = write(c->out, c->tx + c->tx_at, c->tx_bytes - c->tx_at);
+
+		if (n >= 0)
+			c->tx_at += (size_t)n;
+		else if (errno == EAGAIN)
+			break;
+		else if (errno != EINTR)
+			c->tx_broken = -errno;
+	}
+	if (c->tx_at == c->tx_bytes || c->tx_broken)
+		c->tx_at = c->tx_bytes = 0;
+	return c->tx_broken;
+}
+
+int ctl_send(struct ctl *c, uint32_t type, const void *data, size_t bytes)
+{
+	uint32_t head[2] = { type, (uint32_t)bytes };
+
+	if (c->tx_broken)
+		return c->tx_broken;
+	if (bytes > CTL_BYTES_MAX) {
+		drv_error("control message of %zu bytes is over the limit of %u", bytes, CTL_BYTES_MAX);
+		return -EMSGSIZE;
+	}
+	tx_append(c, head, sizeof head);
+	if (bytes)
+		tx_append(c, data, bytes);
+	return ctl_flush(c);
+}
+
+int ctl_send_buf(struct ctl *c, uint32_t type, struct ctl_buf *b)
+{
+	int rc = ctl_send(c, type, b->data, b->bytes);
+
+	free(b->data);
+	memset(b, 0, sizeof *b);
+	return rc;
+}
+
+/* One bounded read: a peer that never stops sending must not keep us from the rest of the loop. */
+int ctl_receive(struct ctl *c)
+{
+	ssize_t n;
+
+	if (c->broken)
+		return c->broken;
+	if (c->rx_at) {
+		memmove(c->rx, c->rx + c->rx_at, c->rx_bytes - c->rx_at);
+		c->rx_bytes -= c->rx_at;
+		c->rx_at = 0;
+	}
+	if (c->rx_room - c->rx_bytes < 65536) {
+		c->rx_room = c->rx_bytes * 2 + 65536;
+		c->rx = grow(c->rx, c->rx_room);
+	}
+	do {
+		n = read(c->in, c->rx + c->rx_bytes, c->rx_room - c->rx_bytes);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0)
+		c->rx_bytes += (size_t)n;
+	else if (n == 0)
+		c->broken = -EPIPE;
+	else if (errno != EAGAIN)
+		c->broken = -errno;
+	return c->broken;
+}
+
+int ctl_next(struct ctl *c, struct ctl_msg *m)
+{
+	uint32_t head[2];
+	size_t have = c->rx_bytes - c->rx_at;
+
+	if (have < HEAD_BYTES)
+		return 0;
+	memcpy(head, c->rx + c->rx_at, sizeof head);
+	if (!head[0] || head[0] > CTL_PING || head[1] > CTL_BYTES_MAX)
+		return -EPROTO;
+	if (have - HEAD_BYTES < head[1])
+		return 0;
+	*m = (struct ctl_msg){ .type = head[0], .data = c->rx + c->rx_at + HEAD_BYTES, .bytes = head[1] };
+	c->rx_at += HEAD_BYTES + head[1];
+	return 1;
+}
+
+void ctl_put_bytes(struct ctl_buf *b, const void *data, size_t bytes)
+{
+	if (b->bytes + bytes > b->room) {
+		b->room = (b->bytes + bytes) * 2 + 64;
+		b->data = grow(b->data, b->room);
+	}
+	if (bytes)
+		memcpy(b->data + b->bytes, data, bytes);
+	b->bytes += bytes;
+}
+
+void ctl_put_u32(struct ctl_buf *b, uint32_t v)
+{
+	ctl_put_bytes(b, &v, sizeof v);
+}
+
+void ctl_put_u64(struct ctl_buf *b, uint64_t v)
+{
+	ctl_put_bytes(b, &v, sizeof v);
+}
+
+void ctl_put_text(struct ctl_buf *b, const char *text)
+{
+	size_t bytes = strlen(text ? text : "");
+
+	ctl_put_u32(b, (uint32_t)bytes);
+	ctl_put_bytes(b, text ? text : "", bytes + 1);
+}
+
+const void *ctl_get_bytes(struct ctl_msg *m, size_t bytes)
+{
+	const void *p = m->data + m->at;
+
+	if (m->bad || bytes > m->bytes - m->at) {
+		m->bad = 1;
+		return NULL;
+	}
+	m->at += bytes;
+	return p;
+}
+
+uint32_t ctl_get_u32(struct ctl_msg *m)
+{
+	const void *p = ctl_get_bytes(m, sizeof(uint32_t));
+	uint32_t v = 0;
+
+	if (p)
+		memcpy(&v, p, sizeof v);
+	return v;
+}
+
+uint64_t ctl_get_u64(struct ctl_msg *m)
+{
+	const void *p = ctl_get_bytes(m, sizeof(uint64_t));
+	uint64_t v = 0;
+
+	if (p)
+		memcpy(&v, p, sizeof v);
+	return v;
+}
+
+const char *ctl_get_text(struct ctl_msg *m)
+{
+	size_t bytes = (size_t)ctl_get_u32(m) + 1;
+	const char *text = ctl_get_bytes(m, bytes);
+
+	if (!text || text[bytes - 1] || strlen(text) != bytes - 1) {
+		m->bad = 1;
+		return "";
+	}
+	return text;
+}

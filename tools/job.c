@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "tools/job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "tools/agent.h"
+#include "tools/proc.h"
+
+#define MS 1000000ull
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	char text[2048];
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(text, sizeof text - 1, format, ap);
+	va_end(ap);
+	if (n > (int)sizeof text - 2)
+		n = sizeof text - 2;
+	text[n++] = '\n';
+	if (write(2, text, (size_t)n) < 0)
+		return; /* nobody to tell */
+}
+
+/* ---- the end ---- */
+
+static void send_all(struct job *j, uint32_t type, uint32_t value)
+{
+	for (uint32_t i = 0; i < j->plan->hosts; i++)
+		if (!j->agent[i].lost && !j->agent[i].done)
+			ctl_send(&j->agent[i].ctl, type, &value, sizeof value);
+}
+
+static void job_end(struct job *j, uint32_t grace_ms)
+{
+	j->ending = 1;
+	send_all(j, CTL_END, grace_ms);
+}
+
+/* The first failure decides the exit status and ends the job; later ones are its consequences. */
+static int first_failure(struct job *j, int status)
+{
+	if (j->failed)
+		return 0;
+	j->failed = 1;
+	j->status = status;
+	job_end(j, j->asked ? JOB_GRACE_ASKED_MS : JOB_GRACE_MS);
+	return 1;
+}
+
+/* ---- messages from agents ---- */
+
+static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	uint32_t task = ctl_get_u32(m);
+	int status = (int)ctl_get_u32(m);
+	char who[256], where[160], text[128];
+
+	if (m->bad || task >= j->plan->tasks || !j->running)
+		return;
+	j->running--;
+	if (!status) {
+		if (!j->running)
+			job_end(j, 0);
+		return;
+	}
+	if (!first_failure(j, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)))
+		return;
+	/* The user knows why it died. */
+	if (j->asked && WIFSIGNALED(status) && WTERMSIG(status) == j->asked)
+		return;
+	snprintf(who, sizeof who, "task %u at %s on host %s", task,
+	         plan_task_coords(j->plan, task, text, sizeof text),
+	         plan_host_text(j->plan, host, where, sizeof where));
+	if (WIFSIGNALED(status))
+		say("torus run: %s was killed by %s%s; the job is ended", who,
+		    proc_signal_text(WTERMSIG(status), text, sizeof text),
+		    WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		say("torus run: %s ended with exit status %d; the job is ended", who, WEXITSTATUS(status));
+}
+
+static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	int status = (int)ctl_get_u32(m);
+	const char *text = ctl_get_text(m);
+	char where[160];
+
+	if (first_failure(j, status ? status : 1))
+		say("torus run: host %s: %s", plan_host_text(j->plan, host, where, sizeof where), text);
+}
+
+static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	const char *text = ctl_get_text(m);
+
+	if (m->bad || j->agent[host].address)
+		return;
+	j->agent[host].address = strdup(text);
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		struct ctl_buf b = { 0 };
+
+		if (i == host || j->agent[i].lost)
+			continue;
+		ctl_put_u32(&b, host);
+		ctl_put_text(&b, text);
+		ctl_send_buf(&j->agent[i].ctl, CTL_ADDRESS, &b);
+	}
+}
+
+static void task_output(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	uint32_t task = ctl_get_u32(m), which = ctl_get_u32(m), room;
+	struct out *o = &j->out[which == 2];
+
+	if (m->bad || task >= j->plan->tasks || which < 1 || which > 2)
+		return;
+	room = (uint32_t)(m->bytes - m->at);
+	if (j->plan->tag)
+		out_put_tagged(o, task, (const char *)m->data + m->at, room);
+	else
+		out_put(o, m->data + m->at, room);
+	out_flush(o);
+	j->agent[host].unpaid += room;
+}
+
+static void task_pids(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	struct job_agent *a = &j->agent[host];
+
+	free(a->pids);
+	a->locals = (uint32_t)(m->bytes / sizeof(uint32_t));
+	a->pids = calloc(a->locals + 1, sizeof *a->pids);
+	for (uint32_t i = 0; a->pids && i < a->locals; i++)
+		a->pids[i] = ctl_get_u32(m);
+}
+
+static void link_counts(struct job *j, struct ctl_msg *m)
+{
+	while (j->links && m->at < m->bytes) {
+		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
+		uint64_t packets = ctl_get_u64(m), bytes = ctl_get_u64(m);
+
+		if (m->bad || node >= emu_shape_nodes(&j->plan->shape) || link >= EMU_LINKS)
+			return;
+		j->links[node * EMU_LINKS + link].packets += packets;
+		j->links[node * EMU_LINKS + link].bytes += bytes;
+	}
+}
+
+static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	switch (m->type) {
+	case CTL_STARTED:
+		task_pids(j, host, m);
+		break;
+	case CTL_FAIL:
+		host_failed(j, host, m);
+		break;
+	case CTL_OWN_ADDRESS:
+		host_address(j, host, m);
+		break;
+	case CTL_EXIT:
+		task_exited(j, host, m);
+		break;
+	case CTL_OUTPUT:
+		task_output(j, host, m);
+		break;
+	case CTL_STDIN_ROOM:
+		j->input_room += ctl_get_u32(m);
+		break;
+	case CTL_LINKS:
+		link_counts(j, m);
+		break;
+	case CTL_VIRTUAL:
+		j->virtual_ps = ctl_get_u64(m);
+		j->virtual_hash = ctl_get_u64(m);
+		j->virtual_events = ctl_get_u64(m);
+		j->virtual_reproducible = (int)ctl_get_u32(m);
+		j->virtual_known = !m->bad;
+		break;
+	case CTL_DONE:
+		j->agent[host].done = 1;
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- agents ---- */
+
+/* Processes of a dead agent's tasks come to us as the nearest reaper. */
+static void strays_kill(struct job *j)
+{
+	static pid_t pids[4096];
+	int n = proc_children(pids, 4096);
+
+	for (int i = 0; i < n; i++) {
+		uint32_t k = 0;
+
+		while (k < j->plan->hosts && j->agent[k].pid != pids[i])
+			k++;
+		if (k == j->plan->hosts)
+			kill(pids[i], SIGKILL);
+	}
+}
+
+static void agent_lost(struct job *j, uint32_t host, const char *how)
+{
+	struct job_agent *a = &j->agent[host];
+	char where[160];
+
+	if (a->done || a->lost)
+		return;
+	a->lost = 1;
+	if (first_failure(j, 1))
+		say("torus run: the agent of host %s %s; the job is ended",
+		    plan_host_text(j->plan, host, where, sizeof where), how);
+	if (a->remote && a->pid > 0)
+		kill(a->pid, SIGTERM);
+}
+
+static void agent_read(struct job *j, uint32_t host)
+{
+	struct job_agent *a = &j->agent[host];
+	struct ctl_msg m;
+	int rc = ctl_receive(&a->ctl), taken;
+
+	a->heard_ns = drv_clock_ns();
+	while ((taken = ctl_next(&a->ctl, &m)) > 0)
+		handle(j, host, &m);
+	if (taken < 0)
+		agent_lost(j, host, "sent what is not our protocol; the same torus must be on every host, and "
+		                    "its shell must print nothing at login");
+	/* At the end of the stream the process's status says more: reap() comes next. */
+	else if (rc && !a->pid)
+		agent_lost(j, host, "is gone");
+}
+
+static void agent_reaped(struct job *j, uint32_t host, int status)
+{
+	struct job_agent *a = &j->agent[host];
+	char text[256], name[128];
+
+	a->pid = 0;
+	while (!a->ctl.broken) { /* what it still said */
+		size_t before = a->ctl.rx_bytes - a->ctl.rx_at;
+
+		agent_read(j, host);
+		if (a->lost || (!a->ctl.broken && a->ctl.rx_bytes - a->ctl.rx_at <= before))
+			break;
+	}
+	if (WIFSIGNALED(status))
+		snprintf(text, sizeof text, "was killed by %s",
+		         proc_signal_text(WTERMSIG(status), name, sizeof name));
+	else
+		snprintf(text, sizeof text, "ended too early with exit status %d", WEXITSTATUS(status));
+	agent_lost(j, host, text);
+}
+
+static void reap(struct job *j)
+{
+	int status, strays = 0;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		uint32_t i = 0;
+
+		while (i < j->plan->hosts && j->agent[i].pid != pid)
+			i++;
+		if (i < j->plan->hosts)
+			agent_reaped(j, i, status);
+		strays = 1;
+	}
+	if (strays)
+		strays_kill(j);
+}
+
+/* ---- signals, time, input ---- */
+
+static void user_signal(struct job *j, const struct signalfd_siginfo *info)
+{
+	int sig = (int)info->ssi_signo, from_terminal = info->ssi_code == SI_KERNEL;
+	uint32_t value = (uint32_t)sig;
+
+	if (sig != SIGUSR1 && sig != SIGUSR2) {
+		if (j->asked) { /* the second time is an order */
+			if (first_failure(j, 128 + sig))
+				say("torus run: killed the job after a second signal");
+			job_end(j, 0);
+			return;
+		}
+		j->asked = sig;
+		j->asked_ns = drv_clock_ns();
+	}
+	/* A terminal has sent it to every process of the group itself. */
+	for (uint32_t i = 0; i < j->plan->hosts; i++)
+		if (j->agent[i].remote || !from_terminal)
+			ctl_send(&j->agent[i].ctl, CTL_SIGNAL, &value, sizeof value);
+}
+
+static void signals_read(struct job *j)
+{
+	struct signalfd_siginfo info;
+
+	while (read(j->signals, &info, sizeof info) == sizeof info) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(j);
+		else
+			user_signal(j, &info);
+	}
+}
+
+static void heartbeat(struct job *j, uint64_t now)
+{
+	if (now - j->pinged_ns < AGENT_PING_MS * MS)
+		return;
+	j->pinged_ns = now;
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		struct job_agent *a = &j->agent[i];
+
+		if (!a->remote || a->done || a->lost)
+			continue;
+		ctl_send(&a->ctl, CTL_PING, NULL, 0);
+		/* Before its first word it is ssh that is at work. */
+		if (a->heard_ns && now - a->heard_ns > AGENT_SILENCE_MS * MS) {
+			struct pollfd in = { .fd = a->ctl.in, .events = POLLIN };
+
+			if (poll(&in, 1, 0) > 0)
+				agent_read(j, i);
+			else
+				agent_lost(j, i, "is silent for 1 s");
+		}
+	}
+}
+
+/* Time left until something is due, in ms; -1: nothing. */
+static int timers(struct job *j)
+{
+	uint64_t now = drv_clock_ns();
+	int left = -1;
+
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		if (j->agent[i].remote) {
+			heartbeat(j, now);
+			left = AGENT_PING_MS;
+			break;
+		}
+	}
+	if (j->asked_ns && !j->ending) {
+		int64_t ms = 1000 - (int64_t)((now - j->asked_ns) / MS);
+
+		if (ms <= 0) {
+			say("torus run: SIG%s was passed on to the tasks; once more kills them", sigabbrev_np(j->asked));
+			j->asked_ns = 0;
+		} else if (left < 0 || ms < left) {
+			left = (int)ms;
+		}
+	}
+	if (j->timeout_at_ns && !j->failed) {
+		int64_t ms = ((int64_t)(j->timeout_at_ns - now) + 999999) / (int64_t)MS;
+
+		if (ms <= 0) {
+			if (first_failure(j, JOB_STATUS_TIMEOUT))
+				say("torus run: the job took longer than --timeout allows; it is ended");
+		} else if (left < 0 || ms < left) {
+			left = ms < 1000000 ? (int)ms : 1000000;
+		}
+	}
+	return left;
+}
+
+/* Stdin to task 0 on another machine, as much as it has room for. */
+static void input_read(struct job *j)
+{
+	struct job_agent *a = &j->agent[j->plan->task_host[0]];
+	char data[16384];
+	ssize_t n;
+
+	/* In the background a terminal's input is not ours. */
+	if (isatty(j->input_fd) && tcgetpgrp(j->input_fd) != getpgrp())
+		return;
+	n = read(j->input_fd, data, j->input_room < sizeof data ? j->input_room : sizeof data);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	ctl_send(&a->ctl, CTL_STDIN, data, n > 0 ? (size_t)n : 0);
+	j->input_room -= n > 0 ? (uint32_t)n : 0;
+	if (n <= 0)
+		j->input_fd = -1;
+}
+
+/* What was written for an agent's tasks makes room for more. */
+static void output_pay(struct job *j)
+{
+	if (out_pending(&j->out[0]) + out_pending(&j->out[1]))
+		return;
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		struct job_agent *a = &j->agent[i];
+
+		if (!a->unpaid)
+			continue;
+		ctl_send(&a->ctl, CTL_OUTPUT_ROOM, &a->unpaid, sizeof a->unpaid);
+		a->unpaid = 0;
+	}
+}
+
+/* ---- the loop ---- */
+
+static void look(struct job *j, struct pollfd *fds)
+{
+	unsigned n = 0, hosts = j->plan->hosts;
+	int timeout_ms = timers(j);
+
+	for (unsigned i = 0; i < hosts; i++) {
+		struct job_agent *a = &j->agent[i];
+		int gone = a->lost || a->ctl.broken;
+
+		fds[n++] = (struct pollfd){ .fd = gone ? -1 : a->ctl.in, .events = POLLIN };
+		fds[n++] = (struct pollfd){ .fd = !gone && ctl_pending(&a->ctl) ? a->ctl.out : -1,
+		                            .events = POLLOUT };
+	}
+	fds[n++] = (struct pollfd){ .fd = j->signals, .events = POLLIN };
+	for (unsigned i = 0; i < 2; i++)
+		fds[n++] = (struct pollfd){ .fd = out_pending(&j->out[i]) ? j->out[i].fd : -1, .events = POLLOUT };
+	fds[n++] = (struct pollfd){ .fd = j->input_room && !j->ending ? j->input_fd : -1, .events = POLLIN };
+	if (poll(fds, n, timeout_ms) <= 0)
+		return;
+	for (unsigned i = 0; i < hosts; i++) {
+		if (fds[2 * i].revents)
+			agent_read(j, i);
+		if (fds[2 * i + 1].revents)
+			ctl_flush(&j->agent[i].ctl);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		if (fds[2 * hosts + 1 + i].revents)
+			out_flush(&j->out[i]);
+	if (fds[2 * hosts + 3].revents)
+		input_read(j);
+	output_pay(j);
+	if (fds[2 * hosts].revents)
+		signals_read(j);
+}
+
+static int over(const struct job *j)
+{
+	for (uint32_t i = 0; i < j->plan->hosts; i++)
+		if (!j->agent[i].done && !j->agent[i].lost)
+			return 0;
+	return 1;
+}
+
+static void signals_open(struct job *j)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (unsigned i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
+		sigaddset(&set, forwarded[i]);
+	sigprocmask(SIG_BLOCK, &set, &j->mask);
+	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide exit statuses */
+	signal(SIGPIPE, SIG_IGN);
+	j->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void close_all(struct job *j)
+{
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		ctl_close(&j->agent[i].ctl);
+		free(j->agent[i].pids);
+		free(j->agent[i].address);
+	}
+	if (proc_children_end(2000))
+		drv_warn("torus run: a process of the job does not die");
+	while (out_pending(&j->out[0]) + out_pending(&j->out[1])) {
+		struct pollfd p[2] = { { .fd = out_pending(&j->out[0]) ? 1 : -1, .events = POLLOUT },
+		                       { .fd = out_pending(&j->out[1]) ? 2 : -1, .events = POLLOUT } };
+
+		poll(p, 2, -1);
+		out_flush(&j->out[0]);
+		out_flush(&j->out[1]);
+	}
+	free(j->out[0].data);
+	free(j->out[1].data);
+	free(j->agent);
+	free(j->links);
+	close(j->signals);
+}
+
+int job_run(struct job *j, const struct plan *plan, double timeout_s)
+{
+	struct pollfd *fds = calloc(2 * plan->hosts + 8, sizeof *fds);
+
+	memset(j, 0, sizeof *j);
+	j->plan = plan;
+	j->running = plan->tasks;
+	j->out[0].fd = 1;
+	j->out[1].fd = 2;
+	j->input_fd = plan->host[plan->task_host[0]].kind == PLAN_HOST_SSH ? 0 : -1;
+	j->input_room = AGENT_STDIN_ROOM;
+	j->started_ns = drv_clock_ns();
+	j->timeout_at_ns = timeout_s > 0 ? j->started_ns + (uint64_t)(timeout_s * 1e9) : 0;
+	j->agent = calloc(plan->hosts, sizeof *j->agent);
+	if (plan->report)
+		j->links = calloc((size_t)emu_shape_nodes(&plan->shape) * EMU_LINKS, sizeof *j->links);
+	if (!fds || !j->agent || (plan->report && !j->links)) {
+		say("torus run: out of memory");
+		return 1;
+	}
+	for (uint32_t i = 0; i < plan->hosts; i++)
+		j->agent[i].ctl.in = j->agent[i].ctl.out = -1;
+	signals_open(j);
+	proc_become_reaper();
+	if (job_agents_start(j)) {
+		j->failed = j->status = 1;
+		for (uint32_t i = 0; i < plan->hosts; i++)
+			j->agent[i].lost = 1;
+	}
+	while (!over(j))
+		look(j, fds);
+	if (plan->report)
+		job_report(j);
+	close_all(j);
+	free(fds);
+	return j->status;
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "tools/plan.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+__attribute__((format(printf, 2, 3))) static int fail(char *err, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(err, PLAN_ERR_BYTES, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int host_parse(char *word, struct plan_host *h, char *err)
+{
+	char *port = strchr(word, '=');
+	const char *name = "";
+
+	if (port)
+		*port++ = 0;
+	if (!strcmp(word, "local")) {
+		h->kind = PLAN_HOST_LOCAL;
+	} else if (!strncmp(word, "netns:", 6)) {
+		h->kind = PLAN_HOST_NETNS;
+		name = word + 6;
+	} else if (!strncmp(word, "ssh:", 4)) {
+		h->kind = PLAN_HOST_SSH;
+		name = word + 4;
+	} else {
+		return fail(err, "--hosts: '%s' is no host; say local, netns:NAME or ssh:HOST, each with "
+		            "=PORT behind it if wanted", word);
+	}
+	if (h->kind != PLAN_HOST_LOCAL && (!*name || *name == '-' || strchr(name, '/')))
+		return fail(err, "--hosts: '%s' lacks a name; write netns:NAME or ssh:HOST", word);
+	if (port && !*port)
+		return fail(err, "--hosts: '%s=' lacks a port; write for example %s=uring:10.0.0.1", word, word);
+	if (strlen(name) >= sizeof h->name || (port && strlen(port) >= sizeof h->port))
+		return fail(err, "--hosts: '%s' is too long; names have at most %zu, ports %zu characters",
+		            word, sizeof h->name - 1, sizeof h->port - 1);
+	strcpy(h->name, name);
+	strcpy(h->port, port ? port : "");
+	return 0;
+}
+
+int plan_hosts_parse(const char *text, struct plan_host **hosts, char *err)
+{
+	char *copy = strdup(text), *part, *save = NULL;
+	struct plan_host *list = NULL;
+	int n = 0, rc = 0;
+
+	for (part = strtok_r(copy, ";", &save); part && !rc; part = strtok_r(NULL, ";", &save)) {
+		/* Commas separate only up to the first port: behind '=' they are the port's. */
+		while (part && !rc) {
+			char *end = part + strcspn(part, ",="), *next = NULL;
+
+			if (*end == ',') {
+				*end = 0;
+				next = end + 1;
+			}
+			if (n == MU_HOSTS_MAX) {
+				rc = fail(err, "--hosts: more than %d hosts", MU_HOSTS_MAX);
+				break;
+			}
+			list = realloc(list, sizeof *list * (size_t)(n + 1));
+			memset(&list[n], 0, sizeof *list);
+			rc = host_parse(part, &list[n], err);
+			n++;
+			part = next;
+		}
+	}
+	if (!rc && !n)
+		rc = fail(err, "--hosts is empty; write for example --hosts local,local");
+	free(copy);
+	if (rc) {
+		free(list);
+		return rc;
+	}
+	*hosts = list;
+	return n;
+}
+
+/* Several hosts need a way to each other: shared memory if all are this machine as it is. */
+static int ports_make(struct plan *p, const char *fault, char *err)
+{
+	char text[64], spec[sizeof p->host->port];
+
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		struct plan_host *h = &p->host[i];
+
+		if (p->hosts == 1) {
+			if (fault && !h->port[0])
+				return fail(err, "--fault: one host has no wire to break; give two or more, "
+				            "for example --hosts local,local");
+			continue;
+		}
+		if (!h->port[0] && h->kind != PLAN_HOST_LOCAL)
+			return fail(err, "--hosts: %s needs a port to reach the others; write for example "
+			            "'%s:%s=uring:ADDRESS' or '=dpdk:net_af_packet,iface=NAME'",
+			            plan_host_text(p, i, text, sizeof text),
+			            h->kind == PLAN_HOST_SSH ? "ssh" : "netns", h->name);
+		if (!h->port[0])
+			strcpy(h->port, "shm:");
+		if (fault) {
+			if ((size_t)snprintf(spec, sizeof spec, "fault(%s)+%s", fault, h->port) >= sizeof spec)
+				return fail(err, "--fault: with port %s longer than %zu characters", h->port,
+				            sizeof spec - 1);
+			strcpy(h->port, spec);
+		}
+	}
+	return 0;
+}
+
+/* Without a shape: one node per host with its tasks as T (virtual clock: a node per task). */
+static int shape_default(struct plan *p, char *err)
+{
+	uint32_t per_host = (p->tasks + p->hosts - 1) / p->hosts, nodes, t;
+
+	if (p->clock == MU_CLOCK_VIRTUAL || p->fabric == MU_FABRIC_TORUS) {
+		t = 1;
+		nodes = p->tasks;
+	} else {
+		uint32_t nodes_per_host = (per_host + 63) / 64;
+
+		t = (per_host + nodes_per_host - 1) / nodes_per_host;
+		nodes = nodes_per_host * p->hosts;
+	}
+	emu_shape_default(nodes, t, &p->shape);
+	if ((uint64_t)emu_shape_nodes(&p->shape) * p->shape.t < p->tasks)
+		return fail(err, "-n %u: no shape of its own for that many tasks; give --shape", p->tasks);
+	return 0;
+}
+
+static int shape_make(struct plan *p, const struct plan_wish *w, char *err)
+{
+	char text[64];
+	uint32_t nodes;
+
+	if (!w->shape)
+		return shape_default(p, err);
+	if (emu_shape_parse(w->shape, &p->shape, err, PLAN_ERR_BYTES))
+		return -EINVAL;
+	nodes = emu_shape_nodes(&p->shape);
+	if (p->hosts > nodes)
+		return fail(err, "%u hosts but %u nodes in shape %s: every host carries whole nodes; give "
+		            "fewer hosts or a larger shape", p->hosts, nodes, w->shape);
+	/* AxBxCxDxE without T: as many processes per node as the tasks need. */
+	if (strspn(w->shape, "0123456789xX") == strlen(w->shape) && p->shape.t <= 1 && w->tasks > nodes) {
+		int extents = 1;
+
+		for (const char *s = w->shape; *s; s++)
+			extents += *s == 'x' || *s == 'X';
+		if (extents == EMU_DIMS) {
+			if ((w->tasks + nodes - 1) / nodes > 64)
+				return fail(err, "-n %u does not fit shape %s: at most %u (64 on each node)",
+				            w->tasks, w->shape, nodes * 64);
+			p->shape.t = (uint8_t)((w->tasks + nodes - 1) / nodes);
+		}
+	}
+	if (!w->tasks)
+		p->tasks = nodes * p->shape.t;
+	emu_shape_print(&p->shape, text, sizeof text);
+	if (p->tasks > nodes * p->shape.t)
+		return fail(err, "-n %u does not fit shape %s, which has %u places; give a larger shape or T",
+		            p->tasks, text, nodes * p->shape.t);
+	return 0;
+}
+
+static int clock_check(const struct plan *p, char *err)
+{
+	if (p->clock != MU_CLOCK_VIRTUAL)
+		return 0;
+	if (p->hosts > 1 || p->host[0].kind == PLAN_HOST_SSH)
+		return fail(err, "--clock virtual runs on one host, this machine; leave out --hosts");
+	return 0;
+}
+
+int plan_make(struct plan *p, const struct plan_wish *w, char *err)
+{
+	int rc, hosts;
+
+	hosts = plan_hosts_parse(w->hosts ? w->hosts : "local", &p->host, err);
+	if (hosts < 0)
+		return hosts;
+	p->hosts = (uint32_t)hosts;
+	p->tasks = w->tasks ? w->tasks : p->hosts;
+	p->clock = w->clock < 0 ? MU_CLOCK_REAL : (enum mu_clock)w->clock;
+	p->fabric = w->fabric >= 0 ? (enum mu_fabric)w->fabric :
+	            p->clock == MU_CLOCK_VIRTUAL ? MU_FABRIC_TORUS : MU_FABRIC_EXPRESS;
+	snprintf(p->mapping, sizeof p->mapping, "%s", w->mapping ? w->mapping : "ABCDET");
+
+	rc = clock_check(p, err);
+	if (!rc)
+		rc = shape_make(p, w, err);
+	if (!rc)
+		rc = ports_make(p, w->fault, err);
+	if (rc)
+		return rc;
+	if (p->tasks > PLAN_TASKS_MAX)
+		return fail(err, "%u tasks: at most %u", p->tasks, PLAN_TASKS_MAX);
+	p->coords = calloc(p->tasks, sizeof *p->coords);
+	p->task_host = calloc(p->tasks, sizeof *p->task_host);
+	if (!p->coords || !p->task_host)
+		return fail(err, "no memory for %u tasks", p->tasks);
+	if (emu_map_tasks(&p->shape, p->mapping, p->tasks, p->coords, err, PLAN_ERR_BYTES))
+		return -EINVAL;
+	for (uint32_t i = 0; i < p->tasks; i++)
+		p->task_host[i] = (uint16_t)((uint64_t)emu_coord_node(&p->shape, &p->coords[i]) * p->hosts /
+		                             emu_shape_nodes(&p->shape));
+	return 0;
+}
+
+void plan_free(struct plan *p)
+{
+	if (p->owned) {
+		for (uint32_t i = 0; p->argv && i < p->argc; i++)
+			free(p->argv[i]);
+		free(p->argv);
+		free(p->costs);
+		free(p->directory);
+	}
+	free(p->host);
+	free(p->coords);
+	free(p->task_host);
+	memset(p, 0, sizeof *p);
+}
+
+const char *plan_host_text(const struct plan *p, uint32_t host, char *text, size_t bytes)
+{
+	static const char *const kind[] = { "local", "netns ", "ssh " };
+	const struct plan_host *h = &p->host[host];
+
+	if (h->kind == PLAN_HOST_LOCAL && p->hosts > 1)
+		snprintf(text, bytes, "local %u", host);
+	else
+		snprintf(text, bytes, "%s%s", kind[h->kind], h->name);
+	return text;
+}
+
+const char *plan_task_coords(const struct plan *p, uint32_t task, char *text, size_t bytes)
+{
+	const struct emu_coord *x = &p->coords[task];
+
+	snprintf(text, bytes, "(%u,%u,%u,%u,%u,%u)", x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], x->t);
+	return text;
+}
+
+void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
+{
+	ctl_put_u32(b, CTL_VERSION);
+	ctl_put_u32(b, host);
+	ctl_put_u32(b, p->tasks);
+	ctl_put_u32(b, p->hosts);
+	ctl_put_u32(b, p->argc);
+	ctl_put_u32(b, p->clock);
+	ctl_put_u32(b, p->fabric);
+	ctl_put_u32(b, (uint32_t)p->tag);
+	ctl_put_u32(b, (uint32_t)p->report);
+	ctl_put_u64(b, p->job);
+	ctl_put_u64(b, p->seed);
+	ctl_put_bytes(b, &p->shape, sizeof p->shape);
+	ctl_put_bytes(b, p->coords, p->tasks * sizeof *p->coords);
+	ctl_put_bytes(b, p->task_host, p->tasks * sizeof *p->task_host);
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		ctl_put_u32(b, p->host[i].kind);
+		ctl_put_text(b, p->host[i].name);
+		ctl_put_text(b, p->host[i].port);
+	}
+	ctl_put_text(b, p->mapping);
+	ctl_put_text(b, p->costs);
+	ctl_put_text(b, p->directory);
+	for (uint32_t i = 0; i < p->argc; i++)
+		ctl_put_text(b, p->argv[i]);
+}
+
+static void get_copy(struct ctl_msg *m, void *to, size_t bytes)
+{
+	const void *from = ctl_get_bytes(m, bytes);
+
+	if (from && to)
+		memcpy(to, from, bytes);
+	else
+		m->bad = 1;
+}
+
+static void get_text(struct ctl_msg *m, char *to, size_t bytes)
+{
+	const char *text = ctl_get_text(m);
+
+	if (strlen(text) >= bytes)
+		m->bad = 1;
+	else
+		strcpy(to, text);
+}
+
+int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
+{
+	memset(p, 0, sizeof *p);
+	p->owned = 1;
+	if (ctl_get_u32(m) != CTL_VERSION)
+		return -EPROTO;
+	*host = ctl_get_u32(m);
+	p->tasks = ctl_get_u32(m);
+	p->hosts = ctl_get_u32(m);
+	p->argc = ctl_get_u32(m);
+	p->clock = ctl_get_u32(m);
+	p->fabric = ctl_get_u32(m);
+	p->tag = (int)ctl_get_u32(m);
+	p->report = (int)ctl_get_u32(m);
+	p->job = ctl_get_u64(m);
+	p->seed = ctl_get_u64(m);
+	get_copy(m, &p->shape, sizeof p->shape);
+	if (m->bad || !p->tasks || p->tasks > PLAN_TASKS_MAX || !p->hosts || p->hosts > MU_HOSTS_MAX ||
+	    *host >= p->hosts || !p->argc || p->argc > m->bytes)
+		return -EPROTO;
+	p->coords = calloc(p->tasks, sizeof *p->coords);
+	p->task_host = calloc(p->tasks, sizeof *p->task_host);
+	p->host = calloc(p->hosts, sizeof *p->host);
+	p->argv = calloc(p->argc + 1, sizeof *p->argv);
+	if (!p->coords || !p->task_host || !p->host || !p->argv)
+		return -EPROTO;
+	get_copy(m, p->coords, p->tasks * sizeof *p->coords);
+	get_copy(m, p->task_host, p->tasks * sizeof *p->task_host);
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		p->host[i].kind = ctl_get_u32(m);
+		get_text(m, p->host[i].name, sizeof p->host[i].name);
+		get_text(m, p->host[i].port, sizeof p->host[i].port);
+	}
+	get_text(m, p->mapping, sizeof p->mapping);
+	p->costs = strdup(ctl_get_text(m));
+	p->directory = strdup(ctl_get_text(m));
+	for (uint32_t i = 0; i < p->argc; i++)
+		p->argv[i] = strdup(ctl_get_text(m));
+	for (uint32_t i = 0; i < p->tasks; i++)
+		m->bad |= p->task_host[i] >= p->hosts;
+	return m->bad ? -EPROTO : 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "tools/proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+
+#define CHILDREN_MAX 4096
+
+void proc_become_reaper(void)
+{
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+int proc_tie_to_parent(pid_t parent, int sig)
+{
+	prctl(PR_SET_PDEATHSIG, sig, 0, 0, 0);
+	/* The parent may have died before the line above took effect. */
+	return getppid() == parent ? 0 : -ESRCH;
+}
+
+/* Parent of a process from /proc/PID/stat; the name in it may hold spaces and brackets. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512], *p;
+	int parent = -1;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return -1;
+	p = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+	if (p && sscanf(p + 1, " %*c %d", &parent) != 1)
+		parent = -1;
+	fclose(f);
+	return parent;
+}
+
+static int children_by_scan(pid_t *pids, int max)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d)) && n < max) {
+		if (isdigit((unsigned char)e->d_name[0]) && parent_of(atoi(e->d_name)) == getpid())
+			pids[n++] = atoi(e->d_name);
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/* Children of the main thread: the tools start processes from there only. */
+int proc_children(pid_t *pids, int max)
+{
+	char path[64];
+	int n = 0, pid;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	f = fopen(path, "re");
+	if (!f)
+		return children_by_scan(pids, max); /* kernel without CONFIG_PROC_CHILDREN */
+	while (n < max && fscanf(f, "%d", &pid) == 1)
+		pids[n++] = pid;
+	fclose(f);
+	return n;
+}
+
+int proc_children_end(int timeout_ms)
+{
+	static pid_t pids[CHILDREN_MAX];
+	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+	struct timespec tick = { .tv_nsec = 200000 };
+	int n;
+
+	for (;;) {
+		n = proc_children(pids, CHILDREN_MAX);
+		for (int i = 0; i < n; i++)
+			kill(pids[i], SIGKILL);
+		/* Reaping a child brings its own children to us: look again until there are none. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+			return 0;
+		if (drv_clock_ns() > until)
+			return n ? n : 1;
+		nanosleep(&tick, NULL);
+	}
+}
+
+const char *proc_signal_text(int sig, char *text, size_t bytes)
+{
+	const char *name = sigabbrev_np(sig), *what = sigdescr_np(sig);
+
+	snprintf(text, bytes, "signal %d, SIG%s (%s)", sig, name ? name : "?", what ? what : "unknown");
+	return text;
+}

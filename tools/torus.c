@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* torus: the command. A table of subcommands, one cmd_*.c each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/cmd.h"
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *text; /* NULL: not for users */
+} commands[] = {
+	{ "run", cmd_run, "start a program on a torus of this machine, namespaces or other hosts" },
+	{ "agent", cmd_agent, NULL },
+};
+
+static void usage(FILE *f)
+{
+	fprintf(f, "usage: torus COMMAND [ARGUMENT...]\n\n");
+	for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++)
+		if (commands[i].text)
+			fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].text);
+	fprintf(f, "\ntorus COMMAND --help tells more.\n");
+}
+
+int main(int argc, char **argv)
+{
+	char name[64];
+
+	if (argc < 2) {
+		usage(stderr);
+		return CMD_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return 0;
+	}
+	for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+		if (strcmp(argv[1], commands[i].name))
+			continue;
+		snprintf(name, sizeof name, "torus %s", commands[i].name);
+		argv[1] = name;
+		return commands[i].main(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "torus: no command '%s'; torus --help lists them\n", argv[1]);
+	return CMD_USAGE;
+}
