@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -122,6 +123,14 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	snprintf(head.port, sizeof head.port, "%s", c->port ? c->port : "");
 	snprintf(head.mapping, sizeof head.mapping, "%s", c->mapping ? c->mapping : "ABCDET");
 	drv_wake_init(&head.agent_wake, -1);
+	if (c->hosts > 1) {
+		/* Inherited by the tasks under the same number; the agent sleeps in poll() on it. */
+		head.agent_wake.eventfd = eventfd(0, EFD_NONBLOCK);
+		if (head.agent_wake.eventfd < 0) {
+			drv_error("host segment: eventfd: %s", strerror(errno));
+			return -errno;
+		}
+	}
 
 	fd = memfd_create("quintorus", 0);
 	if (fd < 0) {

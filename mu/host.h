@@ -115,6 +115,7 @@ struct mu_host {
 	uint64_t routers_bytes;
 	char port[256];   /* driver port of this host, "" if none is needed */
 	char mapping[256];
+	uint32_t piece_bytes; /* largest payload of one record to other hosts; the holder keeps it right */
 	uint32_t ending;  /* set when the job ends: nobody waits any more */
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */

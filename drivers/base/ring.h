@@ -145,6 +145,15 @@ static inline void drv_ring_publish_head(struct drv_ring *r, struct drv_ring_rx 
 	}
 }
 
+/* Is there a record (or pad) to take? Changes nothing; any thread of the consumer. */
+static inline int drv_ring_ready(struct drv_ring *r, const struct drv_ring_rx *rx)
+{
+	uint64_t head = __atomic_load_n(&rx->head, __ATOMIC_RELAXED);
+	struct drv_ring_record *rec = (void *)(r->line + (head & (r->lines - 1)) * DRV_RING_LINE);
+
+	return __atomic_load_n(&rec->flag, __ATOMIC_ACQUIRE) >> 16 == ((head + 1) & 0xffffffffffffu);
+}
+
 /* The next record, or NULL. Stays valid until drv_ring_release(). Consumer only. */
 static inline struct drv_ring_record *drv_ring_peek(struct drv_ring *r, struct drv_ring_rx *rx)
 {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The task's arena in the host segment: memory its neighbours may touch directly.
+ *
+ * Chunks in address order in a list kept in private memory, first fit, neighbours merged on free.
+ * Alloc and free are rare (ARMCI_Malloc), so plainness wins. Pages of a large freed chunk go back
+ * to the kernel.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "mu/process.h"
+
+struct chunk {
+	struct chunk *next;
+	uint64_t at, bytes; /* offset in the arena */
+	int used;
+};
+
+static uint32_t arena_lock;
+static struct chunk *chunks;
+static struct mu_host *chunks_of; /* a later attachment starts afresh */
+
+#define ALIGN_MIN 64u
+
+static struct chunk *chunk_new(uint64_t at, uint64_t bytes, struct chunk *next)
+{
+	struct chunk *c = malloc(sizeof *c);
+
+	if (c)
+		*c = (struct chunk){ next, at, bytes, 0 };
+	return c;
+}
+
+static void start(struct mu_process *p)
+{
+	while (chunks) {
+		struct chunk *next = chunks->next;
+
+		free(chunks);
+		chunks = next;
+	}
+	chunks = chunk_new(0, p->host->arena_bytes, NULL);
+	chunks_of = p->host;
+}
+
+/* Cut [at, at + bytes) out of free chunk c. 0 or -ENOMEM. */
+static int carve(struct chunk *c, uint64_t at, uint64_t bytes)
+{
+	uint64_t end = c->at + c->bytes;
+	struct chunk *after = NULL, *mine = c;
+
+	if (at + bytes < end && !(after = chunk_new(at + bytes, end - at - bytes, c->next)))
+		return -ENOMEM;
+	if (at > c->at) {
+		mine = chunk_new(at, bytes, after ? after : c->next);
+		if (!mine) {
+			free(after);
+			return -ENOMEM;
+		}
+		c->bytes = at - c->at;
+		c->next = mine;
+	} else {
+		c->bytes = bytes;
+		if (after)
+			c->next = after;
+	}
+	mine->used = 1;
+	return 0;
+}
+
+void *mu_arena_alloc(size_t bytes, size_t align)
+{
+	struct mu_process *p = &mu_self;
+	char *found = NULL;
+
+	if (!p->refs || (align & (align - 1)) || bytes > p->host->arena_bytes)
+		return NULL;
+	bytes = (bytes + ALIGN_MIN - 1) & ~(size_t)(ALIGN_MIN - 1);
+	if (!bytes)
+		bytes = ALIGN_MIN;
+	if (align < ALIGN_MIN)
+		align = ALIGN_MIN;
+	mu_lock(&arena_lock);
+	if (chunks_of != p->host || !chunks)
+		start(p);
+	for (struct chunk *c = chunks; c && !found; c = c->next) {
+		uint64_t at = (c->at + align - 1) & ~(uint64_t)(align - 1);
+
+		if (!c->used && at + bytes <= c->at + c->bytes && !carve(c, at, bytes))
+			found = mu_host_arena(p->host, p->local) + at;
+	}
+	if (found)
+		p->area->arena_used += bytes;
+	mu_unlock(&arena_lock);
+	return found;
+}
+
+void mu_arena_free(void *ptr)
+{
+	struct mu_process *p = &mu_self;
+	struct chunk *c, *before = NULL;
+	uint64_t at;
+
+	if (!p->refs || !ptr)
+		return;
+	at = (uint64_t)((char *)ptr - mu_host_arena(p->host, p->local));
+	mu_lock(&arena_lock);
+	for (c = chunks; c && c->at != at; c = c->next)
+		before = c;
+	if (c && c->used && chunks_of == p->host) {
+		c->used = 0;
+		p->area->arena_used -= c->bytes;
+		if (c->bytes >= 1 << 20)
+			madvise((char *)ptr + 4095 - ((uintptr_t)ptr + 4095) % 4096,
+			        (c->bytes - 4096) & ~4095ul, MADV_REMOVE);
+		if (c->next && !c->next->used) {
+			struct chunk *gone = c->next;
+
+			c->bytes += gone->bytes;
+			c->next = gone->next;
+			free(gone);
+		}
+		if (before && !before->used) {
+			before->bytes += c->bytes;
+			before->next = c->next;
+			free(c);
+		}
+	}
+	mu_unlock(&arena_lock);
+}
+
+void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
+{
+	struct mu_process *p = &mu_self;
+	uint64_t off, first;
+	uint32_t local;
+
+	if (!p->refs || p->virtual_clock || task >= p->host->tasks || p->entry[task].host != p->own_host)
+		return NULL;
+	local = p->entry[task].local;
+	if (!mu_host_area(p->host, local)->map_base)
+		return NULL;
+	off = va - mu_host_area(p->host, local)->map_base;
+	first = (uint64_t)p->host->arenas_at_pages * 4096 + p->host->arena_bytes * local;
+	if (off < first || off - first >= p->host->arena_bytes || bytes > p->host->arena_bytes - (off - first))
+		return NULL;
+	return (char *)p->host + off;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Channels: open, close, completion, the poll. Hot: guarded by bench/pami_latency. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "mu/holder.h"
+#include "mu/live.h"
+#include "mu/process.h"
+#include "mu/vtask.h"
+
+static void channel_free(struct mu_channel *ch)
+{
+	struct mu_spill *s;
+
+	while ((s = ch->spill_first)) {
+		ch->spill_first = s->next;
+		free(s);
+	}
+	for (unsigned i = 0; i < MU_INJ_SLOTS; i++)
+		free(ch->slot[i].heap);
+	free(ch->rec);
+	free(ch->rec_source);
+	free(ch->rec_memory);
+	free(ch->rget_more);
+	free(ch);
+}
+
+int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_channel **channel)
+{
+	struct mu_process *p = &mu_self;
+	struct mu_channel *ch;
+	int rc;
+
+	if (!p->refs || !receive)
+		return -EINVAL;
+	if (index >= p->channels) {
+		drv_error("channel %u: this job has %u channels per task", index, p->channels);
+		return -EINVAL;
+	}
+	if (p->channel[index])
+		return -EBUSY;
+	ch = aligned_alloc(64, (sizeof *ch + 63) & ~63ul);
+	if (!ch)
+		return -ENOMEM;
+	memset(ch, 0, sizeof *ch);
+	ch->p = p;
+	ch->index = index;
+	ch->receive = receive;
+	ch->arg = arg;
+	ch->a = mu_host_channel(p->host, p->local, index);
+	ch->spill_last = &ch->spill_first;
+	ch->done_last = &ch->done_first;
+	/* A second opening goes on where the first stopped reading. */
+	ch->rx.head = ch->rx.published = ch->a->ring.head;
+	ch->a->ring.lines = MU_RING_LINES;
+	rc = mu_inj_fifo_init(&ch->inj, &ch->a->inj, &ch->a->inj_hw, ch->a->inj_slot, MU_INJ_SLOTS);
+	if (!rc) {
+		MUSPI_InjFifo_t unused;
+
+		rc = mu_inj_fifo_init(&unused, &ch->a->rget, &ch->a->rget_hw, ch->a->rget_slot, MU_RGET_SLOTS);
+	}
+	if (rc) {
+		free(ch);
+		return rc;
+	}
+	for (unsigned i = 0; i < MU_COUNTERS; i++)
+		ch->counter_free[i] = (uint16_t)(MU_COUNTERS - 1 - i);
+	ch->counters_free = MU_COUNTERS;
+	for (unsigned i = 0; i < MU_ACKS; i++)
+		ch->ack_free[i] = (uint16_t)(MU_ACKS - 1 - i);
+	ch->acks_free = MU_ACKS;
+	__atomic_store_n(&p->channel[index], ch, __ATOMIC_RELEASE);
+	if (index >= p->channels_open)
+		__atomic_store_n(&p->channels_open, index + 1, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&p->area->channels_open, 1ull << index, __ATOMIC_RELEASE);
+	*channel = ch;
+	return 0;
+}
+
+void mu_channel_close(struct mu_channel *ch)
+{
+	struct mu_process *p;
+
+	if (!ch)
+		return;
+	p = ch->p;
+	/* The engine thread may be inside: take the engine for good. */
+	__atomic_store_n(&p->channel[ch->index], NULL, __ATOMIC_RELEASE);
+	mu_lock(&ch->engine);
+	mu_lock(&p->channels_lock);
+	mu_unlock(&p->channels_lock);
+	drv_ring_publish_head(&ch->a->ring, &ch->rx);
+	__atomic_fetch_and(&p->area->channels_open, ~(1ull << ch->index), __ATOMIC_RELEASE);
+	channel_free(ch);
+}
+
+void mu_op_later(struct mu_channel *ch, struct mu_op *op, int result)
+{
+	if (!op)
+		return;
+	op->state[0] = (uint64_t)(int64_t)result;
+	op->next = NULL;
+	*ch->done_last = op;
+	ch->done_last = &op->next;
+}
+
+/* An answer to mu_flush(), or the second half of a put. */
+void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m)
+{
+	struct mu_ack *a;
+
+	if (m->index >= MU_ACKS || !ch->ack[m->index].op || ch->ack[m->index].generation != m->generation) {
+		ch->bad++;
+		drv_warn("channel %u: acknowledgement of nothing (entry %u)", ch->index, m->index);
+		return;
+	}
+	a = &ch->ack[m->index];
+	mu_op_later(ch, a->op, a->op->state[1] ? -(int)a->op->state[1] : 0);
+	a->op = NULL;
+	ch->ack_free[ch->acks_free++] = m->index;
+}
+
+/* The target could not reach memory: all that is under way to it from here ends with that error. */
+void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error)
+{
+	for (unsigned i = 0; i < MU_ACKS; i++)
+		if (ch->ack[i].op && ch->ack[i].task == task)
+			ch->ack[i].op->state[1] = (uint64_t)error;
+	for (unsigned i = 0; i < ch->counters_busy; i++) {
+		uint16_t c = ch->counter_busy[i];
+
+		if (ch->counter_task[c] == task) {
+			ch->counter_op[c]->state[1] = (uint64_t)error;
+			__atomic_store_n(&ch->a->counter[c], 0, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+/* Take done descriptors off their slots; their operations are told at the next poll. */
+void mu_retire(struct mu_channel *ch)
+{
+	uint64_t done = MUSPI_getHwDescCount(&ch->inj);
+
+	while (ch->retired < done) {
+		struct mu_slot *s = &ch->slot[ch->retired % MU_INJ_SLOTS];
+
+		mu_op_later(ch, s->op, s->result);
+		mu_op_later(ch, s->op2, s->result);
+		free(s->heap);
+		*s = (struct mu_slot){ 0 };
+		ch->retired++;
+	}
+}
+
+static void scan_counters(struct mu_channel *ch)
+{
+	for (unsigned i = 0; i < ch->counters_busy;) {
+		uint16_t c = ch->counter_busy[i];
+		struct mu_op *op = ch->counter_op[c];
+
+		if (__atomic_load_n(&ch->a->counter[c], __ATOMIC_ACQUIRE)) {
+			i++;
+			continue;
+		}
+		ch->counter_busy[i] = ch->counter_busy[--ch->counters_busy];
+		ch->counter_free[ch->counters_free++] = c;
+		mu_op_later(ch, op, op->state[1] ? -(int)op->state[1] : 0);
+	}
+}
+
+/* Call done functions of what has completed. */
+static int complete(struct mu_channel *ch)
+{
+	struct mu_op *op, *next;
+	int n = 0;
+
+	if (ch->inj.numInjected != ch->retired)
+		mu_retire(ch);
+	if (ch->counters_busy)
+		scan_counters(ch);
+	if (!ch->done_first)
+		return 0;
+	op = ch->done_first;
+	ch->done_first = NULL;
+	ch->done_last = &ch->done_first;
+	for (; op; op = next, n++) {
+		next = op->next;
+		op->done(op, (int)(int64_t)op->state[0]);
+	}
+	return n;
+}
+
+static int poll_port(struct mu_channel *ch)
+{
+	struct mu_process *p = ch->p;
+	int n = 0;
+
+	if (p->holder && mu_try(&p->holding)) {
+		n = mu_holder_poll_for(p->holder, ch);
+		mu_unlock(&p->holding);
+	}
+	if (p->live)
+		n += mu_live_poll(p->live);
+	return n > 0 ? n : 0;
+}
+
+static int poll_virtual(struct mu_channel *ch)
+{
+	int n = mu_engine_receive(ch, 32, 1) + complete(ch);
+
+	if (!n)
+		n = mu_background_run(ch->p);
+	if (!n) {
+		mu_charge_now(MU_COST_poll, 1);
+		mu_vt_idle();
+	} else {
+		mu_vt_check();
+	}
+	return n;
+}
+
+int mu_poll(struct mu_channel *ch)
+{
+	int n = 0;
+
+	if (__builtin_expect(ch->p->virtual_clock, 0))
+		return poll_virtual(ch);
+	__atomic_store_n(&ch->stamp, ch->stamp + 1, __ATOMIC_RELAXED);
+	if (mu_try(&ch->engine)) {
+		ch->inside = 1;
+		if (ch->p->holder || ch->p->live)
+			n = poll_port(ch);
+		n += mu_engine_receive(ch, 32, 1);
+		if (mu_inject_pending(ch)) {
+			n += mu_engine_inject(ch);
+			mu_path_flush(ch->p);
+		}
+		ch->inside = 0;
+		mu_unlock(&ch->engine);
+	}
+	n += complete(ch);
+	if (n)
+		ch->idle = 0;
+	else
+		mu_idle(ch);
+	return n;
+}
+
+/* Run injection after software queued something, unless somebody else is at it. */
+void mu_inject_now(struct mu_channel *ch)
+{
+	if (ch->p->virtual_clock)
+		return;
+	if (ch->inside) {
+		mu_engine_inject(ch);
+		mu_path_flush(ch->p);
+	} else if (mu_try(&ch->engine)) {
+		mu_engine_inject(ch);
+		mu_unlock(&ch->engine);
+		mu_path_flush(ch->p);
+	}
+}
+
+void mu_push(struct mu_channel *ch)
+{
+	if (ch->p->virtual_clock) {
+		mu_charge_now(MU_COST_poll, 1);
+		mu_vt_check();
+		return;
+	}
+	if (ch->inside) {
+		mu_engine_inject(ch);
+	} else if (mu_try(&ch->engine)) {
+		/* Store, never dispatch: makes room at our side so that others can make room at theirs. */
+		if (ch->p->holder && mu_try(&ch->p->holding)) {
+			mu_holder_poll_for(ch->p->holder, NULL);
+			mu_unlock(&ch->p->holding);
+		}
+		mu_engine_receive(ch, 32, 0);
+		mu_engine_inject(ch);
+		mu_unlock(&ch->engine);
+	}
+	if (ch->p->live)
+		mu_live_poll(ch->p->live);
+	mu_path_flush(ch->p);
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The injection engine: descriptors to packets. Hot: guarded by bench/pami_rdma.
+ *
+ * Runs a channel's injection FIFO and its remote-get FIFO, strictly in order each. On fabric
+ * express a put or get between tasks of one host is one copy, done here; everything else leaves in
+ * pieces by mu_path_send(). A FIFO whose head cannot leave now waits there (sent = bytes gone).
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "drivers/base/log.h"
+#include "mu/packetize.h"
+#include "mu/process.h"
+
+#define BUDGET_BYTES (1u << 20) /* pieces sent per call and FIFO before others get their turn */
+
+/* Datasheet checks (spec/mu.md 3.3) of what software or a remote get handed us. */
+static int desc_check(const MUHWI_Descriptor_t *d)
+{
+	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+
+	if (d->PacketHeader.NetworkHeader.pt2pt.Data_Packet_Type != MUHWI_PT2PT_DATA_PACKET_TYPE ||
+	    type == MUHWI_PACKET_TYPE_PACED_GET || !d->Torus_FIFO_Map ||
+	    d->Message_Length > 1ull << 47)
+		return -EINVAL;
+	if (type == MUHWI_PACKET_TYPE_PUT && !d->Message_Length)
+		return -EINVAL;
+	if (type == MUHWI_PACKET_TYPE_GET && (!d->Message_Length || d->Message_Length % 64))
+		return -EINVAL;
+	return 0;
+}
+
+/* A put to a task of this host: one copy. */
+static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d)
+{
+	struct mu_process *p = ch->p;
+	uint32_t local = p->entry[task].local;
+	uint64_t counter = d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+	int rc = mu_copy_to(p, local, mu_put_offset(&d->PacketHeader),
+	                    (const void *)(uintptr_t)d->Pa_Payload, d->Message_Length);
+
+	if (!rc && counter) {
+		uint64_t va = counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
+		uint64_t *word = mu_host_translate(p->host, local, va, 8);
+
+		if (word)
+			__atomic_fetch_sub(word, d->Message_Length, __ATOMIC_RELEASE);
+	}
+	return rc;
+}
+
+/* Is this descriptor, found in a remote get to `task`, one that we can do for the target? */
+static int get_is_direct(struct mu_channel *ch, const MUHWI_Descriptor_t *d)
+{
+	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+
+	return mu_task_at(ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+	                  mu_header_number(&d->PacketHeader)) == ch->p->task &&
+	       (type == MUHWI_PACKET_TYPE_PUT ||
+	        (type == MUHWI_PACKET_TYPE_FIFO && !d->Message_Length &&
+	         d->PacketHeader.messageUnitHeader.Packet_Types.Memory_FIFO.Unused1));
+}
+
+/* A get from a task of this host: one copy per descriptor it carries. -ENOTSUP: send it instead. */
+static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *outer)
+{
+	const MUHWI_Descriptor_t *inner = (const void *)(uintptr_t)outer->Pa_Payload;
+	unsigned count = (unsigned)(outer->Message_Length / 64);
+	struct mu_process *p = ch->p;
+	int first = 0;
+
+	if (outer->Message_Length > MU_PACKET_BYTES || outer->Pa_Payload % 32)
+		return -ENOTSUP;
+	for (unsigned i = 0; i < count; i++)
+		if (!get_is_direct(ch, &inner[i]))
+			return -ENOTSUP;
+	for (unsigned i = 0; i < count; i++) {
+		const MUHWI_PacketHeader_t *h = &inner[i].PacketHeader;
+		int rc;
+
+		if ((h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0) == MUHWI_PACKET_TYPE_FIFO) {
+			struct mu_internal m;
+
+			memcpy(&m, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, sizeof m);
+			mu_ack_done(ch, &m);
+			continue;
+		}
+		rc = mu_copy_from(p, p->entry[task].local, (void *)(uintptr_t)mu_put_offset(h),
+		                  inner[i].Pa_Payload, inner[i].Message_Length);
+		if (rc) {
+			mu_fault_seen(ch, task, -rc);
+			first = first ? first : rc;
+			continue;
+		}
+		mu_counter_sub(p, h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
+		               inner[i].Message_Length);
+	}
+	return first;
+}
+
+/* Leave in pieces. 0: all gone; -EAGAIN: later; else refused. */
+static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d,
+                       struct mu_inj_engine *at, int guarded, uint64_t *budget)
+{
+	uint32_t piece = mu_path_piece(ch->p, task);
+
+	do {
+		uint64_t left = d->Message_Length - at->sent;
+		uint32_t n = left > piece ? piece : (uint32_t)left;
+		MUHWI_PacketHeader_t h;
+		int rc;
+
+		if (!*budget)
+			return -EAGAIN;
+		mu_packetize(d, at->sent, &h); /* of the first packet; the others differ in the offset */
+		rc = mu_path_send(ch, task, &h, (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, guarded);
+		if (rc)
+			return rc;
+		at->sent += n;
+		*budget -= *budget > n ? n : *budget;
+	} while (at->sent < d->Message_Length);
+	return 0;
+}
+
+static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct mu_inj_engine *at,
+                    int guarded, uint64_t *budget)
+{
+	struct mu_process *p = ch->p;
+	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+	uint32_t task;
+	int rc = desc_check(d);
+
+	if (rc)
+		return rc;
+	task = mu_task_at(p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+	                  mu_header_number(&d->PacketHeader));
+	if (task == UINT32_MAX)
+		return -EHOSTUNREACH;
+	if (!p->live && p->entry[task].host == p->own_host && !guarded && !at->sent && !p->cma_refused) {
+		rc = type == MUHWI_PACKET_TYPE_PUT ? put_direct(ch, task, d) :
+		     type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d) : -ENOTSUP;
+		if (rc == -EPERM) {
+			drv_warn("process_vm_writev to task %u refused (ptrace protection): data goes "
+			         "through the ring, slower; set kernel.yama.ptrace_scope=0", task);
+			p->cma_refused = 1;
+		} else if (rc != -ENOTSUP) {
+			return rc;
+		}
+	}
+	return send_pieces(ch, task, d, at, guarded, budget);
+}
+
+static void refused(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc, int from_get)
+{
+	ch->bad++;
+	drv_warn("channel %u: descriptor refused%s: type %02x length %llu: %s", ch->index,
+	         from_get ? " (from a remote get)" : "",
+	         d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0,
+	         (unsigned long long)d->Message_Length, strerror(-rc));
+}
+
+/* Head forward by one, wrapping, then the count (W2). */
+static void fifo_retire(MUHWI_Fifo_t *f, MUHWI_InjFifo_t *hw)
+{
+	uint64_t head = f->pa_head + 64;
+
+	if (head == f->pa_start + f->size_1 + 1)
+		head = f->pa_start;
+	__atomic_store_n(&f->pa_head, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&hw->descCount, hw->descCount + 1, __ATOMIC_RELEASE);
+}
+
+static int run_injection(struct mu_channel *ch)
+{
+	MUHWI_Fifo_t *f = &ch->a->inj;
+	uint64_t budget = BUDGET_BYTES;
+	int n = 0;
+
+	while (f->pa_head != __atomic_load_n(&f->pa_tail, __ATOMIC_ACQUIRE)) { /* R1 */
+		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
+		struct mu_slot *slot = &ch->slot[ch->a->inj_hw.descCount % MU_INJ_SLOTS];
+		int rc = desc_run(ch, d, &ch->inj_engine, 0, &budget);
+
+		if (rc == -EAGAIN)
+			break;
+		if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
+			refused(ch, d, rc, 0);
+		slot->result = rc;
+		ch->inj_engine.sent = 0;
+		fifo_retire(f, &ch->a->inj_hw);
+		n++;
+	}
+	return n;
+}
+
+/* The remote-get FIFO is our engine's own on both ends: its tail is only moved by mu_rget_append(). */
+static int run_remote_gets(struct mu_channel *ch)
+{
+	MUHWI_Fifo_t *f = &ch->a->rget;
+	uint64_t budget = BUDGET_BYTES;
+	int n = 0;
+
+	while (f->pa_head != f->pa_tail) {
+		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
+		int rc = desc_run(ch, d, &ch->rget_engine, 1, &budget);
+
+		if (rc == -EAGAIN)
+			break;
+		if (rc == -EFAULT || rc == -ENOMEM) {
+			/* Answer the initiator, whose channel the put names. */
+			uint32_t task = mu_task_at(ch->p,
+			        d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+			        mu_header_number(&d->PacketHeader));
+
+			mu_fault_tell(ch, task, d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Unused1,
+			              -rc);
+		} else if (rc) {
+			refused(ch, d, rc, 1);
+		}
+		ch->rget_engine.sent = 0;
+		fifo_retire(f, &ch->a->rget_hw);
+		n++;
+		if (ch->rget_more_count) {
+			MUHWI_Descriptor_t more = ch->rget_more[ch->rget_more_first];
+
+			ch->rget_more_first = (ch->rget_more_first + 1) & (ch->rget_more_size - 1);
+			ch->rget_more_count--;
+			memcpy((void *)(uintptr_t)f->pa_tail, &more, 64);
+			f->pa_tail = f->pa_tail + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : f->pa_tail + 64;
+		}
+	}
+	return n;
+}
+
+static int grow_more(struct mu_channel *ch)
+{
+	uint32_t size = ch->rget_more_size ? ch->rget_more_size * 2 : 256;
+	MUHWI_Descriptor_t *m;
+
+	if (size > 1u << 20 || !(m = aligned_alloc(64, (size_t)size * 64)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ch->rget_more_count; i++)
+		m[i] = ch->rget_more[(ch->rget_more_first + i) & (ch->rget_more_size - 1)];
+	free(ch->rget_more);
+	ch->rget_more = m;
+	ch->rget_more_size = size;
+	ch->rget_more_first = 0;
+	return 0;
+}
+
+/*
+ * Append 1 to 8 descriptors to the remote-get FIFO; what does not fit waits in a list of our own,
+ * so that a reception engine never waits here (the chip's does). -EAGAIN: no memory for the list.
+ */
+int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes)
+{
+	MUHWI_Fifo_t *f = &ch->a->rget;
+	uint64_t end = f->pa_start + f->size_1 + 1;
+
+	if (bytes && ch->rget_more_count + bytes / 64 > ch->rget_more_size) {
+		/* Reserve beforehand: all or nothing. */
+		uint64_t used = (f->pa_tail - f->pa_head + f->size_1 + 1) % (f->size_1 + 1);
+
+		if ((ch->rget_more_count || used + bytes > f->size_1 - 63) && grow_more(ch))
+			return -EAGAIN;
+	}
+	for (uint32_t at = 0; at < bytes; at += 64) {
+		uint64_t next = f->pa_tail + 64 == end ? f->pa_start : f->pa_tail + 64;
+
+		if (ch->rget_more_count || next == f->pa_head) {
+			uint32_t i = (ch->rget_more_first + ch->rget_more_count) & (ch->rget_more_size - 1);
+
+			memcpy(&ch->rget_more[i], desc + at, 64);
+			ch->rget_more_count++;
+		} else {
+			memcpy((void *)(uintptr_t)f->pa_tail, desc + at, 64);
+			f->pa_tail = next;
+		}
+	}
+	return 0;
+}
+
+int mu_engine_inject(struct mu_channel *ch)
+{
+	int n = 0;
+
+	if (ch->a->rget.pa_head != ch->a->rget.pa_tail)
+		n += run_remote_gets(ch);
+	if (ch->a->inj.pa_head != ch->a->inj.pa_tail)
+		n += run_injection(ch);
+	return n;
+}

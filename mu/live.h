@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Fabric torus, real clock: this process's handle on its host's routers (mu/node_live.c). */
+#ifndef MU_LIVE_H
+#define MU_LIVE_H
+
+#include "mu/process.h"
+
+struct mu_live;
+
+int mu_live_open(struct mu_host *host, struct mu_live **live);
+void mu_live_close(struct mu_live *live);
+/* One packet (bytes <= 512) of task p->task into its node's router. 0, -EAGAIN or -EFAULT. */
+int mu_live_send(struct mu_live *live, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
+                 uint32_t bytes, int guarded);
+/* Step routers that have work. Returns work done. */
+int mu_live_poll(struct mu_live *live);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The way of one piece of a message (header and payload) toward its destination. Hot: guarded by
+ * bench/pami_latency and bench/pami_rate.
+ *
+ *   express, same host    straight into the target channel's ring
+ *   express, other host   into the open frame of the wire (we hold the port), else to the agent
+ *   torus                 into this node's router
+ */
+#include <errno.h>
+
+#include "mu/holder.h"
+#include "mu/live.h"
+#include "mu/process.h"
+
+struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
+{
+	struct drv_ring *r = &mu_host_channel(host, local, channel)->ring;
+
+	/* The first sender may come before the owner; both write the same constant. */
+	if (__builtin_expect(!__atomic_load_n(&r->lines, __ATOMIC_RELAXED), 0))
+		__atomic_store_n(&r->lines, MU_RING_LINES, __ATOMIC_RELAXED);
+	return r;
+}
+
+int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,
+               const MUHWI_PacketHeader_t *h, uint32_t source, const unsigned char *payload, uint32_t bytes)
+{
+	uint64_t position;
+	struct drv_ring_record *rec = drv_ring_reserve(mu_ring(host, local, channel), tx, bytes, &position);
+
+	if (!rec)
+		return -EAGAIN;
+	rec->tag = source;
+	memcpy(rec->header, h, 32);
+	memcpy(rec->payload, payload, bytes);
+	drv_ring_publish(rec, position);
+	drv_wake_ring(&mu_host_area(host, local)->wake);
+	return 0;
+}
+
+static int send_to_ring(struct mu_process *p, struct drv_ring *ring, struct drv_ring_tx *tx,
+                        const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes, int guarded)
+{
+	uint64_t position;
+	struct drv_ring_record *rec = drv_ring_reserve(ring, tx, bytes, &position);
+	int rc = 0;
+
+	if (!rec)
+		return -EAGAIN;
+	rec->tag = p->task;
+	memcpy(rec->header, h, 32);
+	if (guarded && bytes)
+		rc = mu_copy_in(p, rec->payload, (uint64_t)(uintptr_t)payload, bytes);
+	else
+		memcpy(rec->payload, payload, bytes);
+	if (rc)
+		rec->header[0] = 0; /* the place is taken: a record of no type, skipped by the receiver */
+	drv_ring_publish(rec, position);
+	return rc;
+}
+
+uint32_t mu_path_piece(struct mu_process *p, uint32_t task)
+{
+	uint32_t bytes;
+
+	if (p->live)
+		return MU_PACKET_BYTES;
+	if (p->entry[task].host == p->own_host)
+		return MU_PIECE_BYTES;
+	bytes = __atomic_load_n(&p->host->piece_bytes, __ATOMIC_RELAXED);
+	return bytes < MU_PACKET_BYTES ? MU_PACKET_BYTES : bytes;
+}
+
+int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
+                 uint32_t bytes, int guarded)
+{
+	struct mu_process *p = ch->p;
+	const struct mu_task_entry *e = &p->entry[task];
+	int rc;
+
+	if (p->live)
+		return mu_live_send(p->live, task, h, payload, bytes, guarded);
+	if (__builtin_expect(e->host == p->own_host, 1)) {
+		unsigned channel = mu_header_number(h) % p->channels;
+
+		rc = send_to_ring(p, mu_ring(p->host, e->local, channel),
+		                  &p->tx[e->local * p->channels + channel], h, payload, bytes, guarded);
+		if (rc != -EAGAIN)
+			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+		return rc;
+	}
+	if (p->holder) {
+		if (!mu_try(&p->holding))
+			return -EAGAIN;
+		rc = mu_holder_send(p->holder, e->host, p->task, h, payload, bytes, guarded ? p : NULL);
+		mu_unlock(&p->holding);
+		return rc;
+	}
+	rc = send_to_ring(p, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
+	if (rc != -EAGAIN)
+		drv_wake_ring(&p->host->agent_wake);
+	return rc;
+}
+
+void mu_path_flush(struct mu_process *p)
+{
+	if (p->holder && mu_try(&p->holding)) {
+		mu_holder_flush(p->holder);
+		mu_unlock(&p->holding);
+	}
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private structures of an attached process and its channels.
+ *
+ * Threads: a channel's software side belongs to the thread that uses the channel; its engine
+ * (injection, reception) runs under channel->engine, taken by that thread while it polls, or by
+ * the engine thread when nobody has polled for a while. Port and wires run under process->holding.
+ */
+#ifndef MU_PROCESS_H
+#define MU_PROCESS_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "mu/desc.h"
+#include "mu/host.h"
+#include "mu/inj_fifo.h"
+#include "mu/mu.h"
+#include "mu/rec_fifo.h"
+
+#define MU_PIECE_BYTES  8192u /* largest payload of one record in a ring */
+#define MU_ACKS         512u  /* flushes under way per channel */
+#define MU_REC_BYTES    (1u << 20) /* reception FIFO */
+#define MU_REC_PACKETS  (MU_REC_BYTES / 32)
+#define MU_BACKGROUNDS  16
+#define MU_SPILL_MAX    (256ull << 20) /* bytes of one channel's overflow list */
+
+/* Software bytes of the MU's own memory-FIFO packets (software bit set). */
+struct mu_internal {
+	uint8_t kind;     /* enum mu_internal_kind */
+	uint8_t channel;  /* fault: whose operation at the initiator */
+	uint16_t index;   /* ack: entry of the initiator's table */
+	uint32_t error;   /* positive errno */
+	uint32_t generation;
+	uint8_t pad[2];
+} __attribute__((packed));
+_Static_assert(sizeof(struct mu_internal) == MU_SOFT_BYTES, "fits the software bytes");
+
+enum mu_internal_kind { MU_INTERNAL_ACK = 1, MU_INTERNAL_FAULT };
+
+/* A record that found its FIFO full: kept in order on a list of the channel's own. */
+struct mu_spill {
+	struct mu_spill *next;
+	uint32_t source, bytes;
+	MUHWI_PacketHeader_t header;
+	_Alignas(16) unsigned char payload[];
+};
+
+struct mu_ack {
+	struct mu_op *op; /* NULL: free */
+	uint32_t generation, task;
+};
+
+struct mu_slot {
+	struct mu_op *op, *op2; /* told when the descriptor is done */
+	void *heap;       /* payload buffer to free then */
+	int result;
+};
+
+/* Engine's place in one injection FIFO. */
+struct mu_inj_engine {
+	uint64_t sent; /* bytes of the descriptor at head that have left */
+};
+
+struct mu_channel {
+	struct mu_process *p;
+	struct mu_channel_area *a;
+	unsigned index;
+	mu_receive_fn receive;
+	void *arg;
+
+	uint32_t engine;  /* lock: engine state below */
+	uint32_t inside;  /* the using thread holds it and is in a callback */
+	struct drv_ring_rx rx;
+	struct mu_inj_engine inj_engine, rget_engine;
+	MUSPI_RecFifo_t *rec; /* allocated when first needed */
+	MUHWI_Fifo_t rec_hw;
+	uint32_t *rec_source; /* [MU_REC_PACKETS] source task of each packet in rec, a ring */
+	uint64_t rec_appended;
+	void *rec_memory;
+	struct mu_spill *spill_first, **spill_last;
+	uint64_t spill_bytes;
+	MUHWI_Descriptor_t *rget_more; /* remote-get descriptors beyond the FIFO, a ring */
+	uint32_t rget_more_count, rget_more_size, rget_more_first;
+
+	/* Software's side. */
+	MUSPI_InjFifo_t inj;
+	uint64_t retired; /* descriptors whose slot was cleaned up */
+	struct mu_op *done_first, **done_last; /* to be called at the next poll */
+	struct mu_slot slot[MU_INJ_SLOTS];
+	struct mu_op *counter_op[MU_COUNTERS];
+	uint16_t counter_free[MU_COUNTERS], counter_busy[MU_COUNTERS], counters_free, counters_busy;
+	uint32_t counter_task[MU_COUNTERS];
+	struct mu_ack ack[MU_ACKS];
+	uint16_t ack_free[MU_ACKS], acks_free;
+	uint32_t idle;       /* empty polls in a row */
+	uint32_t idle_seq;   /* the wake word as the last empty poll saw it */
+	uint64_t idle_since; /* ticks */
+	int64_t idle_sleep_ns;
+	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
+	uint64_t stamp_seen;         /* engine thread's */
+	uint64_t bad;                /* refused descriptors and packets */
+};
+
+struct mu_background {
+	int (*fn)(void *);
+	void *arg;
+};
+
+struct mu_process {
+	unsigned refs;
+	int forked;
+	pid_t pid;
+	int fd;
+	struct mu_host *host;
+	struct mu_task_entry *entry; /* [tasks] */
+	struct mu_task_area *area;   /* own */
+	uint32_t task, local, own_number;
+	uint16_t own_host;
+	uint8_t channels, express, virtual_clock;
+	struct drv_ring_tx *tx;      /* [locals * channels] */
+	struct mu_channel *channel[MU_CHANNELS_MAX];
+	uint32_t channels_open;      /* highest index in use + 1 */
+	uint32_t channels_lock;      /* held by the engine thread while it walks them */
+	int cma_refused;             /* process_vm_* between tasks not permitted */
+
+	struct mu_holder *holder;    /* MU_HOLDER_TASK: ours */
+	uint32_t holding;            /* lock of holder */
+	struct drv_ring_tx outbound_tx;
+	struct mu_live *live;        /* fabric torus */
+
+	pthread_t thread;
+	int thread_runs, thread_stop;
+	uint32_t background_lock;
+	struct mu_background background[MU_BACKGROUNDS];
+	unsigned backgrounds;
+	uint32_t spin_us;            /* polls spin this long before they sleep */
+	int yields;                  /* more tasks than cores: an empty poll yields at once */
+	uint32_t waiting;            /* threads asleep in mu_poll() */
+	uint32_t background_running; /* lock */
+
+	struct mu_job job;
+	size_t local_list[64];
+	uint32_t *task_of;           /* [nodes * T] task at that place, UINT32_MAX none */
+};
+
+extern struct mu_process mu_self;
+
+/* Locks: a byte-sized try-lock with acquire and release. */
+static inline int mu_try(uint32_t *lock)
+{
+	return !__atomic_load_n(lock, __ATOMIC_RELAXED) && !__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE);
+}
+void mu_lock_slow(uint32_t *lock);
+static inline void mu_lock(uint32_t *lock)
+{
+	if (!mu_try(lock))
+		mu_lock_slow(lock);
+}
+static inline void mu_unlock(uint32_t *lock)
+{
+	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Is [va, va + bytes) of this process inside its mapping of the segment (safe to touch)? */
+static inline int mu_in_segment(const struct mu_process *p, uint64_t va, uint64_t bytes)
+{
+	uint64_t off = va - (uint64_t)(uintptr_t)p->host;
+
+	return off < p->host->bytes && bytes <= p->host->bytes - off;
+}
+
+/* memory.c: copies that survive bad addresses. 0 or -EFAULT, -EPERM ... */
+int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes);        /* own memory */
+int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes); /* own memory */
+int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from, uint64_t bytes);
+int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from_va, uint64_t bytes);
+void mu_counter_sub(struct mu_process *p, uint64_t counter, uint64_t bytes); /* in own memory */
+
+/* engine_inject.c: run both injection FIFOs as far as they go; engine lock held. Returns work done. */
+int mu_engine_inject(struct mu_channel *ch);
+static inline int mu_inject_pending(struct mu_channel *ch)
+{
+	return ch->a->inj.pa_head != ch->a->inj.pa_tail || ch->a->rget.pa_head != ch->a->rget.pa_tail ||
+	       ch->rget_more_count;
+}
+int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes);
+
+/* engine_receive.c: take up to `budget` records; dispatch: call receive functions, else store. */
+int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
+/* One record, from wherever; 0, or -EAGAIN: no room (store mode only). */
+int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
+                      const unsigned char *payload, uint32_t bytes, int dispatch);
+int mu_fault_tell(struct mu_channel *ch, uint32_t task, unsigned channel, int error);
+
+/* channel.c */
+void mu_retire(struct mu_channel *ch);
+void mu_inject_now(struct mu_channel *ch);
+void mu_op_later(struct mu_channel *ch, struct mu_op *op, int result); /* queue its done */
+void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m);
+void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error);
+
+/* path.c: one piece toward its destination. 0, -EAGAIN: no room now, or negative errno. */
+int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
+                 uint32_t bytes, int guarded);
+void mu_path_flush(struct mu_process *p);
+struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel);
+uint32_t mu_path_piece(struct mu_process *p, uint32_t task); /* largest piece on that path */
+/* A record for a local task, into its ring: the holder and the routers deliver with it. */
+int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,
+               const MUHWI_PacketHeader_t *h, uint32_t source, const unsigned char *payload, uint32_t bytes);
+
+/* thread.c */
+int mu_thread_start(struct mu_process *p);
+void mu_thread_stop(struct mu_process *p);
+int mu_background_run(struct mu_process *p);
+void mu_idle(struct mu_channel *ch); /* an empty poll: spin, yield or sleep */
+
+static inline uint32_t mu_task_at(const struct mu_process *p, uint32_t coords, unsigned number)
+{
+	struct emu_coord x;
+	uint32_t node;
+	unsigned t = number / p->channels;
+
+	emu_coord_from_word(coords, &x);
+	for (int d = 0; d < EMU_DIMS; d++)
+		if (x.c[d] >= p->host->shape.n[d])
+			return UINT32_MAX;
+	node = emu_coord_node(&p->host->shape, &x);
+	return t < p->host->shape.t ? p->task_of[node * p->host->shape.t + t] : UINT32_MAX;
+}
+
+#endif

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages: from a call to a descriptor, or, where the FIFO is empty and the way free, straight
+ * to the path. Hot: guarded by bench/pami_latency and bench/pami_rate.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "drivers/base/log.h"
+#include "mu/holder.h"
+#include "mu/live.h"
+#include "mu/process.h"
+#include "mu/vtask.h"
+
+static inline struct mu_dest dest_of(const struct mu_process *p, uint32_t task, uint32_t channel)
+{
+	const struct mu_task_entry *e = &p->entry[task];
+
+	return (struct mu_dest){ e->coords, (uint32_t)e->t * p->channels + channel };
+}
+
+static inline int bad_target(const struct mu_channel *ch, uint32_t task, uint32_t channel)
+{
+	return task >= ch->p->host->tasks || channel >= ch->p->channels;
+}
+
+/* On express between tasks of one host the initiator's engine does puts and gets itself. */
+static inline int is_direct(const struct mu_channel *ch, uint32_t task)
+{
+	const struct mu_process *p = ch->p;
+
+	return p->express && p->entry[task].host == p->own_host && !p->cma_refused;
+}
+
+static inline int fifo_empty(const struct mu_channel *ch)
+{
+	return ch->a->inj.pa_head == ch->a->inj.pa_tail;
+}
+
+/* Is there room for n descriptors? */
+static int fifo_room(struct mu_channel *ch, uint64_t n)
+{
+	if (__builtin_expect(ch->inj.numInjected - ch->retired + n >= MU_INJ_SLOTS, 0)) {
+		mu_retire(ch); /* a slot is ours again only when its operation was taken off */
+		if (ch->inj.numInjected - ch->retired + n >= MU_INJ_SLOTS)
+			return 0;
+	}
+	if (ch->inj.freeSpace < n) {
+		ch->inj.descCount = MUSPI_getHwDescCount(&ch->inj);
+		ch->inj.freeSpace = MU_INJ_SLOTS - 1 - (ch->inj.numInjected - ch->inj.descCount);
+	}
+	return ch->inj.freeSpace >= n;
+}
+
+/* The next slot; room was checked. */
+static MUHWI_Descriptor_t *slot_next(struct mu_channel *ch, struct mu_slot **slot, unsigned char **buffer)
+{
+	unsigned i = (unsigned)(ch->inj.numInjected % MU_INJ_SLOTS);
+	void *d = NULL;
+
+	MUSPI_InjFifoNextDesc(&ch->inj, &d);
+	*slot = &ch->slot[i];
+	**slot = (struct mu_slot){ 0 };
+	if (buffer)
+		*buffer = ch->a->inj_payload[i];
+	return d;
+}
+
+static void slot_publish(struct mu_channel *ch)
+{
+	if (__builtin_expect(ch->p->virtual_clock, 0))
+		mu_vt_inject(ch->index, (unsigned)(ch->inj.numInjected % MU_INJ_SLOTS));
+	MUSPI_InjFifoAdvanceDesc(&ch->inj);
+}
+
+static void injected(struct mu_channel *ch)
+{
+	if (__builtin_expect(ch->p->virtual_clock, 0))
+		mu_vt_check();
+	else
+		mu_inject_now(ch);
+}
+
+static inline uint32_t pad8(uint32_t n)
+{
+	return (n + 7) & ~7u;
+}
+
+static inline void short_copy(unsigned char *to, const void *a, uint32_t an, const void *b, uint32_t bn)
+{
+	if (an)
+		memcpy(to, a, an);
+	if (bn)
+		memcpy(to + pad8(an), b, bn);
+}
+
+static int short_queue(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+                       const void *a, uint32_t an, const void *b, uint32_t bn, uint32_t bytes)
+{
+	struct mu_dest to = dest_of(ch->p, task, channel);
+	struct mu_slot *slot;
+	unsigned char *buffer;
+	MUHWI_Descriptor_t *d;
+	void *heap = NULL;
+
+	if (!fifo_room(ch, 1))
+		return -EAGAIN;
+	if (bytes > MU_SLOT_BYTES && !(heap = aligned_alloc(64, (bytes + 63) & ~63u)))
+		return -EAGAIN;
+	d = slot_next(ch, &slot, &buffer);
+	slot->heap = heap;
+	if (heap)
+		buffer = heap;
+	short_copy(buffer, a, an, b, bn);
+	mu_desc_fifo(d, (uint64_t)(uintptr_t)buffer, bytes, &to, soft, 0);
+	slot_publish(ch);
+	injected(ch);
+	return 0;
+}
+
+/* The packet header of a short message, built in place. */
+static inline void short_header(unsigned char *at, const struct mu_process *p, const struct mu_task_entry *e,
+                                uint32_t channel, uint32_t bytes, const void *soft)
+{
+	MUHWI_PacketHeader_t *h = (MUHWI_PacketHeader_t *)at;
+	uint32_t number = (uint32_t)e->t * p->channels + channel;
+	uint64_t first = (uint64_t)MUHWI_PT2PT_DATA_PACKET_TYPE |
+	                 (uint64_t)MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC << 24 | (uint64_t)e->coords << 32;
+	uint64_t second = (uint64_t)(MUHWI_PACKET_TYPE_FIFO | ((bytes + 31) / 32)) | 136ull << 24 |
+	                  (uint64_t)(number & 511) << (32 + 6);
+
+	memcpy(at, &first, 8);
+	memcpy(at + 8, &second, 8);
+	memset(at + 16, 0, 2);
+	memcpy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft, MU_SOFT_BYTES);
+}
+
+int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+                  const void *a, uint32_t an, const void *b, uint32_t bn)
+{
+	struct mu_process *p = ch->p;
+	uint32_t bytes = bn ? pad8(an) + bn : an;
+	const struct mu_task_entry *e;
+
+	if (__builtin_expect(bad_target(ch, task, channel) || bytes > MU_PACKET_BYTES, 0))
+		return -EINVAL;
+	e = &p->entry[task];
+	if (__builtin_expect(p->express && fifo_empty(ch) && e->host == p->own_host, 1)) {
+		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
+		uint64_t position;
+		struct drv_ring_record *rec = drv_ring_reserve(
+			ring, &p->tx[e->local * p->channels + channel], bytes, &position);
+
+		if (rec) {
+			rec->tag = p->task;
+			short_header(rec->header, p, e, channel, bytes, soft);
+			short_copy(rec->payload, a, an, b, bn);
+			drv_ring_publish(rec, position);
+			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+			return 0;
+		}
+	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_try(&p->holding)) {
+		unsigned char *at = mu_holder_reserve(p->holder, e->host, p->task, bytes);
+
+		if (at) {
+			short_header(at, p, e, channel, bytes, soft);
+			short_copy(at + 32, a, an, b, bn);
+			mu_holder_commit(p->holder, e->host, bytes);
+			mu_holder_flush(p->holder);
+		}
+		mu_unlock(&p->holding);
+		if (at)
+			return 0;
+	}
+	return short_queue(ch, task, channel, soft, a, an, b, bn, bytes);
+}
+
+int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+            const void *payload, size_t bytes, struct mu_op *op)
+{
+	struct mu_slot *slot;
+	struct mu_dest to;
+	MUHWI_Descriptor_t *d;
+
+	if (bad_target(ch, task, channel))
+		return -EINVAL;
+	if (!fifo_room(ch, 1))
+		return -EAGAIN;
+	to = dest_of(ch->p, task, channel);
+	d = slot_next(ch, &slot, NULL);
+	slot->op = op;
+	mu_desc_fifo(d, (uint64_t)(uintptr_t)payload, bytes, &to, soft, 0);
+	slot_publish(ch);
+	injected(ch);
+	return 0;
+}
+
+/* A remote get that has the target send us an internal packet: everything before it is done then. */
+static void flush_inject(struct mu_channel *ch, uint32_t task, const struct mu_dest *to, struct mu_op *op)
+{
+	uint16_t index = ch->ack_free[--ch->acks_free];
+	struct mu_ack *ack = &ch->ack[index];
+	struct mu_dest back = dest_of(ch->p, ch->p->task, ch->index);
+	struct mu_internal m = { .kind = MU_INTERNAL_ACK, .index = index, .generation = ++ack->generation };
+	struct mu_slot *slot;
+	unsigned char *buffer;
+	MUHWI_Descriptor_t *d = slot_next(ch, &slot, &buffer);
+
+	ack->op = op;
+	ack->task = task;
+	op->state[1] = 0;
+	mu_desc_fifo((MUHWI_Descriptor_t *)buffer, 0, 0, &back, &m, 1);
+	mu_desc_get(d, (uint64_t)(uintptr_t)buffer, 64, to);
+	slot_publish(ch);
+}
+
+int mu_flush(struct mu_channel *ch, uint32_t task, uint32_t channel, struct mu_op *op)
+{
+	struct mu_dest to;
+
+	if (bad_target(ch, task, channel))
+		return -EINVAL;
+	if (!fifo_room(ch, 1) || !ch->acks_free)
+		return -EAGAIN;
+	to = dest_of(ch->p, task, channel);
+	flush_inject(ch, task, &to, op);
+	injected(ch);
+	return 0;
+}
+
+int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *local, uint64_t remote,
+           size_t bytes, struct mu_op *local_done, struct mu_op *remote_done)
+{
+	struct mu_process *p = ch->p;
+	struct mu_slot *slot;
+	struct mu_dest to;
+	MUHWI_Descriptor_t *d;
+	int direct;
+
+	if (bad_target(ch, task, channel) || !bytes)
+		return -EINVAL;
+	direct = is_direct(ch, task);
+	if (direct && fifo_empty(ch)) {
+		int rc = mu_copy_to(p, p->entry[task].local, remote, local, bytes);
+
+		if (rc != -EPERM) {
+			mu_op_later(ch, local_done, rc);
+			mu_op_later(ch, remote_done, rc);
+			return 0;
+		}
+		direct = 0;
+		p->cma_refused = 1;
+	}
+	if (!fifo_room(ch, 2) || !ch->acks_free)
+		return -EAGAIN;
+	to = dest_of(p, task, channel);
+	d = slot_next(ch, &slot, NULL);
+	slot->op = local_done;
+	mu_desc_put(d, (uint64_t)(uintptr_t)local, bytes, &to, remote, 0, ch->index);
+	slot_publish(ch);
+	if (remote_done)
+		flush_inject(ch, task, &to, remote_done);
+	injected(ch);
+	return 0;
+}
+
+int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
+           size_t bytes, struct mu_op *done)
+{
+	struct mu_process *p = ch->p;
+	struct mu_dest to, back;
+	struct mu_slot *slot;
+	unsigned char *buffer;
+	MUHWI_Descriptor_t *d;
+	uint16_t c;
+
+	if (bad_target(ch, task, channel) || !bytes)
+		return -EINVAL;
+	if (is_direct(ch, task) && fifo_empty(ch)) {
+		int rc = mu_copy_from(p, p->entry[task].local, local, remote, bytes);
+
+		if (rc != -EPERM) {
+			mu_op_later(ch, done, rc);
+			return 0;
+		}
+		p->cma_refused = 1;
+	}
+	if (!fifo_room(ch, 1) || !ch->counters_free)
+		return -EAGAIN;
+	to = dest_of(p, task, channel);
+	back = dest_of(p, p->task, ch->index);
+	c = ch->counter_free[--ch->counters_free];
+	ch->counter_op[c] = done;
+	ch->counter_task[c] = task;
+	ch->counter_busy[ch->counters_busy++] = c;
+	done->state[1] = 0;
+	__atomic_store_n(&ch->a->counter[c], bytes, __ATOMIC_RELEASE);
+	d = slot_next(ch, &slot, &buffer);
+	mu_desc_put((MUHWI_Descriptor_t *)buffer, remote, bytes, &back, (uint64_t)(uintptr_t)local,
+	            (uint64_t)(uintptr_t)&ch->a->counter[c], ch->index);
+	mu_desc_get(d, (uint64_t)(uintptr_t)buffer, 64, &to);
+	slot_publish(ch);
+	injected(ch);
+	return 0;
+}
