@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A PAMI job as the benches see it: one client, one context, the world barrier, commands between a
+ * driver and the task it measures against. Failures print what went wrong and exit with status 1:
+ * torus run then ends the job.
+ */
+#ifndef BENCH_JOB_H
+#define BENCH_JOB_H
+
+#include <pami.h>
+
+#include "bench/bench.h"
+
+#define BENCH_TO_MAX 16
+
+struct bench_options {
+	size_t min, max;      /* bytes; SIZE_MAX: the bench's own default */
+	unsigned repetitions; /* 0: 7 real, 1 virtual */
+	double milliseconds;  /* length of a repetition; 0: 20 real, 1 virtual */
+	unsigned window;      /* 0: the bench's own default */
+	unsigned to[BENCH_TO_MAX], to_count; /* tasks to measure against; none: task 1 */
+	enum bench_format format;
+	int eager; /* 1: ask for eager, -1: ask for rendezvous, 0: as the library likes */
+	const char *only; /* only this variant, or NULL */
+};
+
+enum { BENCH_DISPATCH_COMMAND, BENCH_DISPATCH_DATA, BENCH_DISPATCH_REPLY, BENCH_DISPATCHES };
+
+/* What a driver tells the served task, in the header of an immediate message. */
+struct bench_command {
+	uint32_t verb; /* the bench's own; 0: quit */
+	uint32_t flags;
+	uint64_t bytes;
+	uint64_t seed;
+	uint64_t address;
+	pami_memregion_t region;
+};
+
+struct bench_job {
+	pami_client_t client;
+	pami_context_t context;
+	size_t task, tasks;
+	pami_algorithm_t barrier;
+	size_t dispatch; /* added to the ids below, so that each bench of a list has its own */
+	int is_virtual;
+	struct bench_options options;
+	/* Last command received and how many came; bench_command_wait() takes them one by one. */
+	struct bench_command command;
+	pami_endpoint_t commander;
+	uint64_t commands, commands_taken;
+};
+
+int bench_job_open(struct bench_job *job, const struct bench_options *options);
+/* Before each bench of a list: fresh dispatch ids. */
+void bench_job_next(struct bench_job *job);
+void bench_job_close(struct bench_job *job);
+
+#define bench_check(call) bench_check_at((call), #call, __FILE__, __LINE__)
+void bench_check_at(pami_result_t result, const char *text, const char *file, int line);
+void bench_advance(struct bench_job *job);
+#define bench_wait(job, condition)                                                                 \
+	do {                                                                                       \
+		while (!(condition))                                                               \
+			bench_advance(job);                                                        \
+	} while (0)
+
+double bench_now(struct bench_job *job); /* seconds, in the job's clock */
+void bench_barrier(struct bench_job *job);
+pami_endpoint_t bench_endpoint(struct bench_job *job, size_t task);
+void bench_dispatch_set(struct bench_job *job, size_t id, pami_dispatch_p2p_function fn, void *cookie);
+size_t bench_immediate_max(struct bench_job *job);
+/* Links of the torus between two tasks, or -1 if the library does not tell. */
+int bench_hops(struct bench_job *job, size_t a, size_t b);
+
+/* Send one immediate message: header, then data. */
+void bench_immediate(struct bench_job *job, pami_endpoint_t to, size_t dispatch, const void *header,
+                     size_t header_bytes, const void *data, size_t bytes);
+void bench_command_send(struct bench_job *job, pami_endpoint_t to, const struct bench_command *command);
+const struct bench_command *bench_command_wait(struct bench_job *job);
+
+/*
+ * Run `drive(job, peer, arg)` on task 0 and `serve(job, arg)` on each task of --to in turn, barriers
+ * around. The driver ends the served task with a quit command, sent here.
+ */
+void bench_pairs(struct bench_job *job, void (*drive)(struct bench_job *, unsigned peer, void *arg),
+                 void (*serve)(struct bench_job *, void *arg), void *arg);
+
+/* How many operations fill a repetition, if `count` of them took `seconds`. */
+uint64_t bench_scale(struct bench_job *job, uint64_t count, double seconds);
+unsigned bench_repetitions(const struct bench_job *job);
+/* Next size of a sweep: 0, 8, 64, ... and the largest; returns 0 when done. */
+int bench_next_size(size_t *bytes, size_t max);
+void bench_row_out(struct bench_job *job, struct bench_row *row);
+int bench_wanted(const struct bench_job *job, const char *variant);
+
+/* Page-aligned zeroed memory, and its memory region if `region` is not NULL. */
+void *bench_memory(struct bench_job *job, size_t bytes, pami_memregion_t *region);
+void bench_fill(unsigned char *p, size_t bytes, uint64_t seed);
+int bench_is_filled(const unsigned char *p, size_t bytes, uint64_t seed);
+
+/* The benches; each is run by every task of the job. */
+int bench_latency(struct bench_job *job);
+int bench_rate(struct bench_job *job);
+int bench_rdma(struct bench_job *job);
+int bench_fifo(struct bench_job *job);
+int bench_exchange(struct bench_job *job);
+int bench_start(struct bench_job *job);
+int bench_memory_use(struct bench_job *job);
+
+#endif

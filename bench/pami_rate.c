@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Message rate of Send_immediate: task i floods task i + tasks/2, all pairs at once, with at most
+ * `window` (64) messages that the receiver has not confirmed; it confirms every half window with
+ * one 8-byte message. A repetition ends when the last confirmation is back. The row is the sum over
+ * the pairs.
+ */
+#include "bench/job.h"
+
+#include <string.h>
+
+struct rate {
+	volatile uint64_t arrived, confirmed;
+	volatile uint64_t results;
+	double sum;
+	pami_endpoint_t peer;
+	uint64_t due; /* messages after which the receiver confirms */
+	struct bench_job *job;
+};
+
+static void on_data(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+                    const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	((struct rate *)cookie)->arrived++;
+}
+
+static void on_confirm(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+                       const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	struct rate *r = cookie;
+	double value;
+
+	if (header_bytes == 0) {
+		r->confirmed++;
+		return;
+	}
+	memcpy(&value, header, sizeof(value)); /* a pair's result, for task 0 */
+	r->sum += value;
+	r->results++;
+}
+
+static double flood(struct bench_job *job, struct rate *r, size_t bytes, uint64_t batches)
+{
+	static const char payload[512];
+	const uint64_t first = r->confirmed;
+	double start = bench_now(job);
+
+	for (uint64_t b = 0; b < batches; b++) {
+		bench_wait(job, r->confirmed - first + 2 > b);
+		for (uint64_t i = 0; i < r->due; i++)
+			bench_immediate(job, r->peer, BENCH_DISPATCH_DATA, NULL, 0, payload, bytes);
+	}
+	bench_wait(job, r->confirmed - first == batches);
+	return bench_now(job) - start;
+}
+
+static void receive(struct bench_job *job, struct rate *r, uint64_t batches)
+{
+	static const uint64_t confirm;
+
+	for (uint64_t b = 0; b < batches; b++) {
+		bench_wait(job, r->arrived >= r->due);
+		r->arrived -= r->due;
+		bench_immediate(job, r->peer, BENCH_DISPATCH_REPLY, NULL, 0, &confirm, sizeof(confirm));
+	}
+}
+
+/* Task 0 tells everybody how many batches a repetition has; all run it between barriers. */
+static void measure(struct bench_job *job, struct rate *r, size_t bytes)
+{
+	const size_t pairs = job->tasks / 2;
+	const int sender = job->task < pairs;
+	struct bench_samples rates = {0};
+	struct bench_row row = {.bench = "rate", .variant = "immediate", .bytes = bytes, .unit = "M/s", .from = 0,
+	                        .to = (int)pairs, .pairs = (unsigned)pairs};
+	uint64_t batches = job->is_virtual ? 4 : 64;
+
+	for (unsigned rep = 0; rep <= bench_repetitions(job); rep++) {
+		double seconds = 0;
+
+		bench_barrier(job);
+		if (sender)
+			seconds = flood(job, r, bytes, batches);
+		else if (job->task < 2 * pairs)
+			receive(job, r, batches);
+		if (sender && rep > 0) {
+			double rate = (double)(batches * r->due) / seconds * 1e-6;
+
+			bench_immediate(job, bench_endpoint(job, 0), BENCH_DISPATCH_REPLY, &rate, sizeof(rate), NULL, 0);
+		}
+		if (job->task == 0 && rep > 0) {
+			bench_wait(job, r->results == pairs);
+			bench_samples_add(&rates, r->sum);
+			r->results = 0;
+			r->sum = 0;
+		}
+		if (rep > 0)
+			continue;
+		/* The first one was the warm-up and says how long the others shall be. */
+		if (job->task == 0) {
+			struct bench_command c;
+
+			memset(&c, 0, sizeof(c));
+			c.verb = 1;
+			c.seed = batches = bench_scale(job, batches, seconds);
+			for (size_t t = 1; t < job->tasks; t++)
+				bench_command_send(job, bench_endpoint(job, t), &c);
+		} else {
+			batches = bench_command_wait(job)->seed;
+		}
+	}
+	if (job->task == 0) {
+		bench_row_value(&row, &rates);
+		bench_row_out(job, &row);
+	}
+	bench_samples_free(&rates);
+}
+
+int bench_rate(struct bench_job *job)
+{
+	static struct rate r;
+	const size_t pairs = job->tasks / 2;
+	size_t bytes = job->options.min == SIZE_MAX ? 8 : job->options.min, max = bench_immediate_max(job);
+
+	r.job = job;
+	r.due = (job->options.window ? job->options.window : 64) / 2;
+	r.due += r.due == 0;
+	r.peer = bench_endpoint(job, job->task < pairs ? job->task + pairs : job->task - pairs);
+	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, &r);
+	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, &r);
+	bench_barrier(job);
+	if (job->options.max == SIZE_MAX)
+		job->options.max = bytes;
+	if (job->options.max > max)
+		job->options.max = max;
+	do
+		measure(job, &r, bytes);
+	while (bench_next_size(&bytes, job->options.max));
+	bench_barrier(job);
+	return 0;
+}
