@@ -164,7 +164,8 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 
 void emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 {
-	r->credits[link][vc]++;
+	if (r->credits[link][vc] < r->slots[vc]) /* more than there are slots: a broken neighbour */
+		r->credits[link][vc]++;
 	r->credit0 |= (uint16_t)((r->credits[link][EMU_VC_DYNAMIC] != 0) << link);
 }
 

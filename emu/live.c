@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hot: step_node. Who writes what:
+ *
+ *   inbox    anybody pushes (P1), the lock's holder takes all (T1)
+ *   flags    anybody sets bits, the holder takes all; credit[] likewise
+ *   wants    the holder; read by those who return credits
+ *   the rest of a node, and its router: the holder
+ *
+ * Why no wake-up is lost. A producer pushes, then sets the active bit; a poller locks, clears the bit, then
+ * takes the inbox: it sees the push, or the bit is set after its clearing. A poller that cannot get the lock
+ * leaves the bit. Returned credits make a router active only if it wants them: it publishes
+ * wants, then looks for credits; they are added, then wants is read; both in one total order (SEQ_CST).
+ */
+#include "emu/live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/base/log.h"
+#include "emu/route.h"
+
+#define MAGIC    0x45564c51u /* "QLVE" */
+#define VERSION  1u
+#define NIL      EMU_NO_PACKET
+#define KICK     (1u << 31) /* in flags; bits 0 .. 9: credits of that link */
+#define ROUNDS   8          /* of one router before others have their turn */
+
+struct live_node {
+	_Alignas(64) uint32_t lock; /* 0 free */
+	_Alignas(64) uint32_t inbox; /* pool index of the newest, linked by route.next; NIL: empty */
+	uint32_t flags;
+	uint32_t wants; /* links for which a packet waits for a credit */
+	uint32_t refused; /* an alloc was refused since the last room() */
+	uint32_t used[EMU_INJECTIONS]; /* injection places taken */
+	_Alignas(64) uint64_t credit[EMU_LINKS]; /* back from neighbours, 16 bits a VC */
+	/* Constant. */
+	_Alignas(64) uint32_t node, here;
+	uint32_t peer[EMU_LINKS]; /* local index of the neighbour, NIL: on another host (or none) */
+	uint32_t remote;          /* links to other hosts */
+	/* The holder's. */
+	uint32_t out_head[EMU_LINKS], out_tail[EMU_LINKS]; /* packets that send_remote refused */
+	uint64_t owed[EMU_LINKS];                          /* credits for other hosts */
+};
+
+struct live_mem {
+	uint32_t magic, version;
+	uint64_t bytes;
+	struct emu_route route;
+	uint32_t nodes, local_nodes, active_words, pool_count;
+	uint32_t slots[EMU_VCS];
+	uint64_t local_at, active_at, node_at, node_bytes, next_at, pool_at;
+	_Alignas(64) uint64_t free_head; /* count of changes << 32 | pool index */
+	_Alignas(64) uint32_t fresh;     /* packets never used start here */
+	uint64_t bad;
+};
+
+struct emu_live {
+	struct live_mem *mem;
+	struct emu_live_ops ops;
+	void *arg;
+	char *node;
+	size_t node_bytes;
+	struct emu_packet *pool;
+	uint32_t *next; /* free list */
+	uint64_t *active;
+	uint32_t *local;
+	uint32_t start; /* active word where the next poll starts */
+};
+
+struct live_step {
+	struct emu_live *live;
+	struct live_node *n;
+	uint32_t local;
+};
+
+static inline size_t round64(size_t n) { return (n + 63) & ~(size_t)63; }
+
+static inline struct live_node *node_of(const struct emu_live *live, uint32_t local)
+{
+	return (struct live_node *)(live->node + live->node_bytes * local);
+}
+
+static inline struct emu_router *router_of(struct live_node *n)
+{
+	return (struct emu_router *)((char *)n + round64(sizeof(*n)));
+}
+
+/* ---- layout ---- */
+
+static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t local_nodes,
+                   const struct emu_router_conf *conf)
+{
+	uint64_t at = round64(sizeof(*m)), slots = 0;
+
+	memset(m, 0, sizeof(*m));
+	emu_route_init(&m->route, shape);
+	m->nodes = emu_shape_nodes(shape);
+	m->local_nodes = local_nodes;
+	for (int v = 0; v < EMU_VCS; v++) {
+		uint32_t n = conf && conf->slots[v] ? conf->slots[v] : EMU_VC_SLOTS_DEFAULT;
+
+		m->slots[v] = n < EMU_VC_SLOTS_MIN ? EMU_VC_SLOTS_MIN : n;
+		slots += m->slots[v];
+	}
+	/* Each slot of an input, of an output to another host, and each place of injection. */
+	m->pool_count = (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_INJECTIONS * EMU_INJECTION_SLOTS));
+	m->active_words = (local_nodes + 63) / 64;
+	m->node_bytes = round64(sizeof(struct live_node)) + emu_router_bytes();
+	m->active_at = at;
+	at += round64(m->active_words * 8);
+	m->node_at = at;
+	at += m->node_bytes * local_nodes;
+	m->local_at = at;
+	at += round64((size_t)m->nodes * 4);
+	m->next_at = at;
+	at += round64((size_t)m->pool_count * 4);
+	m->pool_at = at;
+	at += (uint64_t)m->pool_count * sizeof(struct emu_packet);
+	m->bytes = at;
+}
+
+size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes, const struct emu_router_conf *conf)
+{
+	struct live_mem m;
+
+	layout(&m, shape, local_nodes, conf);
+	return m.bytes;
+}
+
+static void node_init(struct live_mem *m, struct live_node *n, const uint32_t *local, uint32_t node)
+{
+	struct emu_coord x;
+
+	emu_node_coord(&m->route.shape, node, &x);
+	n->node = node;
+	n->here = emu_coord_word(&x);
+	n->inbox = NIL;
+	for (unsigned l = 0; l < EMU_LINKS; l++) {
+		uint32_t peer = emu_node_neighbour(&m->route.shape, node, l);
+
+		n->out_head[l] = n->out_tail[l] = NIL;
+		n->peer[l] = peer == UINT32_MAX ? NIL : local[peer];
+		if (peer != UINT32_MAX && local[peer] == NIL)
+			n->remote |= 1u << l;
+	}
+}
+
+int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const uint32_t *nodes,
+                  uint32_t local_nodes, const struct emu_router_conf *conf)
+{
+	struct live_mem *m = mem;
+	uint32_t *local;
+
+	if (bytes < emu_live_bytes(shape, local_nodes, conf)) {
+		drv_error("torus memory: %zu bytes given, %zu needed", bytes, emu_live_bytes(shape, local_nodes, conf));
+		return -EINVAL;
+	}
+	layout(m, shape, local_nodes, conf);
+	local = (uint32_t *)((char *)mem + m->local_at);
+	memset(local, 0xff, (size_t)m->nodes * 4);
+	for (uint32_t i = 0; i < local_nodes; i++) {
+		if (nodes[i] >= m->nodes || local[nodes[i]] != NIL) {
+			drv_error("torus memory: node %u is %s", nodes[i], nodes[i] >= m->nodes ? "outside the shape" : "given twice");
+			return -EINVAL;
+		}
+		local[nodes[i]] = i;
+	}
+	for (uint32_t i = 0; i < local_nodes; i++) {
+		struct live_node *n = (struct live_node *)((char *)mem + m->node_at + m->node_bytes * i);
+
+		memset(n, 0, sizeof(*n));
+		node_init(m, n, local, nodes[i]);
+		emu_router_init(router_of(n), shape, nodes[i], conf, 0);
+	}
+	m->free_head = NIL;
+	m->version = VERSION;
+	__atomic_store_n(&m->magic, MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+struct emu_live *emu_live_open(void *mem, const struct emu_live_ops *ops, void *arg)
+{
+	struct live_mem *m = mem;
+	struct emu_live *live;
+
+	if (__atomic_load_n(&m->magic, __ATOMIC_ACQUIRE) != MAGIC || m->version != VERSION) {
+		drv_error("torus memory: not initialised, or by another version");
+		return NULL;
+	}
+	live = calloc(1, sizeof(*live));
+	if (!live) {
+		drv_error("torus memory: no memory for a handle");
+		return NULL;
+	}
+	live->mem = m;
+	live->ops = *ops;
+	live->arg = arg;
+	live->node = (char *)mem + m->node_at;
+	live->node_bytes = m->node_bytes;
+	live->pool = (struct emu_packet *)((char *)mem + m->pool_at);
+	live->next = (uint32_t *)((char *)mem + m->next_at);
+	live->active = (uint64_t *)((char *)mem + m->active_at);
+	live->local = (uint32_t *)((char *)mem + m->local_at);
+	return live;
+}
+
+void emu_live_close(struct emu_live *live)
+{
+	free(live);
+}
+
+uint32_t emu_live_local(const struct emu_live *live, uint32_t node)
+{
+	return node < live->mem->nodes ? live->local[node] : EMU_LIVE_NONE;
+}
+
+uint32_t emu_live_node(const struct emu_live *live, uint32_t local_node)
+{
+	return node_of(live, local_node)->node;
+}
+
+uint32_t emu_live_local_nodes(const struct emu_live *live)
+{
+	return live->mem->local_nodes;
+}
+
+const struct emu_shape *emu_live_shape(const struct emu_live *live)
+{
+	return &live->mem->route.shape;
+}
+
+struct emu_packet *emu_live_packet(struct emu_live *live, uint32_t packet)
+{
+	return &live->pool[packet];
+}
+
+/* ---- pool: a stack whose head carries a count of changes, then packets never used ---- */
+
+static uint32_t pool_get(struct emu_live *live)
+{
+	struct live_mem *m = live->mem;
+	uint64_t head = __atomic_load_n(&m->free_head, __ATOMIC_ACQUIRE);
+
+	while ((uint32_t)head != NIL) {
+		uint32_t i = (uint32_t)head, next = __atomic_load_n(&live->next[i], __ATOMIC_RELAXED);
+
+		if (__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | next, 1, __ATOMIC_ACQ_REL,
+		                                __ATOMIC_ACQUIRE))
+			return i;
+	}
+	uint32_t fresh = __atomic_load_n(&m->fresh, __ATOMIC_RELAXED);
+	while (fresh < m->pool_count)
+		if (__atomic_compare_exchange_n(&m->fresh, &fresh, fresh + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			return fresh;
+	return NIL;
+}
+
+static void pool_put(struct emu_live *live, uint32_t i)
+{
+	struct live_mem *m = live->mem;
+	uint64_t head = __atomic_load_n(&m->free_head, __ATOMIC_RELAXED);
+
+	do {
+		__atomic_store_n(&live->next[i], (uint32_t)head, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | i, 1, __ATOMIC_RELEASE,
+	                                      __ATOMIC_RELAXED));
+}
+
+/* ---- inbox, flags, active ---- */
+
+static void activate(struct emu_live *live, uint32_t local)
+{
+	uint64_t *word = &live->active[local / 64], bit = 1ull << (local % 64);
+
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+}
+
+/* P1, pairs with T1. route.in and route.vc say where it goes. */
+static void inbox_push(struct emu_live *live, uint32_t local, uint32_t packet)
+{
+	struct live_node *n = node_of(live, local);
+	uint32_t head = __atomic_load_n(&n->inbox, __ATOMIC_RELAXED);
+
+	do {
+		live->pool[packet].route.next = head;
+	} while (!__atomic_compare_exchange_n(&n->inbox, &head, packet, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	activate(live, local);
+}
+
+static void set_flag(struct emu_live *live, uint32_t local, uint32_t flag)
+{
+	__atomic_fetch_or(&node_of(live, local)->flags, flag, __ATOMIC_SEQ_CST);
+	activate(live, local);
+}
+
+/* Credits (16 bits a VC) for the output `link` of a local node. */
+static void credit_add(struct emu_live *live, uint32_t local, unsigned link, uint64_t credits)
+{
+	struct live_node *n = node_of(live, local);
+	uint32_t bit = 1u << link;
+
+	__atomic_fetch_add(&n->credit[link], credits, __ATOMIC_SEQ_CST);
+	if (!(__atomic_load_n(&n->flags, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(&n->flags, bit, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&n->wants, __ATOMIC_SEQ_CST) & bit)
+		activate(live, local);
+}
+
+static int pending(struct live_node *n)
+{
+	uint32_t wants = __atomic_load_n(&n->wants, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&n->inbox, __ATOMIC_SEQ_CST) != NIL ||
+	       __atomic_load_n(&n->flags, __ATOMIC_SEQ_CST) & (wants | KICK);
+}
+
+/* ---- injection ---- */
+
+static void place_release(struct emu_live *live, uint32_t local, unsigned queue)
+{
+	struct live_node *n = node_of(live, local);
+
+	__atomic_fetch_sub(&n->used[queue], 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&n->refused, __ATOMIC_SEQ_CST) && __atomic_exchange_n(&n->refused, 0, __ATOMIC_SEQ_CST) &&
+	    live->ops.room)
+		live->ops.room(live->arg, local);
+}
+
+static int place_take(struct live_node *n, unsigned queue)
+{
+	uint32_t used = __atomic_load_n(&n->used[queue], __ATOMIC_SEQ_CST);
+
+	while (used < EMU_INJECTION_SLOTS)
+		if (__atomic_compare_exchange_n(&n->used[queue], &used, used + 1, 1, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return 1;
+	return 0;
+}
+
+int emu_live_alloc(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t *packet)
+{
+	struct live_node *n = node_of(live, local_node);
+
+	if (!place_take(n, queue)) {
+		__atomic_store_n(&n->refused, 1, __ATOMIC_SEQ_CST);
+		if (!place_take(n, queue)) /* room came before `refused` was seen? */
+			return -EAGAIN;
+	}
+	*packet = pool_get(live);
+	if (*packet == NIL) { /* more packets lost than a dead process can hold */
+		place_release(live, local_node, queue);
+		return -EAGAIN;
+	}
+	memset(&live->pool[*packet], 0, 64);
+	return 0;
+}
+
+void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet)
+{
+	pool_put(live, packet);
+	place_release(live, local_node, queue);
+}
+
+int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet)
+{
+	struct emu_packet *p = &live->pool[packet];
+	MUHWI_Pt2PtNetworkHeader_t *h = &p->hdr.NetworkHeader.pt2pt;
+	unsigned vc = emu_vc_start(h), hints;
+
+	if (vc >= EMU_VCS || p->bytes > sizeof(p->payload) ||
+	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here, h->Destination.Destination.Destination,
+	                    emu_hints_get(h), &hints)) {
+		emu_live_cancel(live, local_node, queue, packet);
+		return -EINVAL;
+	}
+	emu_hints_set(h, hints);
+	p->route.ready = 0;
+	p->route.in = (uint8_t)(EMU_LINKS + queue);
+	inbox_push(live, local_node, packet);
+	return 0;
+}
+
+/* ---- one router's step, under its lock ---- */
+
+static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now)
+{
+	struct live_step *s = arg;
+	struct live_node *n = s->n;
+	struct emu_packet *p = &s->live->pool[packet];
+	unsigned in = p->route.in;
+
+	if (n->remote >> link & 1) { /* flush_remote() takes it from here, in order */
+		p->route.next = NIL;
+		p->route.vc = (uint8_t)vc;
+		if (n->out_tail[link] == NIL)
+			n->out_head[link] = packet;
+		else
+			s->live->pool[n->out_tail[link]].route.next = packet;
+		n->out_tail[link] = packet;
+	} else {
+		p->route.vc = (uint8_t)vc;
+		p->route.in = (uint8_t)emu_link_opposite(link);
+		inbox_push(s->live, n->peer[link], packet);
+	}
+	if (in >= EMU_LINKS)
+		place_release(s->live, s->local, in - EMU_LINKS);
+}
+
+static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
+{
+	struct live_step *s = arg;
+	unsigned in = s->live->pool[packet].route.in;
+	int rc = s->live->ops.deliver(s->live->arg, s->local, &s->live->pool[packet]);
+
+	if (rc)
+		return rc;
+	pool_put(s->live, packet);
+	if (in >= EMU_LINKS)
+		place_release(s->live, s->local, in - EMU_LINKS);
+	return 0;
+}
+
+static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now)
+{
+	struct live_step *s = arg;
+
+	if (s->n->remote >> link & 1)
+		s->n->owed[link] += 1ull << (16 * vc);
+	else
+		credit_add(s->live, s->n->peer[link], emu_link_opposite(link), 1ull << (16 * vc));
+}
+
+static const struct emu_router_ops step_ops = {op_send, op_deliver, op_credit};
+
+static void flush_remote(struct live_step *s)
+{
+	struct emu_live *live = s->live;
+	struct live_node *n = s->n;
+
+	for (uint32_t links = n->remote; links; links &= links - 1) {
+		unsigned l = (unsigned)__builtin_ctz(links);
+
+		while (n->out_head[l] != NIL) {
+			uint32_t i = n->out_head[l];
+			struct emu_packet *p = &live->pool[i];
+
+			if (live->ops.send_remote(live->arg, s->local, l, p->route.vc, p))
+				break;
+			n->out_head[l] = p->route.next;
+			if (n->out_head[l] == NIL)
+				n->out_tail[l] = NIL;
+			pool_put(live, i);
+		}
+		if (n->owed[l] && !live->ops.credit_remote(live->arg, s->local, l, n->owed[l]))
+			n->owed[l] = 0;
+	}
+}
+
+static void take_credits(struct live_node *n)
+{
+	uint32_t flags = 0;
+
+	if (__atomic_load_n(&n->flags, __ATOMIC_RELAXED))
+		flags = __atomic_exchange_n(&n->flags, 0, __ATOMIC_SEQ_CST) & ~KICK;
+	for (; flags; flags &= flags - 1) {
+		unsigned l = (unsigned)__builtin_ctz(flags);
+		uint64_t credits = __atomic_exchange_n(&n->credit[l], 0, __ATOMIC_SEQ_CST);
+
+		for (unsigned vc = 0; vc < EMU_VCS; vc++)
+			for (unsigned k = credits >> (16 * vc) & 0xffff; k; k--)
+				emu_router_credit(router_of(n), l, vc);
+	}
+}
+
+/* T1: everything pushed so far, oldest first. */
+static uint32_t inbox_take(struct emu_live *live, struct live_node *n)
+{
+	uint32_t i, oldest = NIL;
+
+	if (__atomic_load_n(&n->inbox, __ATOMIC_RELAXED) == NIL)
+		return NIL;
+	i = __atomic_exchange_n(&n->inbox, NIL, __ATOMIC_SEQ_CST);
+	while (i != NIL) {
+		uint32_t next = live->pool[i].route.next;
+
+		live->pool[i].route.next = oldest;
+		oldest = i;
+		i = next;
+	}
+	return oldest;
+}
+
+static void take_inbox(struct live_step *s)
+{
+	struct emu_live *live = s->live;
+	struct emu_router *r = router_of(s->n);
+
+	for (uint32_t i = inbox_take(live, s->n), next; i != NIL; i = next) {
+		struct emu_packet *p = &live->pool[i];
+		int rc;
+
+		next = p->route.next;
+		if (p->route.in < EMU_LINKS)
+			rc = emu_router_arrive(r, live->pool, p->route.in, p->route.vc, i);
+		else
+			rc = emu_router_inject(r, live->pool, p->route.in - EMU_LINKS, i);
+		if (rc) { /* a sender on another host without a credit, or who wrote into our memory */
+			__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
+			if (p->route.in >= EMU_LINKS)
+				place_release(live, s->local, p->route.in - EMU_LINKS);
+			pool_put(live, i);
+		}
+	}
+}
+
+/* Step a router until nothing new has come, within reason. Returns 0 if another process is at it. */
+static int step_node(struct emu_live *live, uint32_t local)
+{
+	struct live_step s = {live, node_of(live, local), local};
+	struct live_node *n = s.n;
+	uint64_t bit = 1ull << (local % 64);
+	int rounds = 0;
+
+	if (__atomic_load_n(&n->lock, __ATOMIC_RELAXED) || __atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	__atomic_fetch_and(&live->active[local / 64], ~bit, __ATOMIC_SEQ_CST);
+	do {
+		take_credits(n);
+		take_inbox(&s);
+		emu_router_step(router_of(n), live->pool, 0, &step_ops, &s);
+		if (n->remote)
+			flush_remote(&s);
+		uint32_t wants = emu_router_wanted(router_of(n));
+		if (wants != __atomic_load_n(&n->wants, __ATOMIC_RELAXED))
+			__atomic_store_n(&n->wants, wants, __ATOMIC_SEQ_CST);
+	} while (pending(n) && ++rounds < ROUNDS);
+	__atomic_store_n(&n->lock, 0, __ATOMIC_SEQ_CST);
+	if (pending(n))
+		activate(live, local);
+	return 1;
+}
+
+int emu_live_poll(struct emu_live *live, int budget)
+{
+	uint32_t words = live->mem->active_words;
+	int steps = 0, moved = 1;
+
+	while (moved && steps < budget) {
+		moved = 0;
+		for (uint32_t k = 0; k < words; k++) {
+			uint32_t w = live->start + k < words ? live->start + k : live->start + k - words;
+			uint64_t bits = __atomic_load_n(&live->active[w], __ATOMIC_ACQUIRE);
+
+			for (; bits; bits &= bits - 1)
+				moved += step_node(live, w * 64 + (uint32_t)__builtin_ctzll(bits));
+		}
+		steps += moved;
+	}
+	if (words > 1 && ++live->start == words)
+		live->start = 0;
+	return steps;
+}
+
+int emu_live_busy(const struct emu_live *live)
+{
+	for (uint32_t w = 0; w < live->mem->active_words; w++)
+		if (__atomic_load_n(&live->active[w], __ATOMIC_SEQ_CST))
+			return 1;
+	return 0;
+}
+
+void emu_live_kick(struct emu_live *live, uint32_t local_node)
+{
+	set_flag(live, local_node, KICK);
+}
+
+/* ---- other hosts ---- */
+
+static int refuse(struct emu_live *live)
+{
+	__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
+	return -EPROTO;
+}
+
+static int is_remote(const struct emu_live *live, uint32_t local_node, unsigned link)
+{
+	return local_node < live->mem->local_nodes && link < EMU_LINKS &&
+	       node_of(live, local_node)->remote >> link & 1;
+}
+
+int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned link,
+                           const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr, const void *payload)
+{
+	unsigned hints, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
+	struct emu_packet *p;
+	uint32_t i;
+
+	if (!is_remote(live, local_node, link) || tag->vc >= EMU_VCS || vc >= EMU_VCS || tag->bytes > sizeof(p->payload) ||
+	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
+	                    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
+	                    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints))
+		return refuse(live);
+	i = pool_get(live);
+	if (i == NIL)
+		return refuse(live);
+	p = &live->pool[i];
+	memset(p, 0, 64);
+	p->hdr = *hdr;
+	emu_hints_set(&p->hdr.NetworkHeader.pt2pt, hints);
+	p->task = tag->task;
+	p->bytes = tag->bytes;
+	p->route.source = tag->source;
+	p->route.sequence = tag->sequence;
+	p->route.hops = tag->hops;
+	p->route.vc = tag->vc;
+	p->route.in = (uint8_t)link;
+	memcpy(p->payload, payload, tag->bytes);
+	inbox_push(live, local_node, i);
+	return 0;
+}
+
+int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	uint64_t have;
+
+	if (!is_remote(live, local_node, link))
+		return refuse(live);
+	have = __atomic_load_n(&node_of(live, local_node)->credit[link], __ATOMIC_RELAXED);
+	for (unsigned v = 0; v < EMU_VCS; v++)
+		if ((have >> (16 * v) & 0xffff) + (credits >> (16 * v) & 0xffff) > live->mem->slots[v])
+			return refuse(live);
+	credit_add(live, local_node, link, credits);
+	return 0;
+}
+
+/* ---- counters ---- */
+
+void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,
+                        struct emu_link_stat *stat)
+{
+	const struct emu_link_stat *from = emu_router_link_stat(router_of(node_of(live, local_node)), link);
+
+	stat->packets = __atomic_load_n(&from->packets, __ATOMIC_RELAXED);
+	stat->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);
+	stat->stalls = __atomic_load_n(&from->stalls, __ATOMIC_RELAXED);
+	stat->queued_max = __atomic_load_n(&from->queued_max, __ATOMIC_RELAXED);
+}
+
+uint64_t emu_live_bad(const struct emu_live *live)
+{
+	return __atomic_load_n(&live->mem->bad, __ATOMIC_RELAXED);
+}
