@@ -48,10 +48,12 @@ static uint32_t ready_bytes(const struct agent *a, const struct agent_stream *s)
 {
 	const char *end;
 
-	if (!a->plan.tag || s->bytes == AGENT_LINE_BYTES || s->fd < 0)
+	if (!a->plan.tag || s->fd < 0)
 		return s->bytes;
 	end = memrchr(s->line, '\n', s->bytes);
-	return end ? (uint32_t)(end - s->line) + 1 : 0;
+	if (!end)
+		return s->bytes == AGENT_LINE_BYTES ? s->bytes : 0;
+	return (uint32_t)(end - s->line) + 1;
 }
 
 void agent_output_read(struct agent *a, uint32_t local, unsigned which)

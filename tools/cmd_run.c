@@ -17,7 +17,7 @@
 #include "tools/plan.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_TIMEOUT };
+       KEY_COSTS, KEY_TIMEOUT, KEY_HELP };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -73,6 +73,7 @@ static const struct argp_option options[] = {
 	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame)", 2 },
 	{ 0, 0, 0, 0, "Output:", 3 },
 	{ "tag", 't', 0, 0, "Put '[task] ' before each line that a task prints", 3 },
+	{ "help", KEY_HELP, 0, 0, "Print this", 4 },
 	{ "report", KEY_REPORT, 0, 0, "At the end, print what ran where and the traffic of each link", 3 },
 	{ 0 },
 };
@@ -84,7 +85,7 @@ struct wish {
 	double timeout_s;
 	char *hosts, *costs;
 	int program; /* index of PROGRAM in argv */
-	int failed;
+	int failed, help;
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(struct wish *w, const char *format, ...)
@@ -160,6 +161,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 't':
 		w->tag = 1;
 		return 0;
+	case KEY_HELP:
+		w->help = 1;
+		return ECANCELED;
 	case KEY_REPORT:
 		w->report = 1;
 		return 0;
@@ -208,22 +212,39 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp argp = { options, parse, "PROGRAM [ARGUMENT...]", doc };
 
-/* argp_parse() refused argv[index]: an unknown option, or one that lacks its value. */
-static void refuse(struct wish *w, int argc, char **argv, int index)
+static const struct argp_option *option_find(const char *word)
 {
-	const char *word = index > 0 && index <= argc ? argv[index - 1] : "";
+	const char *name = word + 2;
+	size_t bytes = strcspn(name, "=");
 
 	for (const struct argp_option *o = options; o->name || o->doc; o++) {
-		if (!o->name || !o->arg)
+		if (!o->name)
 			continue;
-		if ((word[0] == '-' && word[1] == o->key && !word[2]) ||
-		    (!strncmp(word, "--", 2) && !strcmp(word + 2, o->name))) {
-			wrong(w, "%s lacks its value; write %s %s", word, word, o->arg);
-			return;
+		if (word[1] == '-' ? bytes && !strncmp(o->name, name, bytes) : word[1] == o->key)
+			return o;
+	}
+	return NULL;
+}
+
+/* argp_parse() refused an option and does not say which: the first that is unknown or lacks its value. */
+static void refuse(struct wish *w, int argc, char **argv)
+{
+	for (int i = 1; i < argc && argv[i][0] == '-'; i++) {
+		const struct argp_option *o = option_find(argv[i]);
+		int joined = argv[i][1] == '-' ? strchr(argv[i], '=') != NULL : strlen(argv[i]) > 2;
+
+		if (!o) {
+			wrong(w, "no option '%s'; torus run --help lists them (a program's own options go "
+			      "behind its name)", argv[i]);
+		} else if (o->arg && !joined && i + 1 == argc) {
+			wrong(w, "%s lacks its value; write %s %s", argv[i], argv[i], o->arg);
+		} else if (!o->arg && joined) {
+			wrong(w, "%s takes no value", argv[i]);
+		} else if (o->arg && !joined) {
+			i++;
 		}
 	}
-	wrong(w, "no option '%s'; torus run --help lists them (a program's own options go behind its name)",
-	      word);
+	wrong(w, "arguments not understood; torus run --help explains them");
 }
 
 static uint64_t random_number(void)
@@ -241,10 +262,15 @@ int cmd_run(int argc, char **argv)
 	char err[PLAN_ERR_BYTES] = "", directory[PATH_MAX];
 	struct plan plan = { 0 };
 	struct job job;
-	int status = CMD_USAGE, index = 0;
+	int status = CMD_USAGE;
 
-	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS, &index, &w)) {
-		refuse(&w, argc, argv, index);
+	if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &w)) {
+		if (w.help) {
+			argp_help(&argp, stdout, ARGP_HELP_STD_HELP, argv[0]);
+			status = 0;
+		} else {
+			refuse(&w, argc, argv);
+		}
 		goto out;
 	}
 	if (!w.program) {

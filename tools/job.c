@@ -449,6 +449,8 @@ static void look(struct job *j, struct pollfd *fds)
 	for (unsigned i = 0; i < 2; i++)
 		if (fds[2 * hosts + 1 + i].revents)
 			out_flush(&j->out[i]);
+	if (j->out[0].broken) /* as a program of its own would end */
+		first_failure(j, 128 + SIGPIPE);
 	if (fds[2 * hosts + 3].revents)
 		input_read(j);
 	output_pay(j);
