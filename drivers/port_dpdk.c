@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * dpdk: Ethernet frames through any DPDK ethdev, one receive and one transmit queue. A module.
+ *
+ *   spec      dpdk:net_af_packet,iface=eth0  dpdk:net_af_xdp,iface=eth0  dpdk:net_memif,id=0,...
+ *             dpdk:0000:3b:00.0[,mtu=9000]   (mtu= lowers what the device offers)
+ *   address   the MAC, aa:bb:cc:dd:ee:ff
+ *
+ *     0     6     12     14      16
+ *     | dst | src | 88b5 | bytes | data ...           bytes: little end first
+ *
+ * Ethernet pads frames to 60 bytes, so they carry their length. The header is 16 bytes and the
+ * buffer 64-byte aligned: data is 16-byte aligned on both sides (where the device keeps that).
+ *
+ * Hot: drv_port_tx_send(), drv_port_rx(). bench/port.c guards them.
+ */
+#define _GNU_SOURCE
+#include "drivers/port_dpdk.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#define DPDK_TX_LENT  256u /* so that lent buffers never starve receiving */
+#define DPDK_MIN      60u
+#define DPDK_DESCS    512u
+#define XDP_HINT      "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
+
+struct dpdk_port {
+	struct drv_port port;
+	struct dpdk_device device;
+	uint16_t id;
+	unsigned tx_lent;
+	struct rte_mempool *pool;
+	struct rte_ether_addr mac;
+	int fd; /* the device's socket; -1: cannot sleep */
+	int probed, started;
+
+	struct rte_ether_addr *peer;
+	int peers;
+	int last_peer; /* most likely source */
+};
+
+struct dpdk_header {
+	struct rte_ether_addr dst, src;
+	uint16_t ethertype; /* big end first */
+	uint16_t bytes;     /* little end first */
+};
+
+_Static_assert(sizeof(struct dpdk_header) == DPDK_HEADER_BYTES, "16-byte header");
+
+static int dpdk_tx_get(struct drv_port *p, struct drv_frame *f)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_mbuf *m = d->tx_lent < DPDK_TX_LENT ? rte_pktmbuf_alloc(d->pool) : NULL;
+
+	if (!m) {
+		p->stat.tx_busy++;
+		return -EAGAIN;
+	}
+	d->tx_lent++;
+	f->data = rte_pktmbuf_mtod_offset(m, unsigned char *, DPDK_HEADER_BYTES);
+	f->bytes = p->frame_bytes_max;
+	f->cookie = m;
+	return 0;
+}
+
+static void dpdk_tx_put(struct drv_port *p, struct drv_frame *f)
+{
+	((struct dpdk_port *)p)->tx_lent--;
+	rte_pktmbuf_free(f->cookie);
+}
+
+static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struct drv_frame *f)
+{
+	struct rte_mbuf *m = f->cookie;
+	struct dpdk_header *h = rte_pktmbuf_mtod(m, struct dpdk_header *);
+	uint32_t bytes = DPDK_HEADER_BYTES + f->bytes;
+
+	h->dst = d->peer[f->peer];
+	h->src = d->mac;
+	h->ethertype = htons(DPDK_ETHERTYPE);
+	h->bytes = rte_cpu_to_le_16((uint16_t)f->bytes);
+	if (bytes < DPDK_MIN) {
+		memset((unsigned char *)h + bytes, 0, DPDK_MIN - bytes);
+		bytes = DPDK_MIN;
+	}
+	m->data_len = (uint16_t)bytes;
+	m->pkt_len = bytes;
+	return m;
+}
+
+/* A memif without its other side takes nothing: its frames are lost, as on a wire. */
+static unsigned dpdk_tx_lose(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
+{
+	struct rte_eth_link link;
+
+	if (d->device.kind != DPDK_MEMIF || rte_eth_link_get_nowait(d->id, &link))
+		return 0;
+	if (link.link_status)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		rte_pktmbuf_free(m[i]);
+	return n;
+}
+
+static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_mbuf *m[DRV_PORT_BURST];
+	unsigned sent;
+
+	if (n > DRV_PORT_BURST)
+		n = DRV_PORT_BURST;
+	for (unsigned i = 0; i < n; i++)
+		m[i] = dpdk_frame_finish(d, &f[i]);
+	sent = rte_eth_tx_burst(d->id, 0, m, (uint16_t)n);
+	if (__builtin_expect(sent < n, 0)) {
+		sent += dpdk_tx_lose(d, m + sent, n - sent);
+		p->stat.tx_busy += sent < n;
+	}
+	d->tx_lent -= sent;
+	p->stat.tx_frames += sent;
+	for (unsigned i = 0; i < sent; i++)
+		p->stat.tx_bytes += f[i].bytes;
+	return (int)sent;
+}
+
+static int32_t dpdk_peer_of(struct dpdk_port *d, const struct rte_ether_addr *mac)
+{
+	if (d->last_peer < d->peers && rte_is_same_ether_addr(mac, &d->peer[d->last_peer]))
+		return d->last_peer;
+	for (int i = 0; i < d->peers; i++)
+		if (rte_is_same_ether_addr(mac, &d->peer[i]))
+			return d->last_peer = i;
+	return -1;
+}
+
+/* Is it one of ours and whole? */
+static int dpdk_rx_check(const struct dpdk_port *d, const struct rte_mbuf *m)
+{
+	const struct dpdk_header *h = rte_pktmbuf_mtod(m, const struct dpdk_header *);
+	uint32_t bytes;
+
+	if (m->nb_segs != 1 || m->data_len < DPDK_HEADER_BYTES || h->ethertype != htons(DPDK_ETHERTYPE) ||
+	    !rte_is_same_ether_addr(&h->dst, &d->mac))
+		return 0;
+	bytes = rte_le_to_cpu_16(h->bytes);
+	return bytes && bytes <= m->data_len - DPDK_HEADER_BYTES && bytes <= d->port.frame_bytes_max;
+}
+
+static int dpdk_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_mbuf *m[DRV_PORT_BURST];
+	unsigned got = 0, here;
+
+	here = rte_eth_rx_burst(d->id, 0, m, (uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST));
+	for (unsigned i = 0; i < here; i++) {
+		struct dpdk_header *h = rte_pktmbuf_mtod(m[i], struct dpdk_header *);
+
+		if (__builtin_expect(!dpdk_rx_check(d, m[i]), 0)) {
+			rte_pktmbuf_free(m[i]);
+			p->stat.rx_dropped++;
+			continue;
+		}
+		f[got].data = (unsigned char *)(h + 1);
+		f[got].bytes = rte_le_to_cpu_16(h->bytes);
+		f[got].peer = dpdk_peer_of(d, &h->src);
+		f[got].cookie = m[i];
+		p->stat.rx_bytes += f[got].bytes;
+		got++;
+	}
+	p->stat.rx_frames += got;
+	return (int)got;
+}
+
+static void dpdk_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rte_pktmbuf_free(f[i].cookie);
+}
+
+/* Both kinds of socket poll readable while their receive ring holds something. */
+static int dpdk_arm(struct drv_port *p)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+
+	return d->fd >= 0 ? d->fd : -ENOTSUP;
+}
+
+static int dpdk_peer(struct drv_port *p, const char *address)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_ether_addr mac, *grown;
+
+	if (rte_ether_unformat_addr(address, &mac) || !rte_is_valid_assigned_ether_addr(&mac))
+		return -EINVAL;
+	for (int i = 0; i < d->peers; i++)
+		if (rte_is_same_ether_addr(&mac, &d->peer[i]))
+			return i;
+	if (d->peers == DRV_PORT_PEERS_MAX)
+		return -ENOSPC;
+	grown = realloc(d->peer, sizeof *grown * ((size_t)d->peers + 1));
+	if (!grown)
+		return -ENOMEM;
+	d->peer = grown;
+	grown[d->peers] = mac;
+	return d->peers++;
+}
+
+static int dpdk_address(struct drv_port *p, char *text, size_t bytes)
+{
+	const unsigned char *m = ((struct dpdk_port *)p)->mac.addr_bytes;
+	int n = snprintf(text, bytes, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+
+	return n < 0 || (size_t)n >= bytes ? -ENOSPC : 0;
+}
+
+static void dpdk_close(struct drv_port *p)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_eth_dev_info info;
+
+	if (d->started)
+		rte_eth_dev_stop(d->id);
+	if (d->probed) {
+		int known = !rte_eth_dev_info_get(d->id, &info);
+
+		rte_eth_dev_close(d->id);
+		if (known)
+			rte_dev_remove(info.device);
+	}
+	rte_mempool_free(d->pool);
+	free(d->peer);
+	free(d);
+}
+
+static const struct drv_port_ops dpdk_ops = {
+	.name = "dpdk",
+	.tx_get = dpdk_tx_get,
+	.tx_send = dpdk_tx_send,
+	.tx_put = dpdk_tx_put,
+	.rx = dpdk_rx,
+	.rx_done = dpdk_rx_done,
+	.arm = dpdk_arm,
+	.peer = dpdk_peer,
+	.address = dpdk_address,
+	.close = dpdk_close,
+};
+
+static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
+{
+	struct dpdk_device *v = &d->device;
+	char devargs[sizeof v->name + sizeof v->args + 2];
+	int rc;
+
+	dpdk_eal_complaint_clear();
+	if (v->kind != DPDK_PCI) {
+		rc = rte_eal_hotplug_add("vdev", v->name, v->args);
+	} else if (!rte_eth_dev_get_port_by_name(v->name, &d->id)) {
+		rc = 0; /* EAL found it when it started */
+	} else {
+		snprintf(devargs, sizeof devargs, "%s%s%s", v->name, v->args[0] ? "," : "", v->args);
+		rc = rte_dev_probe(devargs);
+	}
+	if (!rc)
+		rc = rte_eth_dev_get_port_by_name(v->name, &d->id);
+	if (rc)
+		return drv_port_fail(why, rc == -EPERM ? rc : -ENODEV,
+		                     "DPDK cannot use the device: %s (%s)%s", dpdk_eal_complaint(),
+		                     strerror(-rc),
+		                     v->kind == DPDK_PCI ? "; bind it with dpdk-devbind.py -b vfio-pci" : "");
+	d->probed = 1;
+	return 0;
+}
+
+/* Last in, first out, so that the buffers in use stay in the cache. */
+static int dpdk_pool(struct dpdk_port *d, struct drv_port_why *why)
+{
+	struct dpdk_device *v = &d->device;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	if (!v->mbuf_bytes)
+		v->mbuf_bytes = ((v->mtu + 64 + 1023) & ~1023u) + RTE_PKTMBUF_HEADROOM;
+	snprintf(name, sizeof name, "qt%.20s", v->name);
+	d->pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes, SOCKET_ID_ANY,
+	                                         "stack");
+	if (!d->pool)
+		d->pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes, SOCKET_ID_ANY);
+	if (!d->pool)
+		return drv_port_fail(why, -ENOMEM, "no memory for %u buffers of %u bytes (%s); close other "
+		                                   "ports of this process", v->mbufs, v->mbuf_bytes,
+		                     rte_strerror(rte_errno));
+	return 0;
+}
+
+/* A PCI device takes its MTU from us; the others have one and are only asked. */
+static int dpdk_mtu(struct dpdk_port *d, struct rte_eth_conf *conf)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(d->id, &info);
+	uint16_t mtu;
+
+	if (rc)
+		return rc;
+	if (d->device.kind == DPDK_PCI) {
+		if (d->device.mtu > info.max_mtu)
+			d->device.mtu = info.max_mtu;
+		conf->rxmode.mtu = d->device.mtu;
+	} else if (d->device.kind == DPDK_AF_XDP && info.max_mtu < d->device.mtu) {
+		d->device.mtu = info.max_mtu;
+	}
+	if (d->device.mtu)
+		return 0;
+	rc = rte_eth_dev_get_mtu(d->id, &mtu);
+	d->device.mtu = rc ? 0 : mtu;
+	return rc;
+}
+
+static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
+{
+	struct rte_eth_conf conf = { 0 };
+	uint16_t rx = DPDK_DESCS, tx = DPDK_DESCS;
+	int rc = dpdk_mtu(d, &conf);
+
+	if (rc)
+		return drv_port_fail(why, rc, "the device does not tell its MTU: %s", strerror(-rc));
+	rc = dpdk_pool(d, why);
+	if (rc)
+		return rc;
+	dpdk_eal_complaint_clear();
+	rc = rte_eth_dev_configure(d->id, 1, 1, &conf);
+	if (!rc)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rx, &tx);
+	if (!rc)
+		rc = rte_eth_rx_queue_setup(d->id, 0, rx, (unsigned)rte_eth_dev_socket_id(d->id), NULL, d->pool);
+	if (!rc)
+		rc = rte_eth_tx_queue_setup(d->id, 0, tx, (unsigned)rte_eth_dev_socket_id(d->id), NULL);
+	if (!rc)
+		rc = rte_eth_dev_start(d->id);
+	if (rc)
+		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s", dpdk_eal_complaint(),
+		                     strerror(-rc), d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
+	d->started = 1;
+	rc = rte_eth_macaddr_get(d->id, &d->mac);
+	if (rc)
+		return drv_port_fail(why, rc, "the device does not tell its MAC: %s", strerror(-rc));
+	d->port.frame_bytes_max = d->device.mtu - (DPDK_HEADER_BYTES - RTE_ETHER_HDR_LEN);
+	return 0;
+}
+
+/* Let the kernel drop what is not ours before it is copied into the ring. */
+static void dpdk_filter(const struct dpdk_port *d)
+{
+	const unsigned char *m = d->mac.addr_bytes;
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DPDK_ETHERTYPE, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+		         (uint32_t)m[0] << 24 | (uint32_t)m[1] << 16 | (uint32_t)m[2] << 8 | m[3], 0, 3),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)m[4] << 8 | m[5], 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { .len = sizeof code / sizeof *code, .filter = code };
+
+	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+static int dpdk_open_locked(const char *args, struct dpdk_port *d, struct drv_port_why *why)
+{
+	struct dpdk_sockets before = { 0 };
+	int family, rc = dpdk_device_parse(args, &d->device, why);
+
+	if (!rc)
+		rc = dpdk_eal_start(&d->device, why);
+	if (rc)
+		return rc;
+	family = d->device.kind == DPDK_AF_PACKET ? AF_PACKET : d->device.kind == DPDK_AF_XDP ? AF_XDP : -1;
+	if (family >= 0)
+		dpdk_sockets_list(family, &before);
+	rc = dpdk_probe(d, why);
+	if (!rc)
+		rc = dpdk_start(d, why);
+	if (!rc && family >= 0)
+		d->fd = dpdk_sockets_new(family, &before);
+	dpdk_sockets_free(&before);
+	if (!rc && d->fd >= 0 && family == AF_PACKET)
+		dpdk_filter(d);
+	return rc;
+}
+
+static int dpdk_open(const char *args, struct drv_port **port, struct drv_port_why *why)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct dpdk_port *d = calloc(1, sizeof *d);
+	int rc;
+
+	if (!d)
+		return -ENOMEM;
+	d->fd = -1;
+	d->port.ops = &dpdk_ops;
+	pthread_mutex_lock(&lock);
+	rc = dpdk_open_locked(args, d, why);
+	pthread_mutex_unlock(&lock);
+	if (rc) {
+		dpdk_close(&d->port);
+		return rc;
+	}
+	*port = &d->port;
+	return 0;
+}
+
+DRV_PORT_MODULE(dpdk_open);

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * EAL for a guest: a library that is loaded into a program with threads, signals and a terminal
+ * of its own. So: no huge pages, no files, no telemetry socket, nothing printed; the thread that
+ * opened the port keeps its CPU mask (EAL pins it), and EAL's thread takes no signals.
+ */
+#define _GNU_SOURCE
+#include "drivers/port_dpdk.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+
+#include "drivers/base/log.h"
+
+/* Address space, not memory: pages come when touched. Enough for eight jumbo ports. */
+#define EAL_MEMORY_MIB "256"
+
+static pthread_mutex_t eal_lock = PTHREAD_MUTEX_INITIALIZER;
+static pid_t eal_pid;   /* the process that started it; 0: not yet */
+static int eal_error;   /* it cannot be started twice, even after a failure */
+static int eal_has_pci;
+static char eal_cause[160];
+static char complaint[160];
+
+/* DPDK logs here. Keep the first complaint as the cause of what fails next. */
+static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
+{
+	size_t n = bytes;
+
+	while (n && text[n - 1] == '\n')
+		n--;
+	if (n >= sizeof complaint)
+		n = sizeof complaint - 1;
+	drv_debug("dpdk: %.*s", (int)n, text);
+	if (!complaint[0] && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_WARNING) {
+		memcpy(complaint, text, n);
+		complaint[n] = 0;
+	}
+	return (ssize_t)bytes;
+}
+
+const char *dpdk_eal_complaint(void)
+{
+	return complaint[0] ? complaint : "no reason given";
+}
+
+void dpdk_eal_complaint_clear(void)
+{
+	complaint[0] = 0;
+}
+
+/* libbpf and libxdp, which net_af_xdp brings along, talk on stderr unless they are asked not to. */
+static int xdp_print(int level, const char *format, va_list ap)
+{
+	static const char kernel_said[] = "libbpf: Kernel error message: ";
+	char text[160];
+	size_t n;
+
+	(void)level;
+	vsnprintf(text, sizeof text, format, ap);
+	n = strcspn(text, "\n");
+	text[n] = 0;
+	drv_debug("dpdk: %s", text);
+	if (!strncmp(text, kernel_said, sizeof kernel_said - 1))
+		snprintf(complaint, sizeof complaint, "%s", text + sizeof kernel_said - 1);
+	return 0;
+}
+
+static void xdp_quiet(void)
+{
+	static const char *const names[][2] = { { "libbpf.so.1", "libbpf_set_print" },
+		                                { "libxdp.so.1", "libxdp_set_print" } };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		void *h = dlopen(names[i][0], RTLD_LAZY | RTLD_NOLOAD);
+		void *(*set)(int (*)(int, const char *, va_list)) = NULL;
+
+		if (h)
+			*(void **)&set = dlsym(h, names[i][1]);
+		if (set)
+			set(xdp_print);
+		if (h)
+			dlclose(h);
+	}
+}
+
+static int eal_huge_pages_free(void)
+{
+	static const char *const files[] = {
+		"/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+		"/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages",
+	};
+	int found = 0;
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		FILE *f = fopen(files[i], "re");
+		int n = 0;
+
+		if (f && fscanf(f, "%d", &n) == 1)
+			found |= n > 0;
+		if (f)
+			fclose(f);
+	}
+	return found;
+}
+
+static int eal_init(const struct dpdk_device *d, const cpu_set_t *cpus)
+{
+	char prefix[48], lcore[32], directory[96];
+	char *argv[16];
+	int argc = 0, cpu = 0, rc;
+
+	while (cpu < CPU_SETSIZE - 1 && !CPU_ISSET(cpu, cpus))
+		cpu++;
+	snprintf(lcore, sizeof lcore, "--lcores=0@%d", cpu);
+	snprintf(prefix, sizeof prefix, "--file-prefix=quintorus-%d", (int)getpid());
+	argv[argc++] = (char *)"quintorus";
+	argv[argc++] = lcore;
+	argv[argc++] = prefix;
+	argv[argc++] = (char *)"--no-telemetry";
+	if (d->kind == DPDK_PCI) {
+		argv[argc++] = (char *)"-a";
+		argv[argc++] = (char *)d->name;
+	} else {
+		argv[argc++] = (char *)"--no-pci";
+	}
+	if (d->kind == DPDK_PCI && eal_huge_pages_free()) {
+		argv[argc++] = (char *)"--in-memory";
+	} else {
+		argv[argc++] = (char *)"--no-shconf";
+		argv[argc++] = (char *)"--no-huge";
+		argv[argc++] = (char *)"-m";
+		argv[argc++] = (char *)EAL_MEMORY_MIB;
+	}
+	argv[argc] = NULL;
+	rc = rte_eal_init(argc, argv);
+	/* Even when it shares nothing EAL makes an empty directory. */
+	snprintf(directory, sizeof directory, "%s/dpdk/quintorus-%d",
+	         getuid() ? (getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR") : "/tmp") : "/var/run",
+	         (int)getpid());
+	rmdir(directory);
+	return rc;
+}
+
+static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why)
+{
+	static const cookie_io_functions_t log_to_us = { .write = eal_log_write };
+	FILE *log = fopencookie(NULL, "w", log_to_us);
+	sigset_t all, signals;
+	cpu_set_t cpus;
+	int rc;
+
+	if (!log)
+		return -ENOMEM;
+	setvbuf(log, NULL, _IOLBF, 512);
+	rte_openlog_stream(log);
+	CPU_ZERO(&cpus);
+	pthread_getaffinity_np(pthread_self(), sizeof cpus, &cpus);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &signals);
+	rc = eal_init(d, &cpus);
+	pthread_sigmask(SIG_SETMASK, &signals, NULL);
+	pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
+	eal_pid = getpid();
+	eal_has_pci = d->kind == DPDK_PCI;
+	xdp_quiet();
+	if (rc < 0) {
+		eal_error = rte_errno ? -rte_errno : -EIO;
+		snprintf(eal_cause, sizeof eal_cause, "%s", dpdk_eal_complaint());
+	}
+	return 0;
+}
+
+int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&eal_lock);
+	if (!eal_pid)
+		rc = eal_start_first(d, why);
+	if (!rc && eal_error)
+		rc = drv_port_fail(why, eal_error, "DPDK does not start (%s); try the uring driver", eal_cause);
+	else if (!rc && eal_pid != getpid())
+		rc = drv_port_fail(why, -ENOTSUP, "this process was forked after DPDK had started in "
+		                                  "process %d; open the port there, or exec first",
+		                   (int)eal_pid);
+	else if (!rc && d->kind == DPDK_PCI && !eal_has_pci)
+		rc = drv_port_fail(why, -ENOTSUP, "DPDK was started without PCI in this process; open the "
+		                                  "PCI port before the others");
+	pthread_mutex_unlock(&eal_lock);
+	return rc;
+}
+
+/* ---- finding the socket that a PMD hides ---- */
+
+static int socket_family(int fd)
+{
+	int family;
+	socklen_t n = sizeof family;
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n) ? -1 : family;
+}
+
+void dpdk_sockets_list(int family, struct dpdk_sockets *list)
+{
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+
+	list->fd = NULL;
+	list->count = 0;
+	while (d && (e = readdir(d))) {
+		int fd = atoi(e->d_name), *grown;
+
+		if (e->d_name[0] == '.' || socket_family(fd) != family)
+			continue;
+		grown = realloc(list->fd, sizeof *grown * (list->count + 1));
+		if (!grown)
+			break;
+		list->fd = grown;
+		grown[list->count++] = fd;
+	}
+	if (d)
+		closedir(d);
+}
+
+void dpdk_sockets_free(struct dpdk_sockets *list)
+{
+	free(list->fd);
+	list->fd = NULL;
+	list->count = 0;
+}
+
+int dpdk_sockets_new(int family, const struct dpdk_sockets *before)
+{
+	struct dpdk_sockets now;
+	int found = -1, several = 0;
+
+	dpdk_sockets_list(family, &now);
+	for (unsigned i = 0; i < now.count; i++) {
+		unsigned k = 0;
+
+		while (k < before->count && before->fd[k] != now.fd[i])
+			k++;
+		if (k < before->count)
+			continue;
+		several = found >= 0;
+		found = now.fd[i];
+	}
+	dpdk_sockets_free(&now);
+	return several ? -1 : found;
+}
