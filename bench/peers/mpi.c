@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The same measurements over whatever MPI is installed, for the column beside ours. bench/run
+ * compiles it with mpicc and starts it with mpirun.
+ *
+ * usage: mpi latency BYTES | rate BYTES | put BYTES | send BYTES | start
+ * Prints one number: us, M/s, GB/s, GB/s, s (median of 7).
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPETITIONS = 7, WINDOW = 64, DUE = 32, STREAM = 16 };
+
+static int rank;
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double latency(char *data, int bytes)
+{
+	const int trips = bytes > 65536 ? 200 : 10000;
+	double start = MPI_Wtime();
+
+	for (int i = 0; i < trips; i++) {
+		if (rank == 0) {
+			MPI_Send(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+			MPI_Recv(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Recv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			MPI_Send(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+		}
+	}
+	return (MPI_Wtime() - start) * 0.5e6 / trips;
+}
+
+/* `window` messages under way at most, one 8-byte answer for each half of them. */
+static double flood(char *data, int bytes, int window, int count)
+{
+	const int due = window / 2;
+	MPI_Request *r = calloc((size_t)due, sizeof(*r));
+	double start = MPI_Wtime();
+	char answer[8] = {0};
+
+	for (int b = 0; b < count / due; b++) {
+		if (rank == 0) {
+			for (int i = 0; i < due; i++)
+				MPI_Isend(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r[i]);
+			MPI_Waitall(due, r, MPI_STATUSES_IGNORE);
+			if (b > 0)
+				MPI_Recv(answer, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		} else {
+			for (int i = 0; i < due; i++)
+				MPI_Irecv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[i]);
+			MPI_Waitall(due, r, MPI_STATUSES_IGNORE);
+			MPI_Send(answer, 8, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
+		}
+	}
+	if (rank == 0)
+		MPI_Recv(answer, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	free(r);
+	return (double)(count / due * due) / (MPI_Wtime() - start);
+}
+
+static double put(MPI_Win win, char *data, int bytes)
+{
+	const int count = 400;
+	double start = MPI_Wtime();
+
+	if (rank == 0) {
+		MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
+		for (int i = 0; i < count; i++) {
+			MPI_Put(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+			if (i % STREAM == STREAM - 1)
+				MPI_Win_flush(1, win);
+		}
+		MPI_Win_unlock(1, win);
+	}
+	return (double)bytes * count / (MPI_Wtime() - start) * 1e-9;
+}
+
+static int start_time(int size)
+{
+	const char *env = getenv("BENCH_START_NS");
+	struct timespec t;
+	char hello[8] = {0};
+
+	if (rank != 0) {
+		MPI_Send(hello, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+		return 0;
+	}
+	for (int i = 1; i < size; i++)
+		MPI_Recv(hello, 8, MPI_BYTE, i, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	if (!env)
+		return 1;
+	printf("%.6f\n", (double)t.tv_sec + (double)t.tv_nsec * 1e-9 - strtod(env, NULL) * 1e-9);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	int bytes = argc > 2 ? atoi(argv[2]) : 8, size, rc = 0;
+	double value[REPETITIONS + 1];
+	char *data;
+	MPI_Win win = MPI_WIN_NULL;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (!strcmp(what, "start")) {
+		rc = start_time(size);
+		MPI_Finalize();
+		return rc;
+	}
+	if (!strcmp(what, "put"))
+		MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &data, &win);
+	else
+		data = calloc(1, (size_t)bytes + 8);
+	for (int r = 0; r <= REPETITIONS; r++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		if (!strcmp(what, "latency"))
+			value[r] = latency(data, bytes);
+		else if (!strcmp(what, "rate"))
+			value[r] = flood(data, bytes, WINDOW, 200000) * 1e-6;
+		else if (!strcmp(what, "send"))
+			value[r] = flood(data, bytes, STREAM, 400) * bytes * 1e-9;
+		else if (!strcmp(what, "put"))
+			value[r] = put(win, data, bytes);
+	}
+	qsort(value + 1, REPETITIONS, sizeof(*value), ascending); /* [0] was the warm-up */
+	if (rank == 0)
+		printf("%.6g\n", value[1 + REPETITIONS / 2]);
+	if (win != MPI_WIN_NULL)
+		MPI_Win_free(&win);
+	else
+		free(data);
+	MPI_Finalize();
+	return 0;
+}
