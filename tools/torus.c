@@ -11,6 +11,7 @@ static const struct {
 	const char *text; /* NULL: not for users */
 } commands[] = {
 	{ "run", cmd_run, "start a program on a torus of this machine, namespaces or other hosts" },
+	{ "topo", cmd_topo, "draw a torus and explain the path of a packet" },
 	{ "agent", cmd_agent, NULL },
 };
 
