@@ -76,7 +76,7 @@ int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsig
 				return -EINVAL;
 			pair = only;
 		} else if (!pair) {
-			unsigned up = (b.c[d] + n - a.c[d]) % n;
+			unsigned up = b.c[d] > a.c[d] ? (unsigned)b.c[d] - a.c[d] : b.c[d] + n - a.c[d];
 
 			pair = 2 * up < n || (2 * up == n && sum % 2 == 0) ? 1 : 2;
 		}

@@ -162,11 +162,12 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 	return 0;
 }
 
-void emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
+int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 {
 	if (r->credits[link][vc] < r->slots[vc]) /* more than there are slots: a broken neighbour */
 		r->credits[link][vc]++;
 	r->credit0 |= (uint16_t)((r->credits[link][EMU_VC_DYNAMIC] != 0) << link);
+	return r->wanted >> link & 1;
 }
 
 /* ---- one step ---- */

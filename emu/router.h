@@ -100,8 +100,9 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
  */
 int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned vc,
                       uint32_t packet);
-/* The neighbour over `link` has a slot of vc free again. */
-void emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
+/* The neighbour over `link` has a slot of vc free again. True if a packet waits for that link: only then
+ * can a step after it move anything new. */
+int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
 
 /*
  * Move everything that can move at time `now`. Returns the next time at which something could move

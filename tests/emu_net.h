@@ -270,8 +270,10 @@ static void net_send(struct net *n, uint32_t from, uint32_t to, unsigned vc, uns
 }
 
 /* Move waiting packets into the router's injection queues. */
-static void net_inject(struct net *n, uint32_t node)
+static int net_inject(struct net *n, uint32_t node)
 {
+	int some = 0;
+
 	for (unsigned q = 0; q < EMU_INJECTIONS; q++) {
 		struct net_source *s = &n->source[node * EMU_INJECTIONS + q];
 
@@ -285,8 +287,10 @@ static void net_inject(struct net *n, uint32_t node)
 				break;
 			if (rc)
 				n->wrong++;
+			some = 1;
 		}
 	}
+	return some;
 }
 
 static void net_step(struct net *n, uint32_t node)
@@ -296,8 +300,7 @@ static void net_step(struct net *n, uint32_t node)
 	n->step_at[node] = UINT64_MAX;
 	net_inject(n, node);
 	next = emu_router_step(net_router(n, node), n->pool, n->now, &net_ops, n);
-	net_inject(n, node); /* room may have come */
-	if (emu_router_wanted(net_router(n, node)) || next != UINT64_MAX || n->source[node * EMU_INJECTIONS].size)
+	if (net_inject(n, node)) /* room has come */
 		next = emu_router_step(net_router(n, node), n->pool, n->now, &net_ops, n);
 	if (next != UINT64_MAX)
 		net_want_step(n, node, next);
@@ -319,7 +322,8 @@ static int net_one(struct net *n)
 		if (emu_router_arrive(net_router(n, e.node), n->pool, e.link, e.vc, e.packet))
 			n->wrong++;
 	} else if (e.kind == NET_CREDIT) {
-		emu_router_credit(net_router(n, e.node), e.link, e.vc);
+		if (!emu_router_credit(net_router(n, e.node), e.link, e.vc))
+			return 1;
 	} else if (n->step_at[e.node] != e.time) {
 		return 1; /* superseded */
 	}
