@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The holder: records between this host's rings and the wires to other hosts. Hot where a task
+ * holds the port: guarded by bench/pami_latency and bench/pami_rate.
+ *
+ * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
+ * stands for all packets of that stretch of the message; the first packet's header travels.
+ *
+ *   offset 0  u64 zero        16  packet header, 32 bytes
+ *          8  u32 payload     48  payload
+ *         12  u32 source
+ */
+#define _GNU_SOURCE
+#include "mu/holder.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "drivers/wire.h"
+#include "mu/live.h"
+#include "mu/process.h"
+
+#define RUN_RECORD   1
+#define RUN_HEAD     48u
+#define PIECE_MAX    32768u
+#define CONNECT_NS   1000000
+#define TICK_NS      50000 /* sleep where the port cannot wake us */
+#define OUTBOUND_MAX 256   /* records of tasks per round */
+
+struct mu_holder {
+	struct mu_host *host;
+	struct mu_process *p; /* NULL in an agent */
+	struct drv_port *port;
+	struct drv_wires *wires;
+	struct mu_channel *here; /* being polled: dispatch in place */
+	struct drv_ring_tx *tx;  /* [locals * channels] */
+	struct drv_ring_rx outbound;
+	uint32_t *task_of;       /* [nodes * T] */
+	uint32_t unconnected;    /* hosts whose address we wait for */
+	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
+	uint32_t rounds;
+	uint64_t bad;
+	int armed, broken;
+	struct mu_live *live;    /* agent, fabric torus */
+};
+
+static uint32_t find_task(struct mu_holder *h, const MUHWI_PacketHeader_t *header)
+{
+	const struct mu_host *host = h->host;
+	unsigned t = mu_header_number(header) / host->channels;
+	struct emu_coord x;
+
+	emu_coord_from_word(header->NetworkHeader.pt2pt.Destination.Destination.Destination, &x);
+	for (int d = 0; d < EMU_DIMS; d++)
+		if (x.c[d] >= host->shape.n[d])
+			return UINT32_MAX;
+	if (t >= host->shape.t)
+		return UINT32_MAX;
+	return h->task_of[emu_coord_node(&host->shape, &x) * host->shape.t + t];
+}
+
+/* Nothing waits before this record on the channel: it may be taken in place. */
+static int nothing_before(struct mu_channel *ch)
+{
+	return !drv_ring_ready(&ch->a->ring, &ch->rx) && !ch->spill_first &&
+	       (!ch->rec || ch->rec_hw.pa_head == ch->rec_hw.pa_tail);
+}
+
+/* A task that holds the port takes records for itself without the detour through its ring. */
+static int take_in_place(struct mu_holder *h, struct mu_channel *ch, const MUHWI_PacketHeader_t *header,
+                         uint32_t source, const unsigned char *payload, uint32_t bytes)
+{
+	int rc = -EBUSY;
+
+	if (ch == h->here)
+		return nothing_before(ch) ? mu_receive_record(ch, header, source, payload, bytes, 1) : -EBUSY;
+	if (mu_try(&ch->engine)) {
+		if (nothing_before(ch))
+			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
+		mu_unlock(&ch->engine);
+	}
+	return rc;
+}
+
+static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
+{
+	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
+	uint32_t bytes, source, task, local;
+	unsigned channel;
+
+	memcpy(&bytes, run + 8, 4);
+	memcpy(&source, run + 12, 4);
+	if (run_bytes < RUN_HEAD || bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
+	    (task = find_task(h, header)) == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host) {
+		if (!h->bad++)
+			drv_warn("wire: a record that fits no task here was dropped (further ones are counted)");
+		return 0;
+	}
+	channel = mu_header_number(header) % h->host->channels;
+	local = mu_host_entry(h->host, task)->local;
+	if (h->p) {
+		struct mu_channel *ch = __atomic_load_n(&h->p->channel[channel], __ATOMIC_ACQUIRE);
+		int rc = ch ? take_in_place(h, ch, header, source, run + RUN_HEAD, bytes) : -EBUSY;
+
+		if (rc != -EBUSY)
+			return rc;
+	}
+	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel, header, source,
+	                  run + RUN_HEAD, bytes);
+}
+
+static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
+                  uint32_t bytes)
+{
+	struct mu_holder *h = arg;
+
+	if (__builtin_expect(kind == RUN_RECORD, 1))
+		return on_record(h, payload, bytes);
+	if (h->live)
+		return mu_live_on_run(h->live, host, kind, tag, payload, bytes);
+	if (!h->bad++)
+		drv_warn("wire: a run of unknown kind %u from host %u was dropped", kind, host);
+	return 0;
+}
+
+unsigned char *mu_holder_run(struct mu_holder *h, uint32_t host, uint32_t bytes)
+{
+	return drv_wire_reserve(h->wires, host, bytes);
+}
+
+void mu_holder_run_done(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag, uint32_t bytes)
+{
+	drv_wire_commit(h->wires, host, kind, tag, bytes);
+	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t source, uint32_t bytes)
+{
+	unsigned char *run = drv_wire_reserve(h->wires, host, RUN_HEAD + bytes);
+
+	if (!run)
+		return NULL;
+	memset(run, 0, 8);
+	memcpy(run + 8, &bytes, 4);
+	memcpy(run + 12, &source, 4);
+	return run + 16;
+}
+
+void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
+{
+	mu_holder_run_done(h, host, RUN_RECORD, 0, RUN_HEAD + bytes);
+}
+
+int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
+                   const void *payload, uint32_t bytes, struct mu_process *guarded)
+{
+	unsigned char *at = mu_holder_reserve(h, host, source, bytes);
+	int rc = 0;
+
+	if (!at)
+		return -EAGAIN;
+	memcpy(at, header, 32);
+	if (guarded && bytes)
+		rc = mu_copy_in(guarded, at + 32, (uint64_t)(uintptr_t)payload, bytes);
+	else
+		memcpy(at + 32, payload, bytes);
+	if (rc)
+		at[0] = 0; /* a record of no type: skipped by the receiver */
+	mu_holder_commit(h, host, bytes);
+	return rc;
+}
+
+void mu_holder_flush(struct mu_holder *h)
+{
+	for (unsigned w = 0; w < MU_HOSTS_MAX / 64; w++)
+		while (h->dirty[w]) {
+			unsigned b = (unsigned)__builtin_ctzll(h->dirty[w]);
+
+			h->dirty[w] &= h->dirty[w] - 1;
+			drv_wire_flush(h->wires, w * 64 + b, 0);
+		}
+}
+
+static void connect_ready(struct mu_holder *h)
+{
+	for (uint32_t i = 0; i < h->host->hosts; i++) {
+		struct mu_peer_host *peer = &h->host->peer[i];
+
+		if (i == h->host->host || h->connected[i / 64] >> i % 64 & 1 ||
+		    !__atomic_load_n(&peer->ready, __ATOMIC_ACQUIRE))
+			continue;
+		h->connected[i / 64] |= 1ull << i % 64;
+		h->unconnected--;
+		peer->address[sizeof peer->address - 1] = 0;
+		if (drv_wires_connect(h->wires, i, peer->address))
+			drv_error("wire to host %u: address \"%s\" refused by the port", i, peer->address);
+	}
+}
+
+/* What tasks may put in one record follows the frame size the wires have found. */
+static void piece_update(struct mu_holder *h)
+{
+	uint32_t least = PIECE_MAX + RUN_HEAD;
+
+	for (uint32_t i = 0; i < h->host->hosts; i++) {
+		uint32_t max;
+
+		if (i == h->host->host || !(h->connected[i / 64] >> i % 64 & 1))
+			continue;
+		max = drv_wires_run_max(h->wires, i);
+		least = max < least ? max : least;
+	}
+	least = least < RUN_HEAD + MU_PACKET_BYTES ? MU_PACKET_BYTES :
+	        (least - RUN_HEAD) / MU_PACKET_BYTES * MU_PACKET_BYTES;
+	__atomic_store_n(&h->host->piece_bytes, least, __ATOMIC_RELAXED);
+}
+
+/* Agent: what the tasks of this host have for others. */
+static int drain_outbound(struct mu_holder *h)
+{
+	struct drv_ring *ring = mu_host_outbound(h->host);
+	struct drv_ring_record *rec;
+	int n = 0;
+
+	while (n < OUTBOUND_MAX && (rec = drv_ring_peek(ring, &h->outbound))) {
+		const MUHWI_PacketHeader_t *header = (const void *)rec->header;
+		uint32_t task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
+
+		if (task != UINT32_MAX && mu_host_entry(h->host, task)->host != h->host->host &&
+		    mu_holder_send(h, mu_host_entry(h->host, task)->host, rec->tag, header, rec->payload,
+		                   rec->bytes, NULL) == -EAGAIN)
+			break;
+		drv_ring_release(ring, &h->outbound, rec);
+		n++;
+	}
+	if (n)
+		mu_holder_flush(h);
+	else
+		drv_ring_publish_head(ring, &h->outbound);
+	return n;
+}
+
+int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
+{
+	int n, sent = 0;
+
+	if (__builtin_expect(h->unconnected != 0, 0))
+		connect_ready(h);
+	if (!(h->rounds++ & 1023) || h->unconnected)
+		piece_update(h);
+	if (!h->p)
+		sent = drain_outbound(h);
+	h->here = ch;
+	n = drv_wires_poll(h->wires, drv_clock_ns(), on_run, h);
+	h->here = NULL;
+	if (n < 0) {
+		if (!h->broken)
+			drv_error("port %s: broken (%s); this host cannot reach the others any more", h->host->port,
+			          strerror(-n));
+		h->broken = 1;
+		return n;
+	}
+	return n + sent;
+}
+
+int mu_holder_poll(struct mu_holder *h)
+{
+	int n = mu_holder_poll_for(h, NULL);
+
+	if (n >= 0 && h->live)
+		n += mu_live_poll(h->live);
+	return n;
+}
+
+int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t *timeout_ns)
+{
+	struct drv_wake *w = h->p ? &h->p->area->wake : &h->host->agent_wake;
+	uint64_t deadline = drv_wires_deadline(h->wires), now = drv_clock_ns();
+	int fd = drv_port_arm(h->port), n = 0;
+
+	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
+	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
+		*timeout_ns = CONNECT_NS;
+	if (fd >= 0 && max)
+		fds[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	else if (*timeout_ns < 0 || *timeout_ns > TICK_NS)
+		*timeout_ns = TICK_NS;
+	if (w->eventfd >= 0 && (unsigned)n < max)
+		fds[n++] = (struct pollfd){ .fd = w->eventfd, .events = POLLIN };
+	if (!h->p) {
+		drv_wake_prepare(w);
+		h->armed = 1;
+	}
+	/* What came before arming is seen by one more round. */
+	if (mu_holder_poll_for(h, NULL) != 0 ||
+	    (!h->p && drv_ring_ready(mu_host_outbound(h->host), &h->outbound))) {
+		mu_holder_disarm(h);
+		return -EAGAIN;
+	}
+	return n;
+}
+
+void mu_holder_disarm(struct mu_holder *h)
+{
+	struct drv_wake *w = h->p ? &h->p->area->wake : &h->host->agent_wake;
+	uint64_t count;
+
+	if (h->armed)
+		drv_wake_finish(w);
+	h->armed = 0;
+	if (w->eventfd >= 0 && read(w->eventfd, &count, sizeof count) < 0)
+		return; /* nobody rang */
+}
+
+static int make_maps(struct mu_holder *h)
+{
+	struct mu_host *host = h->host;
+	uint32_t slots = emu_shape_nodes(&host->shape) * host->shape.t;
+
+	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
+	h->task_of = malloc(slots * sizeof *h->task_of);
+	if (!h->tx || !h->task_of)
+		return -ENOMEM;
+	memset(h->task_of, 0xff, slots * sizeof *h->task_of);
+	for (uint32_t i = 0; i < host->tasks; i++) {
+		const struct mu_task_entry *e = mu_host_entry(host, i);
+
+		h->task_of[e->node * host->shape.t + e->t] = i;
+	}
+	return 0;
+}
+
+static void publish_address(struct mu_host *host, int ready)
+{
+	__atomic_store_n(&host->own_ready, (uint32_t)ready, __ATOMIC_RELEASE);
+	drv_wake_now(&host->agent_wake);
+}
+
+int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
+{
+	struct mu_holder *h = calloc(1, sizeof *h);
+	struct drv_wire_conf conf = { .job = host->job, .self = host->host, .hosts = host->hosts };
+	int rc = -ENOMEM;
+
+	if (!h)
+		return rc;
+	h->host = host;
+	h->p = host->holder == MU_HOLDER_TASK ? &mu_self : NULL;
+	h->unconnected = host->hosts - 1;
+	rc = make_maps(h);
+	if (rc)
+		goto err_free;
+	rc = drv_port_open(host->port, &h->port);
+	if (rc)
+		goto err_free;
+	rc = drv_port_address(h->port, host->own_address, sizeof host->own_address);
+	if (rc < 0)
+		goto err_port;
+	if (h->p && h->p->area->wake.eventfd < 0)
+		h->p->area->wake.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	rc = drv_wires_open(&h->wires, h->port, &conf);
+	if (rc)
+		goto err_port;
+	if (!h->p && host->fabric == MU_FABRIC_TORUS && (rc = mu_live_open_for(host, h, &h->live)))
+		goto err_wires;
+	publish_address(host, 1);
+	*holder = h;
+	return 0;
+
+err_wires:
+	drv_wires_close(h->wires);
+	h->port = NULL;
+err_port:
+	drv_port_close(h->port);
+err_free:
+	free(h->tx);
+	free(h->task_of);
+	free(h);
+	publish_address(host, rc);
+	return rc;
+}
+
+void mu_holder_close(struct mu_holder *h, int timeout_ms)
+{
+	uint64_t until;
+
+	if (!h)
+		return;
+	until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+	while (!drv_wires_idle(h->wires) && !h->broken && !h->host->ending && drv_clock_ns() < until)
+		if (mu_holder_poll_for(h, NULL) <= 0)
+			sched_yield();
+	mu_live_close(h->live);
+	drv_wires_close(h->wires);
+	free(h->tx);
+	free(h->task_of);
+	free(h);
+}
