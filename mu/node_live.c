@@ -1,13 +1,342 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Real clock: the routers of a host with the messaging units of its tasks plugged in. */
-#include "mu/host.h"
+/*
+ * Real clock, fabric torus: the routers of a host with the messaging units of its tasks plugged in.
+ *
+ *   mu_live_send()  packet --> router of the own node     (any task)
+ *   deliver()       router --> ring of the target channel (whoever steps the router)
+ *   send_remote()   router --> outbound ring --> agent --> wire --> mu_live_on_run() over there
+ *
+ * A node that no task sits on belongs to the host of the node before it.
+ */
+#include <errno.h>
+#include <stdlib.h>
 
-uint64_t mu_host_routers_bytes(const struct mu_host_conf *conf)
+#include "drivers/base/log.h"
+#include "emu/live.h"
+#include "mu/holder.h"
+#include "mu/live.h"
+#include "mu/process.h"
+
+#define POLL_BUDGET 256
+
+struct mu_live {
+	struct mu_host *host;
+	struct mu_process *p;     /* NULL in the agent */
+	struct mu_holder *holder; /* NULL in a task */
+	struct emu_live *emu;
+	struct drv_ring_tx *tx;   /* [locals * channels] */
+	struct drv_ring_tx outbound;
+	uint32_t *task_of;        /* [nodes * T] */
+	uint16_t *owner;          /* [nodes] host */
+	uint32_t own_node;        /* local index */
+};
+
+/* Host of every node. */
+static void owners_fill(const struct emu_shape *s, uint32_t tasks, const uint32_t *node,
+                        const uint16_t *host, uint16_t *owner)
 {
+	uint32_t nodes = emu_shape_nodes(s);
+	uint16_t last = 0;
+
+	for (uint32_t i = 0; i < nodes; i++)
+		owner[i] = UINT16_MAX;
+	for (uint32_t i = 0; i < tasks; i++)
+		owner[node[i]] = host[i];
+	for (uint32_t i = 0; i < nodes; i++) {
+		if (owner[i] == UINT16_MAX)
+			owner[i] = last;
+		last = owner[i];
+	}
+}
+
+static uint16_t *owners_of_conf(const struct mu_host_conf *c)
+{
+	uint16_t *owner = malloc(emu_shape_nodes(&c->shape) * sizeof *owner);
+	uint32_t *node = malloc(c->tasks * sizeof *node);
+
+	if (!owner || !node) {
+		free(owner);
+		free(node);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < c->tasks; i++)
+		node[i] = emu_coord_node(&c->shape, &c->coords[i]);
+	owners_fill(&c->shape, c->tasks, node, c->task_host, owner);
+	free(node);
+	return owner;
+}
+
+static int has_routers(const struct mu_host_conf *c)
+{
+	return c->fabric == MU_FABRIC_TORUS && c->clock == MU_CLOCK_REAL;
+}
+
+static uint32_t local_nodes(const struct mu_host_conf *c, const uint16_t *owner, uint32_t *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < emu_shape_nodes(&c->shape); i++)
+		if (owner[i] == c->host) {
+			if (list)
+				list[n] = i;
+			n++;
+		}
+	return n;
+}
+
+uint64_t mu_host_routers_bytes(const struct mu_host_conf *c)
+{
+	uint16_t *owner;
+	uint64_t bytes = 0;
+
+	if (has_routers(c) && (owner = owners_of_conf(c))) {
+		bytes = emu_live_bytes(&c->shape, local_nodes(c, owner, NULL), NULL);
+		free(owner);
+	}
+	return bytes;
+}
+
+int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *c)
+{
+	uint16_t *owner;
+	uint32_t *list, n;
+	int rc = -ENOMEM;
+
+	if (!has_routers(c))
+		return 0;
+	owner = owners_of_conf(c);
+	list = malloc(emu_shape_nodes(&c->shape) * sizeof *list);
+	if (owner && list) {
+		n = local_nodes(c, owner, list);
+		rc = emu_live_init(mu_host_routers(h), h->routers_bytes, &c->shape, list, n, NULL);
+	}
+	free(owner);
+	free(list);
+	return rc;
+}
+
+static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
+{
+	struct mu_live *l = arg;
+	struct mu_host *h = l->host;
+	unsigned number = mu_header_number(&packet->hdr), t = number / h->channels, channel;
+	uint32_t node = emu_live_node(l->emu, local_node), task, local;
+	struct mu_task_area *area;
+	int rc;
+
+	task = t < h->shape.t ? l->task_of[node * h->shape.t + t] : UINT32_MAX;
+	if (task == UINT32_MAX || packet->bytes > MU_PACKET_BYTES) {
+		drv_warn("node %u: packet of task %u for T %u, where no task is: dropped", node, packet->task, t);
+		return 0;
+	}
+	channel = number % h->channels;
+	local = mu_host_entry(h, task)->local;
+	area = mu_host_area(h, local);
+	rc = mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
+	                packet->payload, packet->bytes);
+	if (rc != -EAGAIN)
+		return rc;
+	/* The owner kicks its node when it has taken something; look again lest it just has. */
+	__atomic_store_n(&area->refused, 1, __ATOMIC_SEQ_CST);
+	drv_wake_ring(&area->wake);
+	return mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
+	                  packet->payload, packet->bytes);
+}
+
+/* A run for the host that owns node `to`: into the outbound ring, whoever we are. */
+static int outbound(struct mu_live *l, uint32_t to, unsigned link, unsigned kind, const void *a, uint32_t an,
+                    const void *b, uint32_t bn, const void *c, uint32_t cn)
+{
+	uint64_t position;
+	struct drv_ring_record *rec =
+		drv_ring_reserve(mu_host_outbound(l->host), &l->outbound, an + bn + cn, &position);
+	uint32_t host = l->owner[to];
+
+	if (!rec) {
+		__atomic_store_n(&l->host->outbound_refused, 1, __ATOMIC_SEQ_CST);
+		drv_wake_ring(&l->host->agent_wake);
+		return -EAGAIN;
+	}
+	rec->tag = to << 4 | link;
+	rec->header[0] = (unsigned char)kind;
+	memcpy(rec->header + 4, &host, 4);
+	memcpy(rec->payload, a, an);
+	memcpy(rec->payload + an, b, bn);
+	memcpy(rec->payload + an + bn, c, cn);
+	drv_ring_publish(rec, position);
+	drv_wake_ring(&l->host->agent_wake);
 	return 0;
 }
 
-int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *conf)
+static uint32_t neighbour(struct mu_live *l, uint32_t local_node, unsigned link)
 {
+	return emu_node_neighbour(&l->host->shape, emu_live_node(l->emu, local_node), link);
+}
+
+static int send_remote(void *arg, uint32_t local_node, unsigned link, unsigned vc,
+                       const struct emu_packet *packet)
+{
+	struct mu_live *l = arg;
+	struct emu_live_tag tag;
+
+	emu_live_tag_of(packet, vc, &tag);
+	return outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_LINK, &tag,
+	                sizeof tag, &packet->hdr, 32, packet->payload, packet->bytes);
+}
+
+static int credit_remote(void *arg, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	struct mu_live *l = arg;
+
+	return outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_CREDIT, &credits,
+	                sizeof credits, NULL, 0, NULL, 0);
+}
+
+int mu_live_on_run(struct mu_live *l, uint32_t host, unsigned kind, uint32_t tag, const unsigned char *payload,
+                   uint32_t bytes)
+{
+	uint32_t node = tag >> 4, local_node;
+	struct emu_live_tag t;
+	uint64_t credits;
+	int rc = -EPROTO;
+
+	if (node < emu_shape_nodes(&l->host->shape) && (tag & 15) < EMU_LINKS &&
+	    (local_node = emu_live_local(l->emu, node)) != EMU_LIVE_NONE) {
+		if (kind == MU_RUN_LINK && bytes >= sizeof t + 32) {
+			memcpy(&t, payload, sizeof t);
+			if (t.bytes == bytes - sizeof t - 32 && t.task < l->host->tasks)
+				rc = emu_live_arrive_remote(l->emu, local_node, tag & 15, &t,
+				                            (const void *)(payload + sizeof t),
+				                            payload + sizeof t + 32);
+		} else if (kind == MU_RUN_CREDIT && bytes == sizeof credits) {
+			memcpy(&credits, payload, sizeof credits);
+			rc = emu_live_credit_remote(l->emu, local_node, tag & 15, credits);
+		}
+	}
+	if (rc)
+		drv_warn("link run from host %u for node %u link %u refused", host, node, tag & 15);
 	return 0;
+}
+
+/* The agent has drained the outbound ring: routers that were refused may go on. */
+static void kick_border(struct mu_live *l)
+{
+	for (uint32_t i = 0; i < emu_live_local_nodes(l->emu); i++)
+		for (unsigned link = 0; link < EMU_LINKS; link++) {
+			uint32_t to = neighbour(l, i, link);
+
+			if (to != UINT32_MAX && l->owner[to] != l->host->host) {
+				emu_live_kick(l->emu, i);
+				break;
+			}
+		}
+}
+
+int mu_live_poll(struct mu_live *l)
+{
+	if (l->p && __atomic_load_n(&l->p->area->refused, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&l->p->area->refused, 0, __ATOMIC_SEQ_CST);
+		emu_live_kick(l->emu, l->own_node);
+	}
+	if (!l->p && __atomic_load_n(&l->host->outbound_refused, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&l->host->outbound_refused, 0, __ATOMIC_SEQ_CST);
+		kick_border(l);
+	}
+	return emu_live_poll(l->emu, POLL_BUDGET);
+}
+
+int mu_live_busy(struct mu_live *l)
+{
+	return emu_live_busy(l->emu);
+}
+
+int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
+                 uint32_t bytes, int guarded)
+{
+	int same_node = l->p->entry[task].node == l->p->job.node, rc = 0;
+	unsigned queue = same_node ? 3 : mu_header_number(h) & 1;
+	struct emu_packet *packet;
+	uint32_t index;
+
+	if (emu_live_alloc(l->emu, l->own_node, queue, &index))
+		return -EAGAIN;
+	packet = emu_live_packet(l->emu, index);
+	packet->hdr = *h;
+	packet->task = l->p->task;
+	packet->bytes = bytes;
+	if (guarded && bytes)
+		rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes);
+	else
+		memcpy(packet->payload, payload, bytes);
+	if (rc) {
+		emu_live_cancel(l->emu, l->own_node, queue, index);
+		return rc;
+	}
+	return emu_live_inject(l->emu, l->own_node, queue, index);
+}
+
+static int open_common(struct mu_host *h, struct mu_process *p, struct mu_holder *holder, struct mu_live **live)
+{
+	static const struct emu_live_ops ops = { deliver, send_remote, credit_remote, NULL };
+	uint32_t nodes = emu_shape_nodes(&h->shape), slots = nodes * h->shape.t;
+	struct mu_live *l = calloc(1, sizeof *l);
+	uint32_t *node = malloc(h->tasks * sizeof *node);
+	uint16_t *host = malloc(h->tasks * sizeof *host);
+	int rc = -ENOMEM;
+
+	if (!l || !node || !host)
+		goto out;
+	l->host = h;
+	l->p = p;
+	l->holder = holder;
+	l->tx = calloc((size_t)h->locals * h->channels, sizeof *l->tx);
+	l->task_of = malloc(slots * sizeof *l->task_of);
+	l->owner = malloc(nodes * sizeof *l->owner);
+	if (!l->tx || !l->task_of || !l->owner)
+		goto out;
+	memset(l->task_of, 0xff, slots * sizeof *l->task_of);
+	for (uint32_t i = 0; i < h->tasks; i++) {
+		const struct mu_task_entry *e = mu_host_entry(h, i);
+
+		l->task_of[e->node * h->shape.t + e->t] = i;
+		node[i] = e->node;
+		host[i] = e->host;
+	}
+	owners_fill(&h->shape, h->tasks, node, host, l->owner);
+	l->emu = emu_live_open(mu_host_routers(h), &ops, l);
+	if (!l->emu) {
+		rc = -EINVAL;
+		goto out;
+	}
+	if (p)
+		l->own_node = emu_live_local(l->emu, p->entry[p->task].node);
+	*live = l;
+	l = NULL;
+	rc = 0;
+out:
+	free(node);
+	free(host);
+	mu_live_close(l);
+	return rc;
+}
+
+int mu_live_open(struct mu_host *host, struct mu_live **live)
+{
+	return open_common(host, &mu_self, NULL, live);
+}
+
+int mu_live_open_for(struct mu_host *host, struct mu_holder *holder, struct mu_live **live)
+{
+	return open_common(host, NULL, holder, live);
+}
+
+void mu_live_close(struct mu_live *l)
+{
+	if (!l)
+		return;
+	emu_live_close(l->emu);
+	free(l->tx);
+	free(l->task_of);
+	free(l->owner);
+	free(l);
 }
