@@ -25,7 +25,6 @@
 #include "mu/live.h"
 #include "mu/process.h"
 
-#define RUN_RECORD   1
 #define RUN_HEAD     48u
 #define PIECE_MAX    32768u
 #define CONNECT_NS   1000000
@@ -119,7 +118,7 @@ static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const u
 {
 	struct mu_holder *h = arg;
 
-	if (__builtin_expect(kind == RUN_RECORD, 1))
+	if (__builtin_expect(kind == MU_RUN_RECORD, 1))
 		return on_record(h, payload, bytes);
 	if (h->live)
 		return mu_live_on_run(h->live, host, kind, tag, payload, bytes);
@@ -128,12 +127,7 @@ static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const u
 	return 0;
 }
 
-unsigned char *mu_holder_run(struct mu_holder *h, uint32_t host, uint32_t bytes)
-{
-	return drv_wire_reserve(h->wires, host, bytes);
-}
-
-void mu_holder_run_done(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag, uint32_t bytes)
+static void mu_holder_run_done(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag, uint32_t bytes)
 {
 	drv_wire_commit(h->wires, host, kind, tag, bytes);
 	h->dirty[host / 64] |= 1ull << host % 64;
@@ -153,7 +147,7 @@ unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t so
 
 void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
 {
-	mu_holder_run_done(h, host, RUN_RECORD, 0, RUN_HEAD + bytes);
+	mu_holder_run_done(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
 }
 
 int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
@@ -220,6 +214,37 @@ static void piece_update(struct mu_holder *h)
 	__atomic_store_n(&h->host->piece_bytes, least, __ATOMIC_RELAXED);
 }
 
+/* A packet or credits of a router (mu/node_live.c): the host is in the header's second word. */
+static int send_link_run(struct mu_holder *h, const struct drv_ring_record *rec)
+{
+	unsigned char *run;
+	uint32_t host;
+
+	memcpy(&host, rec->header + 4, 4);
+	if (host >= h->host->hosts || host == h->host->host)
+		return -EINVAL;
+	run = drv_wire_reserve(h->wires, host, rec->bytes);
+	if (!run)
+		return -EAGAIN;
+	memcpy(run, rec->payload, rec->bytes);
+	mu_holder_run_done(h, host, rec->header[0], rec->tag, rec->bytes);
+	return 0;
+}
+
+static int send_outbound(struct mu_holder *h, const struct drv_ring_record *rec)
+{
+	const MUHWI_PacketHeader_t *header = (const void *)rec->header;
+	uint32_t task;
+
+	if (rec->header[0] == MU_RUN_LINK || rec->header[0] == MU_RUN_CREDIT)
+		return send_link_run(h, rec);
+	task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
+	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host == h->host->host)
+		return -EINVAL; /* emptied by its sender, which was told */
+	return mu_holder_send(h, mu_host_entry(h->host, task)->host, rec->tag, header, rec->payload, rec->bytes,
+	                      NULL);
+}
+
 /* Agent: what the tasks of this host have for others. */
 static int drain_outbound(struct mu_holder *h)
 {
@@ -228,12 +253,7 @@ static int drain_outbound(struct mu_holder *h)
 	int n = 0;
 
 	while (n < OUTBOUND_MAX && (rec = drv_ring_peek(ring, &h->outbound))) {
-		const MUHWI_PacketHeader_t *header = (const void *)rec->header;
-		uint32_t task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
-
-		if (task != UINT32_MAX && mu_host_entry(h->host, task)->host != h->host->host &&
-		    mu_holder_send(h, mu_host_entry(h->host, task)->host, rec->tag, header, rec->payload,
-		                   rec->bytes, NULL) == -EAGAIN)
+		if (send_outbound(h, rec) == -EAGAIN)
 			break;
 		drv_ring_release(ring, &h->outbound, rec);
 		n++;
@@ -298,7 +318,7 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 	}
 	/* What came before arming is seen by one more round. */
 	if (mu_holder_poll_for(h, NULL) != 0 ||
-	    (!h->p && drv_ring_ready(mu_host_outbound(h->host), &h->outbound))) {
+	    (h->live && mu_live_busy(h->live)) || (!h->p && drv_ring_ready(mu_host_outbound(h->host), &h->outbound))) {
 		mu_holder_disarm(h);
 		return -EAGAIN;
 	}

@@ -13,6 +13,11 @@
 
 struct mu_holder;
 
+/* Kinds of runs on a wire (also in the first header byte of outbound records of routers). */
+#define MU_RUN_RECORD 1    /* a record for a task */
+#define MU_RUN_LINK   0xf1 /* a packet over a torus link; tag = node << 4 | link it comes in by */
+#define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
+
 /*
  * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a
  * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.

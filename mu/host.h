@@ -62,6 +62,7 @@ struct mu_task_area {
 	uint32_t state;          /* enum mu_task_state */
 	uint64_t map_base;       /* where this task mapped the segment: its VA = map_base + offset */
 	uint64_t channels_open;  /* bit per channel; senders wait for nothing, records are kept */
+	uint32_t refused;        /* a router found a ring of ours full: kick it when we have taken something */
 	struct drv_wake wake;    /* rung after anything for this task was made visible */
 	_Alignas(64) uint64_t stamp; /* bumped by polling threads, read by its engine thread */
 	struct mu_vt_area vt;
@@ -116,6 +117,7 @@ struct mu_host {
 	char port[256];   /* driver port of this host, "" if none is needed */
 	char mapping[256];
 	uint32_t piece_bytes; /* largest payload of one record to other hosts; the holder keeps it right */
+	uint32_t outbound_refused; /* a router found the outbound ring full */
 	uint32_t ending;  /* set when the job ends: nobody waits any more */
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */

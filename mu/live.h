@@ -8,11 +8,19 @@
 struct mu_live;
 
 int mu_live_open(struct mu_host *host, struct mu_live **live);
-void mu_live_close(struct mu_live *live);
+/* In the agent, beside the holder of the wires. */
+struct mu_holder;
+int mu_live_open_for(struct mu_host *host, struct mu_holder *holder, struct mu_live **live);
+void mu_live_close(struct mu_live *live); /* NULL is fine */
 /* One packet (bytes <= 512) of task p->task into its node's router. 0, -EAGAIN or -EFAULT. */
 int mu_live_send(struct mu_live *live, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
                  uint32_t bytes, int guarded);
 /* Step routers that have work. Returns work done. */
 int mu_live_poll(struct mu_live *live);
+/* Some router waits to be stepped: do not sleep. */
+int mu_live_busy(struct mu_live *live);
+/* A run of the routers' came over a wire. Always taken: 0. */
+int mu_live_on_run(struct mu_live *live, uint32_t host, unsigned kind, uint32_t tag,
+                   const unsigned char *payload, uint32_t bytes);
 
 #endif

@@ -21,16 +21,6 @@ NONE void mu_vt_idle(void) {}
 NONE uint64_t mu_vt_now_ps(void) { return 0; }
 NONE void mu_charge_now(enum mu_cost cost, uint64_t times) {}
 
-NONE int mu_live_open(struct mu_host *host, struct mu_live **live)
-{
-	drv_error("this build has no live torus fabric; use --fabric express");
-	return -ENOSYS;
-}
-NONE void mu_live_close(struct mu_live *live) {}
-NONE int mu_live_send(struct mu_live *live, uint32_t task, const MUHWI_PacketHeader_t *h,
-                      const void *payload, uint32_t bytes, int guarded) { return -ENOSYS; }
-NONE int mu_live_poll(struct mu_live *live) { return 0; }
-
 NONE int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 {
 	drv_error("this build has no wires between hosts");

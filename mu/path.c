@@ -105,6 +105,8 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 
 void mu_path_flush(struct mu_process *p)
 {
+	if (p->live)
+		mu_live_poll(p->live);
 	if (p->holder && mu_try(&p->holding)) {
 		mu_holder_flush(p->holder);
 		mu_unlock(&p->holding);

@@ -46,7 +46,7 @@ static int anything_ready(struct mu_process *p)
 		if (ch && drv_ring_ready(&ch->a->ring, &ch->rx))
 			return 1;
 	}
-	return 0;
+	return p->live && mu_live_busy(p->live);
 }
 
 /* Sleep until rung, or a frame comes in where we hold the port. */
