@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The origin's side of active messages: cut a transfer into chunks, pack, send, and take the answers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/am.h"
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+_Static_assert(sizeof(struct armci_request) <= sizeof(((struct armci_op *)0)->header), "header does not fit");
+
+static void sent(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct armci_op *op = cookie;
+
+	if (result != PAMI_SUCCESS) {
+		drv_error("armci: a request to process %d was not delivered (PAMI result %d)", op->proc, (int)result);
+		armci_op_remote_done(op, true);
+		armci_op_local_done(op, false);
+	}
+	armci_op_sent(op);
+}
+
+/* As sent(), for a payload that is the caller's own memory: now it may be reused. */
+static void sent_in_place(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct armci_op *op = cookie;
+
+	armci_op_local_done(op, result == PAMI_SUCCESS);
+	sent(context, cookie, result);
+}
+
+/*
+ * Send r with `bytes` of payload. If `fn` runs later it ends with armci_op_sent(); a message that goes at once
+ * runs none. Returns 0 (later), 1 (gone) or FAIL6.
+ */
+static int request_send(struct armci_op *op, const struct armci_request *r, const void *payload, size_t bytes,
+			pami_event_function fn)
+{
+	pami_context_t context = armci_world.context[ARMCI_ORIGIN];
+	pami_send_immediate_t now = {
+		.header = {(void *)(uintptr_t)r, sizeof(*r)}, .data = {(void *)(uintptr_t)payload, bytes},
+		.dispatch = ARMCI_DISPATCH_REQUEST, .dest = armci_endpoint(op->proc, ARMCI_SERVE),
+	};
+	pami_send_t later = {.send = now, .events = {.cookie = op, .local_fn = fn}};
+	pami_result_t rc;
+
+	if (sizeof(*r) + bytes <= armci_world.immediate_max) {
+		rc = PAMI_Send_immediate(context, &now);
+		if (rc == PAMI_SUCCESS)
+			return 1;
+	} else {
+		memcpy(op->header, r, sizeof(*r));
+		later.send.header.iov_base = op->header;
+		op->sending = true;
+		rc = PAMI_Send(context, &later);
+		if (rc == PAMI_SUCCESS)
+			return 0;
+		op->sending = false;
+	}
+	drv_error("armci: a request to process %d does not start (PAMI result %d)", op->proc, (int)rc);
+	return FAIL6;
+}
+
+static int fail(struct armci_op *op)
+{
+	armci_op_remote_done(op, true);
+	armci_op_local_done(op, false);
+	return FAIL6;
+}
+
+/* A write whose payload was packed into memory of ours: locally complete at once. */
+static int write_packed(struct armci_op *op, const struct armci_request *r, size_t bytes)
+{
+	int rc = request_send(op, r, op->buffer, bytes, sent);
+
+	if (rc < 0)
+		return fail(op);
+	armci_op_local_done(op, true);
+	return 0;
+}
+
+static int write_in_place(struct armci_op *op, const struct armci_request *r, void *data, size_t bytes)
+{
+	int rc = request_send(op, r, data, bytes, sent_in_place);
+
+	if (rc < 0)
+		return fail(op);
+	if (rc == 1)
+		armci_op_local_done(op, true);
+	return 0;
+}
+
+static int read_request(struct armci_op *op, const struct armci_request *r, size_t bytes)
+{
+	return request_send(op, r, op->buffer, bytes, sent) < 0 ? fail(op) : 0;
+}
+
+static void *payload_get(struct armci_op *op, size_t bytes)
+{
+	op->buffer = malloc(bytes ? bytes : 1);
+	if (!op->buffer)
+		armci_die("no memory for a message of %zu bytes", bytes);
+	return op->buffer;
+}
+
+static struct armci_request request_of(enum armci_kind kind, const struct armci_acc *acc, struct armci_op *op)
+{
+	static const uint16_t request[] = {[ARMCI_KIND_PUT] = ARMCI_REQUEST_PUT, [ARMCI_KIND_GET] = ARMCI_REQUEST_GET,
+					   [ARMCI_KIND_ACC] = ARMCI_REQUEST_ACC};
+	struct armci_request r = {.kind = request[kind], .token = (uint64_t)(uintptr_t)op};
+
+	if (acc) {
+		r.op = acc->op;
+		memcpy(r.scale, acc->scale, sizeof(r.scale));
+	}
+	return r;
+}
+
+static enum armci_class write_class(enum armci_kind kind)
+{
+	return kind == ARMCI_KIND_ACC ? ARMCI_CLASS_ACC : ARMCI_CLASS_PACKED;
+}
+
+/* ---- patches ---- */
+
+struct job {
+	enum armci_kind kind;
+	const struct armci_acc *acc;
+	struct armci_seg *seg;
+	int proc;
+	struct armci_req *req;
+};
+
+static size_t layout_put(const struct armci_shape *s, void *buf)
+{
+	size_t half = (size_t)s->levels * sizeof(uint64_t);
+
+	memcpy(buf, s->rstride, half);
+	memcpy((char *)buf + half, s->count + 1, half);
+	return 2 * half;
+}
+
+/* One chunk: all of s. */
+static int patch_send(const struct job *j, const struct armci_shape *s)
+{
+	size_t layout = 2 * (size_t)s->levels * sizeof(uint64_t), bytes = armci_shape_bytes(s, s->levels);
+	struct armci_op *op = armci_op_create(j->proc, j->req);
+	struct armci_request r = request_of(j->kind, j->acc, op);
+	int64_t lo, hi;
+
+	r.levels = (uint16_t)s->levels;
+	r.addr = s->remote;
+	r.bytes = s->count[0];
+	armci_window_take(op, bytes);
+	if (j->kind == ARMCI_KIND_GET) {
+		op->shape = *s;
+		layout_put(s, payload_get(op, layout));
+		return read_request(op, &r, layout);
+	}
+	armci_shape_extent(s, &lo, &hi);
+	armci_op_writes(op, j->seg, write_class(j->kind), s->remote + (uintptr_t)lo - j->seg->va, (size_t)(hi - lo));
+	if (!s->levels)
+		return write_in_place(op, &r, s->local, bytes);
+	armci_shape_pack(s, (char *)payload_get(op, layout + bytes) + layout_put(s, op->buffer));
+	return write_packed(op, &r, layout + bytes);
+}
+
+/* Items [from, from + n) of level k (k = 0: bytes) of s, as a shape with k levels. */
+static struct armci_shape slab(const struct armci_shape *s, int k, size_t from, size_t n)
+{
+	struct armci_shape t = *s;
+
+	t.levels = k;
+	t.count[k] = n;
+	t.local += k ? s->lstride[k - 1] * (int64_t)from : (int64_t)from;
+	t.remote += k ? (uintptr_t)(s->rstride[k - 1] * (int64_t)from) : from;
+	return t;
+}
+
+int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const struct armci_shape *s,
+		   struct armci_seg *seg, int proc, struct armci_req *req)
+{
+	struct job j = {kind, acc, seg, proc, req};
+	int k = s->levels, rc = 0;
+	size_t item = k ? armci_shape_bytes(s, k - 1) : 1, per = ARMCI_CHUNK_BYTES / item, i;
+
+	if (per >= s->count[k])
+		return patch_send(&j, s);
+	if (per == 0) { /* one item of the outermost level is too long: cut it */
+		for (i = 0; i < s->count[k] && !rc; i++) {
+			struct armci_shape t = slab(s, k, i, 1);
+
+			t.levels = k - 1;
+			rc = armci_am_shape(kind, acc, &t, seg, proc, req);
+		}
+		return rc;
+	}
+	for (i = 0; i < s->count[k] && !rc; i += per) {
+		struct armci_shape t = slab(s, k, i, s->count[k] - i < per ? s->count[k] - i : per);
+
+		rc = patch_send(&j, &t);
+	}
+	return rc;
+}
+
+/* ---- lists ---- */
+
+static int list_send(const struct job *j, const struct armci_list *l)
+{
+	size_t layout = l->count * sizeof(uint64_t), bytes = l->count * l->bytes, i, lo = SIZE_MAX, hi = 0;
+	struct armci_op *op = armci_op_create(j->proc, j->req);
+	struct armci_request r = request_of(j->kind, j->acc, op);
+	bool get = j->kind == ARMCI_KIND_GET;
+	uint64_t *addr;
+	char *data;
+
+	r.levels = ARMCI_LIST;
+	r.bytes = l->bytes;
+	r.count = l->count;
+	armci_window_take(op, layout + bytes);
+	addr = payload_get(op, layout + (get ? 0 : bytes));
+	data = (char *)(addr + l->count);
+	for (i = 0; i < l->count; i++) {
+		size_t offset = (uintptr_t)l->remote[i] - j->seg->name;
+
+		addr[i] = j->seg->va + offset;
+		lo = offset < lo ? offset : lo;
+		hi = offset + l->bytes > hi ? offset + l->bytes : hi;
+		if (!get)
+			memcpy(data + i * l->bytes, l->local[i], l->bytes);
+	}
+	if (!get) {
+		armci_op_writes(op, j->seg, write_class(j->kind), lo, hi - lo);
+		return write_packed(op, &r, layout + bytes);
+	}
+	op->list = (struct armci_list){.count = l->count, .bytes = l->bytes};
+	op->list.local = malloc(l->count * sizeof(void *));
+	if (!op->list.local)
+		armci_die("no memory for a list of %zu addresses", l->count);
+	memcpy(op->list.local, l->local, l->count * sizeof(void *));
+	return read_request(op, &r, layout);
+}
+
+int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		  struct armci_seg *seg, int proc, struct armci_req *req)
+{
+	struct job j = {kind, acc, seg, proc, req};
+	size_t per = ARMCI_CHUNK_BYTES / (list->bytes + sizeof(uint64_t)), i;
+	int rc = 0;
+
+	per = per ? per : 1;
+	for (i = 0; i < list->count && !rc; i += per) {
+		struct armci_list part = {list->local + i, list->remote + i, list->count - i, list->bytes};
+
+		part.count = part.count < per ? part.count : per;
+		if (list->bytes > ARMCI_CHUNK_BYTES) { /* long accumulates: cut as a contiguous patch */
+			struct armci_shape s = {.local = part.local[0], .count = {part.bytes},
+						.remote = seg->va + ((uintptr_t)part.remote[0] - seg->name)};
+
+			rc = armci_am_shape(kind, acc, &s, seg, proc, req);
+		} else {
+			rc = list_send(&j, &part);
+		}
+	}
+	return rc;
+}
+
+/* ---- single words ---- */
+
+int armci_am_value(const struct armci_request *model, int proc, void *value_to, size_t value_bytes,
+		   struct armci_req *req)
+{
+	struct armci_op *op = armci_op_create(proc, req);
+	struct armci_request r = *model;
+
+	r.token = (uint64_t)(uintptr_t)op;
+	op->value_to = value_to;
+	op->value_bytes = value_bytes;
+	return request_send(op, &r, NULL, 0, sent) < 0 ? fail(op) : 0;
+}
+
+int armci_am_order(const struct armci_request *model, int proc)
+{
+	struct armci_op *op = armci_op_create(proc, NULL);
+	struct armci_request r = *model;
+
+	r.token = (uint64_t)(uintptr_t)op;
+	armci_op_acked(op);
+	return write_packed(op, &r, 0);
+}
+
+/* ---- answers, on ORIGIN ---- */
+
+static void data_store(struct armci_op *op, const char *data)
+{
+	size_t i;
+
+	if (!op->list.count) {
+		armci_shape_unpack(&op->shape, data);
+		return;
+	}
+	for (i = 0; i < op->list.count; i++)
+		memcpy(op->list.local[i], data + i * op->list.bytes, op->list.bytes);
+}
+
+struct landing {
+	struct armci_op *op;
+	char data[];
+};
+
+static void data_landed(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct landing *l = cookie;
+
+	if (result == PAMI_SUCCESS)
+		data_store(l->op, l->data);
+	armci_op_local_done(l->op, result == PAMI_SUCCESS);
+	free(l);
+}
+
+static void data_in_place(pami_context_t context, void *cookie, pami_result_t result)
+{
+	armci_op_local_done(cookie, result == PAMI_SUCCESS);
+}
+
+static void data_receive(struct armci_op *op, size_t bytes, pami_recv_t *recv)
+{
+	struct landing *l;
+
+	if (!op->list.count && !op->shape.levels) {
+		recv->addr = op->shape.local;
+		recv->cookie = op;
+		recv->local_fn = data_in_place;
+		return;
+	}
+	l = malloc(sizeof(*l) + bytes);
+	if (!l)
+		armci_die("no memory to receive %zu bytes", bytes);
+	l->op = op;
+	recv->addr = l->data;
+	recv->cookie = l;
+	recv->local_fn = data_landed;
+}
+
+void armci_am_reply(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+		    const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	const struct armci_reply *r = header;
+	struct armci_op *op = (struct armci_op *)(uintptr_t)r->token;
+
+	switch (r->kind) {
+	case ARMCI_REPLY_ACK:
+		armci_op_remote_done(op, !r->failed);
+		break;
+	case ARMCI_REPLY_VALUE:
+		if (op->value_to)
+			memcpy(op->value_to, &r->value, op->value_bytes);
+		armci_op_local_done(op, !r->failed);
+		break;
+	case ARMCI_REPLY_DATA:
+		if (recv) {
+			data_receive(op, bytes, recv);
+			return;
+		}
+		data_store(op, data);
+		armci_op_local_done(op, true);
+		break;
+	default:
+		drv_error("armci: unknown answer %u", r->kind);
+	}
+	if (recv)
+		recv->addr = NULL; /* no answer but DATA has a payload */
+}

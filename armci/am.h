@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What active messages of ARMCI look like: between processes of one job, same build, so native layout. */
+#ifndef ARMCI_AM_H
+#define ARMCI_AM_H
+
+#include <stdint.h>
+
+enum armci_request_kind {
+	ARMCI_REQUEST_PUT,    /* layout, then the packed data */
+	ARMCI_REQUEST_ACC,    /* the same; op and scale say what to add */
+	ARMCI_REQUEST_GET,    /* layout; answered with DATA */
+	ARMCI_REQUEST_RMW,    /* op on addr with value; answered with VALUE */
+	ARMCI_REQUEST_LOCK,   /* mutex number addr; answered with VALUE when it is the sender's */
+	ARMCI_REQUEST_UNLOCK, /* answered with ACK */
+};
+
+enum armci_reply_kind { ARMCI_REPLY_ACK, ARMCI_REPLY_VALUE, ARMCI_REPLY_DATA };
+
+#define ARMCI_LIST 0xffffu /* in levels: a list of addresses, not a strided patch */
+
+/*
+ * Header of a request. The payload begins with the layout: for a patch, levels strides (int64) and then levels
+ * repetition counts (uint64); for a list, count addresses (uint64).
+ */
+struct armci_request {
+	uint16_t kind;
+	uint16_t levels;
+	int32_t op;
+	uint64_t token; /* the origin's; comes back in the answer */
+	uint64_t addr;  /* at the owner; or the number of a mutex */
+	uint64_t bytes; /* of one contiguous piece */
+	uint64_t count; /* entries of a list */
+	union {
+		unsigned char scale[16];
+		uint64_t value;
+	};
+};
+
+struct armci_reply {
+	uint32_t kind;
+	int32_t failed;
+	uint64_t token;
+	uint64_t value;
+};
+
+#endif

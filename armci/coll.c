@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Blocking collectives over the world, each one PAMI collective on the origin context. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+static pami_algorithm_t algorithm[PAMI_XFER_COUNT]; /* 0: this PAMI has none */
+
+int armci_coll_init(void)
+{
+	static const pami_xfer_type_t used[] = {PAMI_XFER_BARRIER, PAMI_XFER_ALLREDUCE, PAMI_XFER_BROADCAST,
+						PAMI_XFER_ALLGATHER};
+	pami_geometry_t world;
+	pami_metadata_t about;
+	size_t i, n[2];
+
+	if (PAMI_Geometry_world(armci_world.client, &world) != PAMI_SUCCESS)
+		return FAIL6;
+	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
+		algorithm[used[i]] = 0;
+		if (PAMI_Geometry_algorithms_num(world, used[i], n) == PAMI_SUCCESS && n[0] > 0)
+			PAMI_Geometry_algorithms_query(world, used[i], &algorithm[used[i]], &about, 1, NULL, NULL, 0);
+	}
+	if (algorithm[PAMI_XFER_BARRIER] && algorithm[PAMI_XFER_ALLREDUCE])
+		return 0;
+	drv_error("armci: this PAMI has no barrier or no allreduce");
+	return FAIL6;
+}
+
+static void done(pami_context_t context, void *cookie, pami_result_t result)
+{
+	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
+}
+
+static void run(pami_xfer_t *x, pami_xfer_type_t type)
+{
+	volatile int state = 0;
+	pami_result_t rc;
+
+	x->cb_done = done;
+	x->cookie = (void *)&state;
+	x->algorithm = algorithm[type];
+	rc = PAMI_Collective(armci_world.context[ARMCI_ORIGIN], x);
+	if (rc != PAMI_SUCCESS)
+		armci_die("a collective does not start (PAMI result %d)", (int)rc);
+	while (!state)
+		armci_poll();
+	if (state < 0)
+		armci_die("a collective failed: has a process died?");
+}
+
+void armci_coll_barrier(void)
+{
+	pami_xfer_t x = {0};
+
+	run(&x, PAMI_XFER_BARRIER);
+}
+
+void armci_coll_allreduce(void *buf, size_t count, size_t element_bytes, pami_type_t type, pami_data_function op)
+{
+	pami_xfer_t x = {0};
+
+	if (!count)
+		return;
+	x.cmd.xfer_allreduce = (pami_allreduce_t){
+		.sndbuf = buf, .stype = type, .stypecount = count, .rcvbuf = buf, .rtype = type, .rtypecount = count,
+		.op = op, .commutative = 1,
+	};
+	run(&x, PAMI_XFER_ALLREDUCE);
+}
+
+void armci_coll_bcast(void *buf, size_t bytes, int root)
+{
+	pami_xfer_t x = {0};
+
+	if (!bytes)
+		return;
+	if (!algorithm[PAMI_XFER_BROADCAST]) {
+		if (armci_world.me != root)
+			memset(buf, 0, bytes);
+		armci_coll_allreduce(buf, bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
+		return;
+	}
+	x.cmd.xfer_broadcast = (pami_broadcast_t){
+		.root = armci_endpoint(root, ARMCI_ORIGIN), .buf = buf, .type = PAMI_TYPE_BYTE, .typecount = bytes,
+	};
+	run(&x, PAMI_XFER_BROADCAST);
+}
+
+void armci_coll_allgather(const void *mine, void *all, size_t bytes)
+{
+	size_t n = (size_t)armci_world.nproc;
+	pami_xfer_t x = {0};
+
+	if (!bytes)
+		return;
+	if (!algorithm[PAMI_XFER_ALLGATHER]) {
+		memset(all, 0, n * bytes);
+		memcpy((char *)all + (size_t)armci_world.me * bytes, mine, bytes);
+		armci_coll_allreduce(all, n * bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
+		return;
+	}
+	x.cmd.xfer_allgather = (pami_allgather_t){
+		.sndbuf = (char *)(uintptr_t)mine, .stype = PAMI_TYPE_BYTE, .stypecount = bytes,
+		.rcvbuf = all, .rtype = PAMI_TYPE_BYTE, .rtypecount = bytes,
+	};
+	run(&x, PAMI_XFER_ALLGATHER);
+}

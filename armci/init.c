@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Start and end: the PAMI client, its two contexts, who advances them, and the ways to end a job. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "armci/am.h"
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+typedef void (*progress_fn)(pami_context_t, void *);
+typedef pami_result_t (*register_fn)(pami_context_t, progress_fn, progress_fn, progress_fn, void *);
+typedef pami_result_t (*enable_fn)(pami_context_t, int);
+
+enum { ASYNC_ALL = 0 }; /* event type of EXT_async_progress */
+
+struct armci_world armci_world;
+
+static struct {
+	pami_extension_t progress, memory;
+	enable_fn disable;
+} ext;
+
+void armci_die(const char *format, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "armci: process %d of %d: ", armci_world.me, armci_world.nproc);
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	fflush(NULL);
+	_exit(1); /* the launcher ends the others */
+}
+
+int armci_check_proc(int proc)
+{
+	return proc < 0 || proc >= armci_world.nproc ? FAIL5 : 0;
+}
+
+static bool env_true(const char *name, bool otherwise)
+{
+	const char *s = getenv(name);
+
+	return s && *s ? strchr("tTyY1", *s) != NULL : otherwise;
+}
+
+/* Work on SERVE while there is some; the lock keeps the application's polls out. */
+static void serve_progress(pami_context_t context, void *cookie)
+{
+	if (PAMI_Context_trylock(context) != PAMI_SUCCESS)
+		return; /* the application is at it */
+	PAMI_Context_advance(context, 64);
+	PAMI_Context_unlock(context);
+}
+
+void armci_poll(void)
+{
+	PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
+	PAMI_Context_trylock_advancev(&armci_world.context[ARMCI_SERVE], 1, 1);
+}
+
+static int open_progress(void)
+{
+	register_fn enter;
+	enable_fn enable;
+
+	if (!env_true("ARMCI_PROGRESS_THREAD", true))
+		return 0;
+	if (PAMI_Extension_open(armci_world.client, "EXT_async_progress", &ext.progress) != PAMI_SUCCESS)
+		return 0; /* others are then answered inside this process's own ARMCI calls only */
+	enter = (register_fn)PAMI_Extension_symbol(ext.progress, "register");
+	enable = (enable_fn)PAMI_Extension_symbol(ext.progress, "enable");
+	ext.disable = (enable_fn)PAMI_Extension_symbol(ext.progress, "disable");
+	if (!enter || !enable || !ext.disable)
+		return 0;
+	if (enter(armci_world.context[ARMCI_SERVE], serve_progress, NULL, NULL, NULL) != PAMI_SUCCESS ||
+	    enable(armci_world.context[ARMCI_SERVE], ASYNC_ALL) != PAMI_SUCCESS)
+		return FAIL6;
+	armci_world.thread = true;
+	return 0;
+}
+
+static void open_memory(void)
+{
+	struct armci_ext_memory *m = &armci_world.memory;
+	pami_extension_t e;
+
+	if (PAMI_Extension_open(armci_world.client, "EXT_quintorus_memory", &e) != PAMI_SUCCESS)
+		return;
+	ext.memory = e;
+	m->alloc = (void *(*)(size_t, size_t))PAMI_Extension_symbol(e, "alloc");
+	m->free = (void (*)(void *))PAMI_Extension_symbol(e, "free");
+	m->local = (void *(*)(pami_task_t, void *, size_t))PAMI_Extension_symbol(e, "local");
+	if (!m->alloc || !m->free || !m->local)
+		memset(m, 0, sizeof(*m));
+}
+
+static int open_client(void)
+{
+	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_TASK_ID}, {.name = PAMI_CLIENT_NUM_TASKS}};
+	pami_result_t rc = PAMI_Client_create("armci", &armci_world.client, NULL, 0);
+
+	if (rc != PAMI_SUCCESS) {
+		drv_error("armci: no PAMI client (result %d)", (int)rc);
+		return FAIL6;
+	}
+	rc = PAMI_Client_query(armci_world.client, q, 2);
+	if (rc == PAMI_SUCCESS)
+		rc = PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context, ARMCI_CONTEXTS);
+	if (rc != PAMI_SUCCESS) {
+		drv_error("armci: no PAMI contexts (result %d)", (int)rc);
+		PAMI_Client_destroy(&armci_world.client);
+		return FAIL6;
+	}
+	armci_world.me = (int)q[0].value.intval;
+	armci_world.nproc = (int)q[1].value.intval;
+	return 0;
+}
+
+static int set_dispatch(void)
+{
+	pami_dispatch_hint_t hint = {.consistency = PAMI_HINT_ENABLE};
+	pami_dispatch_callback_function request = {.p2p = armci_serve_request}, reply = {.p2p = armci_am_reply};
+	pami_configuration_t q[2] = {{.name = PAMI_DISPATCH_SEND_IMMEDIATE_MAX},
+				     {.name = PAMI_DISPATCH_RECV_IMMEDIATE_MAX}};
+	pami_context_t origin = armci_world.context[ARMCI_ORIGIN], serve = armci_world.context[ARMCI_SERVE];
+
+	if (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_query(serve, ARMCI_DISPATCH_REQUEST, q, 2) != PAMI_SUCCESS) {
+		drv_error("armci: cannot register active messages");
+		return FAIL6;
+	}
+	armci_world.immediate_max = q[0].value.intval < q[1].value.intval ? q[0].value.intval : q[1].value.intval;
+	return 0;
+}
+
+/* Everybody's accumulate locks: mine in memory that the others of this node can map. */
+static int share_stripes(void)
+{
+	size_t bytes = ARMCI_STRIPES * 64;
+	struct armci_ext_memory *m = &armci_world.memory;
+	uint64_t mine, *all = calloc((size_t)armci_world.nproc, sizeof(*all));
+	int i;
+
+	armci_world.stripe_page = m->alloc ? m->alloc(bytes, 64) : aligned_alloc(64, bytes);
+	if (!all || !armci_world.stripe_page) {
+		free(all);
+		drv_error("armci: no memory for accumulate locks");
+		return FAIL6;
+	}
+	memset(armci_world.stripe_page, 0, bytes);
+	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
+	armci_coll_allgather(&mine, all, sizeof(mine));
+	for (i = 0; i < armci_world.nproc; i++)
+		if (i == armci_world.me)
+			armci_world.stripes[i] = armci_world.stripe_page;
+		else if (m->local)
+			armci_world.stripes[i] = m->local((pami_task_t)i, (void *)(uintptr_t)all[i], bytes);
+	free(all);
+	return 0;
+}
+
+static int start(void)
+{
+	const char *pack = getenv("QUINTORUS_ARMCI_PACK");
+	int rc = open_client();
+
+	if (rc)
+		return rc;
+	armci_world.pack_bytes = pack ? strtoul(pack, NULL, 0) : ARMCI_DIRECT_BYTES;
+	armci_world.map = calloc((size_t)armci_world.nproc, sizeof(*armci_world.map));
+	armci_world.target = calloc((size_t)armci_world.nproc, sizeof(*armci_world.target));
+	armci_world.stripes = calloc((size_t)armci_world.nproc, sizeof(*armci_world.stripes));
+	if (!armci_world.map || !armci_world.target || !armci_world.stripes) {
+		drv_error("armci: no memory for the tables of %d processes", armci_world.nproc);
+		return FAIL6;
+	}
+	rc = set_dispatch();
+	if (!rc)
+		rc = armci_coll_init();
+	if (rc)
+		return rc;
+	open_memory();
+	rc = open_progress();
+	if (!rc)
+		rc = share_stripes();
+	if (!rc)
+		armci_coll_barrier();
+	if (!rc && getenv("ARMCI_VERBOSE") && armci_world.me == 0)
+		fprintf(stderr, "armci: %d processes, progress %s, segments from %zu bytes by RDMA\n",
+			armci_world.nproc, armci_world.thread ? "asynchronous" : "in calls only",
+			armci_world.pack_bytes);
+	return rc;
+}
+
+int PARMCI_Init(void)
+{
+	int rc;
+
+	if (armci_world.users++)
+		return 0;
+	rc = start();
+	if (rc)
+		armci_world.users = 0;
+	return rc;
+}
+ARMCI_ALIAS(Init);
+
+int PARMCI_Init_args(int *argc, char ***argv)
+{
+	return PARMCI_Init();
+}
+ARMCI_ALIAS(Init_args);
+
+int PARMCI_Initialized(void)
+{
+	return armci_world.users > 0;
+}
+ARMCI_ALIAS(Initialized);
+
+int PARMCI_Finalize(void)
+{
+	int i;
+
+	if (armci_world.users == 0 || --armci_world.users)
+		return 0;
+	armci_fence_all();
+	armci_coll_barrier();
+	armci_alloc_release_all();
+	armci_coll_barrier(); /* nobody asks anybody for anything any more */
+	if (ext.disable && armci_world.thread)
+		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_ALL);
+	if (armci_world.memory.free)
+		armci_world.memory.free(armci_world.stripe_page);
+	else
+		free(armci_world.stripe_page);
+	PAMI_Extension_close(ext.progress);
+	PAMI_Extension_close(ext.memory);
+	PAMI_Context_destroyv(armci_world.context, ARMCI_CONTEXTS);
+	PAMI_Client_destroy(&armci_world.client);
+	armci_req_release_all();
+	for (i = 0; i < armci_world.nproc; i++)
+		free(armci_world.map[i].seg);
+	free(armci_world.map);
+	free(armci_world.target);
+	free(armci_world.stripes);
+	memset(&armci_world, 0, sizeof(armci_world));
+	memset(&ext, 0, sizeof(ext));
+	return 0;
+}
+ARMCI_ALIAS(Finalize);
+
+/* Nothing of ours outlives the process: segments are anonymous and go with the agent. */
+void ARMCI_Cleanup(void)
+{
+}
+
+void ARMCI_Error(const char *msg, int code)
+{
+	fflush(stdout);
+	fprintf(stderr, "armci: process %d of %d: %s (code %d)\n", armci_world.me, armci_world.nproc,
+		msg ? msg : "error", code);
+	fflush(NULL);
+	_exit(code & 0xff ? code & 0xff : 1);
+}
+
+void armci_msg_abort(int code)
+{
+	ARMCI_Error("aborted", code);
+}

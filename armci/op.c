@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Outstanding operations: who waits for them, what they write, and what must not overtake them.
+ *
+ * An operation counts at its target and in its request until it is locally complete; a write counts in its
+ * segment and target until it is remotely complete. A later access waits for earlier writes only if they
+ * overlap and could arrive in another order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+static struct armci_op *free_ops;
+static uint32_t live_ops;
+
+static struct {
+	struct armci_req **req; /* [slot - 1] */
+	uint32_t count, space;
+	uint32_t free; /* slot, or 0 */
+} slots;
+
+/* ---- requests and handles ---- */
+
+static struct armci_req *slot_take(void)
+{
+	struct armci_req *r;
+
+	if (slots.free) {
+		r = slots.req[slots.free - 1];
+		slots.free = r->next_free;
+		return r;
+	}
+	if (slots.count == slots.space) {
+		uint32_t space = slots.space ? slots.space * 2 : 64;
+		struct armci_req **grown = realloc(slots.req, space * sizeof(*grown));
+
+		if (!grown)
+			armci_die("no memory for %u handles", space);
+		slots.req = grown;
+		slots.space = space;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		armci_die("no memory for a handle");
+	slots.req[slots.count++] = r;
+	r->slot = slots.count;
+	r->generation = 1;
+	return r;
+}
+
+static void slot_release(struct armci_req *r)
+{
+	r->generation++;
+	r->failed = 0;
+	r->next_free = slots.free;
+	slots.free = r->slot;
+}
+
+static struct armci_req *slot_find(const armci_hdl_t *h)
+{
+	struct armci_req *r;
+
+	if (!h || !h->armci_slot || h->armci_slot > slots.count)
+		return NULL;
+	r = slots.req[h->armci_slot - 1];
+	return r->generation == h->armci_generation ? r : NULL;
+}
+
+struct armci_req *armci_req_begin(armci_hdl_t *h)
+{
+	struct armci_req *r;
+
+	if (!h)
+		return NULL;
+	r = slot_find(h);
+	if (!r) {
+		r = slot_take();
+		h->armci_slot = r->slot;
+		h->armci_generation = r->generation;
+	}
+	r->pending++;
+	return r;
+}
+
+static void req_put(struct armci_req *r)
+{
+	if (--r->pending == 0 && r->slot && !r->failed)
+		slot_release(r);
+}
+
+void armci_req_end(struct armci_req *r)
+{
+	if (r)
+		req_put(r);
+}
+
+int armci_req_wait(struct armci_req *r)
+{
+	while (r->pending)
+		armci_poll();
+	return r->failed ? FAIL6 : 0;
+}
+
+int armci_handle_wait(armci_hdl_t *h)
+{
+	struct armci_req *r = slot_find(h);
+	uint64_t generation;
+
+	if (!r)
+		return 0;
+	generation = r->generation;
+	while (r->generation == generation && r->pending)
+		armci_poll();
+	if (r->generation != generation)
+		return 0;
+	slot_release(r); /* it failed, or it would have released itself */
+	return FAIL6;
+}
+
+bool armci_handle_pending(const armci_hdl_t *h)
+{
+	struct armci_req *r = slot_find(h);
+
+	return r && r->pending;
+}
+
+void armci_req_release_all(void)
+{
+	while (free_ops) {
+		struct armci_op *op = free_ops;
+
+		free_ops = op->next_free;
+		free(op);
+	}
+	while (slots.count)
+		free(slots.req[--slots.count]);
+	free(slots.req);
+	memset(&slots, 0, sizeof(slots));
+}
+
+/* ---- operations ---- */
+
+struct armci_op *armci_op_create(int proc, struct armci_req *req)
+{
+	struct armci_op *op;
+
+	while (live_ops >= ARMCI_OPS_MAX)
+		armci_poll();
+	op = free_ops;
+	if (op)
+		free_ops = op->next_free;
+	else
+		op = malloc(sizeof(*op));
+	if (!op)
+		armci_die("no memory for an operation");
+	memset(op, 0, offsetof(struct armci_op, shape));
+	op->list.count = 0;
+	op->proc = proc;
+	op->req = req;
+	op->local = true;
+	live_ops++;
+	armci_world.pending++;
+	armci_world.target[proc].pending++;
+	if (req)
+		req->pending++;
+	return op;
+}
+
+void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_class class, size_t offset,
+		     size_t bytes)
+{
+	struct armci_writes *w = &seg->writes[class];
+
+	op->seg = seg;
+	op->class = (uint8_t)class;
+	if (!w->count++) {
+		w->lo = offset;
+		w->hi = offset + bytes;
+	} else {
+		w->lo = w->lo < offset ? w->lo : offset;
+		w->hi = w->hi > offset + bytes ? w->hi : offset + bytes;
+	}
+	armci_op_acked(op);
+}
+
+void armci_op_acked(struct armci_op *op)
+{
+	op->remote = true;
+	armci_world.unacked++;
+	armci_world.target[op->proc].unacked++;
+}
+
+static void op_release(struct armci_op *op)
+{
+	if (op->local || op->remote || op->sending)
+		return;
+	if (op->own_region)
+		PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], &op->region);
+	armci_world.target[op->proc].window -= op->window;
+	free(op->buffer);
+	if (op->list.count)
+		free(op->list.local);
+	live_ops--;
+	op->next_free = free_ops;
+	free_ops = op;
+}
+
+void armci_op_local_done(struct armci_op *op, bool ok)
+{
+	if (!op->local)
+		return;
+	op->local = false;
+	armci_world.pending--;
+	armci_world.target[op->proc].pending--;
+	if (!ok && op->req)
+		op->req->failed = 1;
+	if (op->req)
+		req_put(op->req);
+	op_release(op);
+}
+
+void armci_op_remote_done(struct armci_op *op, bool ok)
+{
+	if (!ok)
+		drv_error("armci: a write to process %d did not arrive", op->proc);
+	if (!op->remote)
+		return;
+	op->remote = false;
+	armci_world.unacked--;
+	armci_world.target[op->proc].unacked--;
+	if (op->seg)
+		op->seg->writes[op->class].count--;
+	op_release(op);
+}
+
+void armci_op_sent(struct armci_op *op)
+{
+	op->sending = false;
+	op_release(op);
+}
+
+void armci_window_take(struct armci_op *op, size_t bytes)
+{
+	struct armci_target *t = &armci_world.target[op->proc];
+
+	while (t->window && t->window + bytes > ARMCI_WINDOW_BYTES)
+		armci_poll();
+	op->window = (uint32_t)bytes;
+	t->window += bytes;
+}
+
+/* ---- order and fences ---- */
+
+/* May an access in class b overtake a write in class a without harm? */
+static inline bool commutes(enum armci_class a, enum armci_class b)
+{
+	return a == b && a == ARMCI_CLASS_ACC;
+}
+
+void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class)
+{
+	int c;
+
+	for (c = 0; c < ARMCI_CLASSES; c++) {
+		struct armci_writes *w = &seg->writes[c];
+
+		if (!w->count || commutes((enum armci_class)c, class))
+			continue;
+		if (offset >= w->hi || w->lo >= offset + bytes) {
+			armci_world.fences_avoided++;
+			continue;
+		}
+		armci_world.fences_needed++;
+		while (w->count)
+			armci_poll();
+	}
+}
+
+void armci_fence(int proc)
+{
+	struct armci_target *t = &armci_world.target[proc];
+
+	if (armci_world.aggs)
+		armci_agg_flush_all();
+	while (t->unacked || t->pending)
+		armci_poll();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores into mapped memory */
+}
+
+void armci_fence_all(void)
+{
+	if (armci_world.aggs)
+		armci_agg_flush_all();
+	while (armci_world.unacked || armci_world.pending)
+		armci_poll();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void PARMCI_Fence(int proc)
+{
+	if (armci_check_proc(proc))
+		armci_die("ARMCI_Fence: there is no process %d", proc);
+	armci_fence(proc);
+}
+ARMCI_ALIAS(Fence);
+
+void PARMCI_AllFence(void)
+{
+	armci_fence_all();
+}
+ARMCI_ALIAS(AllFence);
+
+void PARMCI_Barrier(void)
+{
+	armci_fence_all();
+	armci_coll_barrier();
+}
+ARMCI_ALIAS(Barrier);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The owner's side of active messages, on context SERVE: executed where the data are, in whatever thread advances
+ * that context, so a computing owner delays nobody. Touches memory, the accumulate locks and the mutexes only.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/am.h"
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+/* A request whose payload is still arriving. */
+struct box {
+	struct armci_request r;
+	pami_endpoint_t origin;
+	char payload[] __attribute__((aligned(16)));
+};
+
+static void answer_failed(pami_endpoint_t origin, pami_result_t rc)
+{
+	drv_error("armci: cannot answer endpoint %u (PAMI result %d)", (unsigned)origin, (int)rc);
+}
+
+void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token, uint64_t value)
+{
+	struct armci_reply a = {.kind = kind, .token = token, .value = value};
+	pami_send_immediate_t s = {.header = {&a, sizeof(a)}, .dispatch = ARMCI_DISPATCH_REPLY, .dest = origin};
+	pami_result_t rc = PAMI_Send_immediate(context, &s);
+
+	if (rc != PAMI_SUCCESS)
+		answer_failed(origin, rc);
+}
+
+/* Layout of the payload as a shape whose local side is this process's memory; returns its bytes. */
+static size_t layout_take(const struct armci_request *r, const char *payload, struct armci_shape *s)
+{
+	size_t half = (size_t)r->levels * sizeof(uint64_t);
+
+	s->local = (char *)(uintptr_t)r->addr;
+	s->remote = 0;
+	s->levels = r->levels;
+	s->count[0] = r->bytes;
+	memcpy(s->lstride, payload, half);
+	memcpy(s->rstride, payload, half);
+	memcpy(s->count + 1, payload + half, half);
+	return 2 * half;
+}
+
+static uint64_t list_addr(const char *payload, size_t i)
+{
+	uint64_t a;
+
+	memcpy(&a, payload + i * sizeof(a), sizeof(a));
+	return a;
+}
+
+/* ---- put and accumulate ---- */
+
+struct adding {
+	struct armci_acc acc;
+	const char *data;
+};
+
+static void piece_add(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	struct adding *a = arg;
+
+	armci_acc_locked(&a->acc, armci_world.stripe_page, local, (uintptr_t)local, a->data, bytes);
+	a->data += bytes;
+}
+
+static void store(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	struct adding *a = arg;
+
+	memcpy(local, a->data, bytes);
+	a->data += bytes;
+}
+
+static void serve_write(const struct armci_request *r, const char *payload)
+{
+	armci_piece_fn fn = r->kind == ARMCI_REQUEST_ACC ? piece_add : store;
+	struct adding a = {.acc.op = r->op};
+	struct armci_shape s;
+	size_t i;
+
+	memcpy(a.acc.scale, r->scale, sizeof(a.acc.scale));
+	if (r->levels == ARMCI_LIST) {
+		a.data = payload + r->count * sizeof(uint64_t);
+		for (i = 0; i < r->count; i++)
+			fn(&a, (char *)(uintptr_t)list_addr(payload, i), 0, r->bytes);
+		return;
+	}
+	a.data = payload + layout_take(r, payload, &s);
+	armci_shape_walk(&s, fn, &a);
+}
+
+/* ---- get ---- */
+
+struct answer {
+	struct armci_reply header;
+	char data[] __attribute__((aligned(16)));
+};
+
+static void answer_sent(pami_context_t context, void *cookie, pami_result_t result)
+{
+	free(cookie);
+}
+
+static void serve_get(pami_context_t context, const struct armci_request *r, const char *payload,
+		      pami_endpoint_t origin)
+{
+	bool list = r->levels == ARMCI_LIST;
+	struct armci_shape s;
+	struct answer *a;
+	size_t bytes, i;
+	pami_send_t m;
+	pami_result_t rc;
+
+	if (!list)
+		layout_take(r, payload, &s);
+	bytes = list ? r->count * r->bytes : armci_shape_bytes(&s, s.levels);
+	a = malloc(sizeof(*a) + bytes);
+	if (!a)
+		armci_die("no memory to answer with %zu bytes", bytes);
+	a->header = (struct armci_reply){.kind = ARMCI_REPLY_DATA, .token = r->token};
+	if (list)
+		for (i = 0; i < r->count; i++)
+			memcpy(a->data + i * r->bytes, (void *)(uintptr_t)list_addr(payload, i), r->bytes);
+	else
+		armci_shape_pack(&s, a->data);
+	memset(&m, 0, sizeof(m));
+	m.send = (pami_send_immediate_t){.header = {&a->header, sizeof(a->header)}, .data = {a->data, bytes},
+					 .dispatch = ARMCI_DISPATCH_REPLY, .dest = origin};
+	if (sizeof(a->header) + bytes <= armci_world.immediate_max) {
+		rc = PAMI_Send_immediate(context, &m.send);
+		free(a);
+	} else {
+		m.events = (pami_send_event_t){.cookie = a, .local_fn = answer_sent};
+		rc = PAMI_Send(context, &m);
+	}
+	if (rc != PAMI_SUCCESS)
+		answer_failed(origin, rc);
+}
+
+/* ---- all requests ---- */
+
+static void serve(pami_context_t context, const struct armci_request *r, const char *payload, pami_endpoint_t origin)
+{
+	switch (r->kind) {
+	case ARMCI_REQUEST_PUT:
+	case ARMCI_REQUEST_ACC:
+		serve_write(r, payload);
+		armci_serve_answer(context, origin, ARMCI_REPLY_ACK, r->token, 0);
+		break;
+	case ARMCI_REQUEST_GET:
+		serve_get(context, r, payload, origin);
+		break;
+	case ARMCI_REQUEST_RMW:
+		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token,
+				   armci_rmw_apply(r->op, (void *)(uintptr_t)r->addr, r->value));
+		break;
+	case ARMCI_REQUEST_LOCK:
+	case ARMCI_REQUEST_UNLOCK:
+		armci_mutex_serve(context, r, origin);
+		break;
+	default:
+		drv_error("armci: unknown request %u", r->kind);
+	}
+}
+
+static void box_full(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct box *b = cookie;
+
+	if (result == PAMI_SUCCESS)
+		serve(context, &b->r, b->payload, b->origin);
+	free(b);
+}
+
+void armci_serve_request(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+			 const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	struct box *b;
+
+	if (!recv) {
+		serve(context, header, data, origin);
+		return;
+	}
+	b = malloc(sizeof(*b) + bytes);
+	if (!b)
+		armci_die("no memory to receive %zu bytes", bytes);
+	memcpy(&b->r, header, sizeof(b->r));
+	b->origin = origin;
+	recv->addr = b->payload;
+	recv->cookie = b;
+	recv->local_fn = box_full;
+}

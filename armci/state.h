@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private structures of libarmci. Everything here except the lock stripes and the mutex table belongs to the
+ * application's thread: it drives context 0 (origin). Context 1 (serve) runs the handlers of serve.c, in
+ * whatever thread advances it under its lock.
+ */
+#ifndef ARMCI_STATE_H
+#define ARMCI_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ARMCI_NO_MPI_H 1
+#pragma GCC visibility push(default)
+#include "armci/armci.h"
+#include "armci/parmci.h"
+#pragma GCC visibility pop
+#include "pami/pami.h"
+
+/* The ARMCI_ name beside each PARMCI_ one, weak so that a tool may define it. */
+#define ARMCI_ALIAS(name)                                                                                  \
+	extern __typeof__(PARMCI_##name) ARMCI_##name                                                      \
+		__attribute__((weak, alias("PARMCI_" #name), visibility("default")))
+
+enum {
+	ARMCI_ORIGIN,   /* context of the application's thread: starts operations, gets the answers */
+	ARMCI_SERVE,    /* context that answers others, while the application computes too */
+	ARMCI_CONTEXTS,
+	ARMCI_DISPATCH_REQUEST = 1, /* on SERVE */
+	ARMCI_DISPATCH_REPLY = 2,   /* on ORIGIN */
+};
+
+#define ARMCI_LEVELS        ARMCI_MAX_STRIDE_LEVEL
+#define ARMCI_CHUNK_BYTES   (256u << 10) /* payload of one active message: bounds what a target buffers */
+#define ARMCI_WINDOW_BYTES  (1u << 20)   /* unacknowledged active-message payload to one target */
+#define ARMCI_OPS_MAX       4096u        /* outstanding operations; more wait for old ones */
+#define ARMCI_DIRECT_BYTES  1024u        /* default of QUINTORUS_ARMCI_PACK: segments from this size go by RDMA */
+#define ARMCI_STRIPES       64u
+#define ARMCI_STRIPE_BYTES  4096u
+
+/* Writes of two classes reach the target over different ways, in any order. */
+enum armci_class { ARMCI_CLASS_PUT, ARMCI_CLASS_PACKED, ARMCI_CLASS_ACC, ARMCI_CLASSES,
+		   ARMCI_CLASS_READ = ARMCI_CLASSES };
+enum armci_kind { ARMCI_KIND_PUT, ARMCI_KIND_GET, ARMCI_KIND_ACC };
+
+struct armci_alloc;
+
+/* Writes outstanding to one segment: how many, and the offsets [lo, hi) that hold them all. */
+struct armci_writes {
+	uint32_t count;
+	size_t lo, hi;
+};
+
+/* One process's part of a collective allocation, seen from here. */
+struct armci_seg {
+	uintptr_t name; /* first address as this process's program names it */
+	uintptr_t va;   /* first address at the owner */
+	size_t bytes;
+	char *direct; /* where this process loads and stores it itself, or NULL */
+	pami_memregion_t region;
+	struct armci_writes writes[ARMCI_CLASSES];
+};
+
+/* Segments of one process, by name; ascending, disjoint. */
+struct armci_map {
+	struct armci_seg **seg;
+	uint32_t count, space;
+	struct armci_seg *last;
+};
+
+struct armci_target {
+	uint32_t unacked;  /* writes not yet remotely complete */
+	uint32_t pending;  /* operations not yet locally complete */
+	uint64_t window;   /* bytes of unacknowledged active messages */
+};
+
+/*
+ * What one transfer moves: count[0] bytes at (local, remote), repeated count[k] times at level k with these
+ * strides. A contiguous transfer has no levels.
+ */
+struct armci_shape {
+	char *local;
+	uintptr_t remote; /* as the program names it; from armci_shape_post() on, at the owner */
+	int levels;
+	size_t count[ARMCI_LEVELS + 1];
+	int64_t lstride[ARMCI_LEVELS], rstride[ARMCI_LEVELS];
+};
+
+/* Equally long segments: local[i] with remote[i]. */
+struct armci_list {
+	void **local, **remote;
+	size_t count, bytes;
+};
+
+struct armci_acc {
+	int op; /* ARMCI_ACC_ code */
+	unsigned char scale[16];
+};
+
+/* A group of operations that somebody may wait for. */
+struct armci_req {
+	uint32_t pending;
+	uint32_t failed;
+	uint32_t slot; /* + 1 if it stands behind handles, else 0 */
+	uint32_t next_free;
+	uint64_t generation; /* a handle with another one has nothing pending */
+};
+
+struct armci_op {
+	struct armci_op *next_free;
+	struct armci_req *req;
+	struct armci_seg *seg; /* written one */
+	int proc;
+	uint8_t class;
+	bool local, remote; /* still outstanding */
+	bool sending;       /* PAMI still reads buffer or header */
+	bool own_region;
+	uint32_t window;
+	void *buffer; /* freed with the operation */
+	uint64_t value;         /* a small source that the caller may forget */
+	void *value_to;         /* where an answered value goes, or NULL */
+	size_t value_bytes;
+	uint64_t header[8];     /* of a message being sent */
+	pami_memregion_t region;
+	struct armci_shape shape; /* of a packed get: where the answer goes (set only then) */
+	struct armci_list list;   /* the same, count > 0 for a vector; owns list.local */
+};
+
+struct armci_ext_memory {
+	void *(*alloc)(size_t bytes, size_t align);
+	void (*free)(void *va);
+	void *(*local)(pami_task_t task, void *va, size_t bytes);
+};
+
+struct armci_world {
+	int users; /* Init minus Finalize */
+	int me, nproc;
+	pami_client_t client;
+	pami_context_t context[ARMCI_CONTEXTS];
+	size_t immediate_max;
+	bool thread; /* somebody else advances SERVE too */
+	size_t pack_bytes;
+	struct armci_ext_memory memory;
+	struct armci_map *map;       /* per process */
+	struct armci_map local_map;  /* ARMCI_Malloc_local */
+	struct armci_target *target; /* per process */
+	uint32_t **stripes;          /* per process: its accumulate locks where mapped here, else NULL */
+	void *stripe_page;           /* mine */
+	uint32_t unacked, pending;   /* over all targets */
+	struct armci_alloc *allocs;
+	struct armci_agg *aggs; /* collections not yet sent */
+	uint64_t next_alloc;
+	uint64_t fences_needed, fences_avoided;
+};
+
+extern struct armci_world armci_world;
+
+/* ---- init.c ---- */
+/* One round of progress; call it while waiting. */
+void armci_poll(void);
+void armci_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+/* FAIL5 unless proc exists. */
+int armci_check_proc(int proc);
+
+/* ---- coll.c: over the world, on PAMI; every process calls in the same order ---- */
+int armci_coll_init(void);
+void armci_coll_barrier(void);
+void armci_coll_bcast(void *buf, size_t bytes, int root);
+void armci_coll_allgather(const void *mine, void *all, size_t bytes);
+/* In place. type and op are PAMI's. */
+void armci_coll_allreduce(void *x, size_t count, size_t element_bytes, pami_type_t type, pami_data_function op);
+
+/* ---- seg.c ---- */
+int armci_map_add(struct armci_map *map, struct armci_seg *seg);
+void armci_map_remove(struct armci_map *map, struct armci_seg *seg);
+/* The segment of proc that holds [name, name + bytes), else the job ends. */
+struct armci_seg *armci_seg_find(int proc, uintptr_t name, size_t bytes);
+/* A registered region of this process that holds [p, p + bytes): its handle and offset, or NULL. */
+pami_memregion_t *armci_local_find(const void *p, size_t bytes, size_t *offset);
+void armci_alloc_release_all(void);
+
+/* ---- op.c ---- */
+/* Until nothing is pending; 0 or FAIL6. */
+int armci_req_wait(struct armci_req *req);
+/* The request behind a handle that takes more operations; NULL for the implicit handle (NULL). It cannot
+ * complete before armci_req_end(). */
+struct armci_req *armci_req_begin(armci_hdl_t *h);
+void armci_req_end(struct armci_req *req);
+int armci_handle_wait(armci_hdl_t *h);
+bool armci_handle_pending(const armci_hdl_t *h);
+/* A new operation, counted at its target and in req (NULL: implicit); it may wait for old ones. */
+struct armci_op *armci_op_create(int proc, struct armci_req *req);
+/* Count it as a write of [offset, offset + bytes) of seg until armci_op_remote_done(). */
+void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_class class, size_t offset,
+		     size_t bytes);
+/* Count it as a write of nothing in particular: fences wait for its acknowledgement. */
+void armci_op_acked(struct armci_op *op);
+void armci_op_local_done(struct armci_op *op, bool ok);
+void armci_op_remote_done(struct armci_op *op, bool ok);
+/* PAMI is done with buffer and header. */
+void armci_op_sent(struct armci_op *op);
+/* Wait until an access of [offset, offset + bytes) in this class can no longer overtake earlier writes. */
+void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class);
+/* Reserve payload bytes of the target's window. */
+void armci_window_take(struct armci_op *op, size_t bytes);
+void armci_fence_all(void);
+void armci_fence(int proc);
+void armci_req_release_all(void);
+
+/* ---- shape.c: local layouts; no communication ---- */
+/* Drop and merge levels; returns the bytes it moves (0: nothing). */
+size_t armci_shape_normalise(struct armci_shape *s);
+/* Offsets [lo, hi) that the remote side touches, relative to s->remote. */
+void armci_shape_extent(const struct armci_shape *s, int64_t *lo, int64_t *hi);
+size_t armci_shape_bytes(const struct armci_shape *s, int levels);
+/* Call fn(arg, local, remote, bytes) for each contiguous piece, first level fastest. */
+typedef void (*armci_piece_fn)(void *arg, char *local, uintptr_t remote, size_t bytes);
+void armci_shape_walk(const struct armci_shape *s, armci_piece_fn fn, void *arg);
+void armci_shape_pack(const struct armci_shape *s, char *buf);
+void armci_shape_unpack(const struct armci_shape *s, const char *buf);
+
+/* ---- acc.c ---- */
+/* Bytes of an element, 0 for an unknown op. */
+size_t armci_acc_element_bytes(int op);
+bool armci_acc_set(struct armci_acc *acc, int op, const void *scale);
+/* dst += scale * src without locks; bytes a multiple of the element; any alignment. */
+void armci_acc_plain(const struct armci_acc *acc, char *dst, const char *src, size_t bytes);
+/* The same, atomic per element against all others. va  owner's address of dst; stripes  the owner's locks. */
+void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst, uintptr_t va, const char *src,
+		      size_t bytes);
+
+/* ---- xfer.c: the engine below contig.c, strided.c and vector.c. 0 or FAIL6 ---- */
+int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
+		     struct armci_req *req);
+int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
+		    struct armci_req *req);
+/* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL: implicit). */
+enum armci_wait { ARMCI_BLOCKING, ARMCI_NONBLOCKING, ARMCI_VALUE /* non-blocking, source read at once */ };
+int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
+		    enum armci_wait wait, armci_hdl_t *h);
+int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
+		   enum armci_wait wait, armci_hdl_t *h);
+
+/* ---- agg.c: aggregate handles ---- */
+enum { ARMCI_HANDLE_AGGREGATE = 1 };
+/* Take the transfer into the handle's collection; false if it must go on its own. */
+bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s,
+			 int proc, bool value);
+bool armci_agg_add_list(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
+			const struct armci_list *list, int proc);
+/* Send what this handle, and what every handle, has collected. */
+void armci_agg_flush(const armci_hdl_t *h);
+void armci_agg_flush_all(void);
+
+/* ---- am.c: requests to SERVE of another process ---- */
+struct armci_request; /* am.h */
+int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const struct armci_shape *s,
+		   struct armci_seg *seg, int proc, struct armci_req *req);
+int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		  struct armci_seg *seg, int proc, struct armci_req *req);
+/* A request without payload that is answered with a value (to value_to unless NULL). 0 or FAIL6. */
+int armci_am_value(const struct armci_request *r, int proc, void *value_to, size_t value_bytes, struct armci_req *req);
+/* A request without payload that is acknowledged; fences wait for it. 0 or FAIL6. */
+int armci_am_order(const struct armci_request *r, int proc);
+void armci_am_reply(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+		    const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
+
+/* ---- serve.c, mutex.c: the owner's side, on SERVE ---- */
+void armci_serve_request(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+			 const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
+void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token, uint64_t value);
+void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
+/* Apply op (ARMCI_SWAP ...) to *p atomically; the old value in the low bytes. */
+uint64_t armci_rmw_apply(int op, void *p, uint64_t value);
+
+static inline pami_endpoint_t armci_endpoint(int proc, size_t context)
+{
+	pami_endpoint_t e;
+
+	PAMI_Endpoint_create(armci_world.client, (pami_task_t)proc, context, &e);
+	return e;
+}
+
+#endif

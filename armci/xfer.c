@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How one transfer travels; hot. In memory this process maps: at once, by load and store. Elsewhere: contiguous
+ * pieces of some length by RDMA, each its own operation; accumulates and small pieces packed into active messages.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+/* ---- mapped memory ---- */
+
+struct direct {
+	const struct armci_acc *acc;
+	struct armci_seg *seg;
+	uint32_t *stripes;
+};
+
+static void piece_put(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	memmove((void *)remote, local, bytes);
+}
+
+static void piece_get(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	memmove(local, (void *)remote, bytes);
+}
+
+static void piece_acc(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	struct direct *d = arg;
+
+	armci_acc_locked(d->acc, d->stripes, (char *)remote, d->seg->va + (remote - d->seg->name), local, bytes);
+}
+
+static const armci_piece_fn direct_piece[] = {
+	[ARMCI_KIND_PUT] = piece_put, [ARMCI_KIND_GET] = piece_get, [ARMCI_KIND_ACC] = piece_acc};
+
+static bool is_direct(enum armci_kind kind, const struct armci_seg *seg, int proc)
+{
+	return seg->direct && (kind != ARMCI_KIND_ACC || armci_world.stripes[proc]);
+}
+
+/* ---- RDMA ---- */
+
+static void rdma_local(pami_context_t context, void *cookie, pami_result_t result)
+{
+	armci_op_local_done(cookie, result == PAMI_SUCCESS);
+}
+
+static void rdma_remote(pami_context_t context, void *cookie, pami_result_t result)
+{
+	armci_op_remote_done(cookie, result == PAMI_SUCCESS);
+}
+
+/* Region and offset of local memory: a registered one, or one made for this operation. */
+static pami_memregion_t *local_region(struct armci_op *op, void *local, size_t bytes, size_t *offset)
+{
+	pami_memregion_t *r = armci_local_find(local, bytes, offset);
+	size_t got;
+
+	if (r)
+		return r;
+	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], local, bytes, &got, &op->region) != PAMI_SUCCESS)
+		return NULL;
+	op->own_region = true;
+	*offset = 0;
+	return &op->region;
+}
+
+/* One contiguous piece at `offset` of seg. */
+static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg *seg, void *local, size_t offset,
+		     size_t bytes)
+{
+	pami_context_t context = armci_world.context[ARMCI_ORIGIN];
+	pami_rma_t rma = {.dest = armci_endpoint(op->proc, ARMCI_SERVE), .bytes = bytes, .cookie = op,
+			  .done_fn = rdma_local};
+	pami_rdma_t rdma = {.remote = {&seg->region, offset}};
+	pami_result_t rc = PAMI_ERROR;
+
+	rdma.local.mr = local_region(op, local, bytes, &rdma.local.offset);
+	if (rdma.local.mr && kind == ARMCI_KIND_PUT) {
+		pami_rput_simple_t p = {.rma = rma, .rdma = rdma, .put = {.rdone_fn = rdma_remote}};
+
+		rc = PAMI_Rput(context, &p);
+	} else if (rdma.local.mr) {
+		pami_rget_simple_t g = {.rma = rma, .rdma = rdma};
+
+		rc = PAMI_Rget(context, &g);
+	}
+	if (rc == PAMI_SUCCESS)
+		return 0;
+	drv_error("armci: %s of %zu bytes with process %d does not start (PAMI result %d)",
+		  kind == ARMCI_KIND_PUT ? "put" : "get", bytes, op->proc, (int)rc);
+	if (kind == ARMCI_KIND_PUT)
+		armci_op_remote_done(op, true);
+	armci_op_local_done(op, false);
+	return FAIL6;
+}
+
+struct rdma_walk {
+	enum armci_kind kind;
+	struct armci_seg *seg;
+	int proc;
+	struct armci_req *req;
+	int rc;
+};
+
+static void piece_rdma(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	struct rdma_walk *w = arg;
+	size_t offset = remote - w->seg->va;
+	struct armci_op *op;
+
+	if (w->rc)
+		return;
+	op = armci_op_create(w->proc, w->req);
+	if (w->kind == ARMCI_KIND_PUT)
+		armci_op_writes(op, w->seg, ARMCI_CLASS_PUT, offset, bytes);
+	w->rc = rdma_post(w->kind, op, w->seg, local, offset, bytes);
+}
+
+/* ---- the choice ---- */
+
+static enum armci_class class_of(enum armci_kind kind, bool rdma)
+{
+	if (kind == ARMCI_KIND_GET)
+		return ARMCI_CLASS_READ;
+	if (kind == ARMCI_KIND_ACC)
+		return ARMCI_CLASS_ACC;
+	return rdma ? ARMCI_CLASS_PUT : ARMCI_CLASS_PACKED;
+}
+
+int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
+		     struct armci_req *req)
+{
+	struct armci_seg *seg;
+	int64_t lo, hi;
+	bool rdma;
+
+	if (!armci_shape_normalise(s))
+		return 0;
+	armci_shape_extent(s, &lo, &hi);
+	seg = armci_seg_find(proc, s->remote + (uintptr_t)lo, (size_t)(hi - lo));
+	rdma = kind != ARMCI_KIND_ACC && (s->levels == 0 || s->count[0] >= armci_world.pack_bytes);
+	armci_order(seg, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo), class_of(kind, rdma));
+	if (is_direct(kind, seg, proc)) {
+		struct direct d = {acc, seg, armci_world.stripes[proc]};
+
+		armci_shape_walk(s, direct_piece[kind], &d);
+		return 0;
+	}
+	s->remote = seg->va + (s->remote - seg->name);
+	if (rdma) {
+		struct rdma_walk w = {kind, seg, proc, req, 0};
+
+		armci_shape_walk(s, piece_rdma, &w);
+		return w.rc;
+	}
+	return armci_am_shape(kind, acc, s, seg, proc, req);
+}
+
+/* Entries [0, n) of a list that lie in seg; the offsets they span. */
+static void list_extent(const struct armci_list *l, const struct armci_seg *seg, size_t *lo, size_t *hi)
+{
+	size_t i;
+
+	*lo = SIZE_MAX;
+	*hi = 0;
+	for (i = 0; i < l->count; i++) {
+		size_t offset = (uintptr_t)l->remote[i] - seg->name;
+
+		*lo = offset < *lo ? offset : *lo;
+		*hi = offset + l->bytes > *hi ? offset + l->bytes : *hi;
+	}
+}
+
+/* A list whose remote side lies in one segment. */
+static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
+		    struct armci_seg *seg, int proc, struct armci_req *req)
+{
+	bool rdma = kind != ARMCI_KIND_ACC && (l->count == 1 || l->bytes >= armci_world.pack_bytes);
+	size_t i, lo, hi;
+
+	list_extent(l, seg, &lo, &hi);
+	armci_order(seg, lo, hi - lo, class_of(kind, rdma));
+	if (is_direct(kind, seg, proc)) {
+		struct direct d = {acc, seg, armci_world.stripes[proc]};
+
+		for (i = 0; i < l->count; i++)
+			direct_piece[kind](&d, l->local[i], (uintptr_t)l->remote[i], l->bytes);
+		return 0;
+	}
+	if (rdma) {
+		struct rdma_walk w = {kind, seg, proc, req, 0};
+
+		for (i = 0; i < l->count; i++)
+			piece_rdma(&w, l->local[i], seg->va + ((uintptr_t)l->remote[i] - seg->name), l->bytes);
+		return w.rc;
+	}
+	return armci_am_list(kind, acc, l, seg, proc, req);
+}
+
+int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
+		    struct armci_req *req)
+{
+	size_t from = 0;
+
+	if (!list->bytes)
+		return 0;
+	while (from < list->count) {
+		struct armci_seg *seg = armci_seg_find(proc, (uintptr_t)list->remote[from], list->bytes);
+		struct armci_list run = {list->local + from, list->remote + from, 1, list->bytes};
+		int rc;
+
+		while (from + run.count < list->count &&
+		       armci_seg_find(proc, (uintptr_t)list->remote[from + run.count], list->bytes) == seg)
+			run.count++;
+		rc = xfer_run(kind, acc, &run, seg, proc, req);
+		if (rc)
+			return rc;
+		from += run.count;
+	}
+	return 0;
+}
+
+/* A put whose source is read before this returns: small, in the message itself. */
+static int xfer_value(struct armci_shape *s, int proc, struct armci_req *req)
+{
+	struct armci_seg *seg = armci_seg_find(proc, s->remote, s->count[0]);
+
+	armci_order(seg, s->remote - seg->name, s->count[0], ARMCI_CLASS_PACKED);
+	if (seg->direct) {
+		memcpy((void *)s->remote, s->local, s->count[0]);
+		return 0;
+	}
+	s->remote = seg->va + (s->remote - seg->name);
+	return armci_am_shape(ARMCI_KIND_PUT, NULL, s, seg, proc, req);
+}
+
+int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
+		    enum armci_wait wait, armci_hdl_t *h)
+{
+	struct armci_req block = {0}, *req = &block;
+	int rc, failed = 0;
+
+	if (wait != ARMCI_BLOCKING) {
+		if (h && h->armci_flags & ARMCI_HANDLE_AGGREGATE &&
+		    armci_agg_add_shape(h, kind, acc, s, proc, wait == ARMCI_VALUE))
+			return 0;
+		req = armci_req_begin(h);
+	}
+	if (wait == ARMCI_VALUE)
+		rc = xfer_value(s, proc, req);
+	else
+		rc = armci_xfer_shape(kind, acc, s, proc, req);
+	if (wait == ARMCI_BLOCKING)
+		failed = armci_req_wait(req);
+	else
+		armci_req_end(req);
+	return rc ? rc : failed;
+}
+
+int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
+		   enum armci_wait wait, armci_hdl_t *h)
+{
+	struct armci_req block = {0}, *req = &block;
+	int rc, failed = 0;
+
+	if (wait != ARMCI_BLOCKING) {
+		if (h && h->armci_flags & ARMCI_HANDLE_AGGREGATE && armci_agg_add_list(h, kind, acc, list, proc))
+			return 0;
+		req = armci_req_begin(h);
+	}
+	rc = armci_xfer_list(kind, acc, list, proc, req);
+	if (wait == ARMCI_BLOCKING)
+		failed = armci_req_wait(req);
+	else
+		armci_req_end(req);
+	return rc ? rc : failed;
+}
