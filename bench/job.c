@@ -334,6 +334,7 @@ int bench_job_open(struct bench_job *job, const struct bench_options *options)
 	job->tasks = query(job, PAMI_CLIENT_NUM_TASKS);
 	bench_check(PAMI_Context_createv(job->client, NULL, 0, &job->context, 1));
 	find_barrier(job);
+	job->options.to_given = job->options.to_count > 0;
 	if (!job->options.to_count)
 		job->options.to[job->options.to_count++] = 1;
 	for (unsigned i = 0; i < job->options.to_count; i++) {

@@ -19,6 +19,7 @@ struct bench_options {
 	double milliseconds;  /* length of a repetition; 0: 20 real, 1 virtual */
 	unsigned window;      /* 0: the bench's own default */
 	unsigned to[BENCH_TO_MAX], to_count; /* tasks to measure against; none: task 1 */
+	int to_given;         /* by the user */
 	enum bench_format format;
 	int eager; /* 1: ask for eager, -1: ask for rendezvous, 0: as the library likes */
 	const char *only; /* only this variant, or NULL */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Message rate of Send_immediate: task i floods task i + tasks/2, all pairs at once, with at most
- * `window` (64) messages that the receiver has not confirmed; it confirms every half window with
- * one 8-byte message. A repetition ends when the last confirmation is back. The row is the sum over
- * the pairs.
+ * Message rate of Send_immediate: task i floods task i + tasks/2, all pairs at once (with --to: task
+ * 0 floods each of those in turn), with at most `window` (64) messages that the receiver has not
+ * confirmed; it confirms every half window with one 8-byte message. A repetition ends when the last
+ * confirmation is back. The row is the sum over the pairs.
  */
 #include "bench/job.h"
 
@@ -15,7 +15,8 @@ struct rate {
 	double sum;
 	pami_endpoint_t peer;
 	uint64_t due; /* messages after which the receiver confirms */
-	struct bench_job *job;
+	int sender, receiver;
+	size_t pairs, to; /* to: whom task 0 floods */
 };
 
 static void on_data(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
@@ -68,28 +69,26 @@ static void receive(struct bench_job *job, struct rate *r, uint64_t batches)
 /* Task 0 tells everybody how many batches a repetition has; all run it between barriers. */
 static void measure(struct bench_job *job, struct rate *r, size_t bytes)
 {
-	const size_t pairs = job->tasks / 2;
-	const int sender = job->task < pairs;
 	struct bench_samples rates = {0};
 	struct bench_row row = {.bench = "rate", .variant = "immediate", .bytes = bytes, .unit = "M/s", .from = 0,
-	                        .to = (int)pairs, .pairs = (unsigned)pairs};
+	                        .to = (int)r->to, .pairs = (unsigned)r->pairs};
 	uint64_t batches = job->is_virtual ? 4 : 64;
 
 	for (unsigned rep = 0; rep <= bench_repetitions(job); rep++) {
 		double seconds = 0;
 
 		bench_barrier(job);
-		if (sender)
+		if (r->sender)
 			seconds = flood(job, r, bytes, batches);
-		else if (job->task < 2 * pairs)
+		else if (r->receiver)
 			receive(job, r, batches);
-		if (sender && rep > 0) {
+		if (r->sender && rep > 0) {
 			double rate = (double)(batches * r->due) / seconds * 1e-6;
 
 			bench_immediate(job, bench_endpoint(job, 0), BENCH_DISPATCH_REPLY, &rate, sizeof(rate), NULL, 0);
 		}
 		if (job->task == 0 && rep > 0) {
-			bench_wait(job, r->results == pairs);
+			bench_wait(job, r->results == r->pairs);
 			bench_samples_add(&rates, r->sum);
 			r->results = 0;
 			r->sum = 0;
@@ -116,26 +115,47 @@ static void measure(struct bench_job *job, struct rate *r, size_t bytes)
 	bench_samples_free(&rates);
 }
 
+static void sweep(struct bench_job *job, struct rate *r)
+{
+	size_t bytes = job->options.min;
+
+	do
+		measure(job, r, bytes);
+	while (bench_next_size(&bytes, job->options.max));
+}
+
 int bench_rate(struct bench_job *job)
 {
 	static struct rate r;
-	const size_t pairs = job->tasks / 2;
-	size_t bytes = job->options.min == SIZE_MAX ? 8 : job->options.min, max = bench_immediate_max(job);
+	const size_t half = job->tasks / 2, max = bench_immediate_max(job);
+	struct bench_options *o = &job->options;
 
-	r.job = job;
-	r.due = (job->options.window ? job->options.window : 64) / 2;
+	r.due = (o->window ? o->window : 64) / 2;
 	r.due += r.due == 0;
-	r.peer = bench_endpoint(job, job->task < pairs ? job->task + pairs : job->task - pairs);
+	if (o->min == SIZE_MAX)
+		o->min = 8;
+	if (o->max == SIZE_MAX)
+		o->max = o->min;
+	if (o->max > max)
+		o->max = max;
 	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, &r);
 	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, &r);
 	bench_barrier(job);
-	if (job->options.max == SIZE_MAX)
-		job->options.max = bytes;
-	if (job->options.max > max)
-		job->options.max = max;
-	do
-		measure(job, &r, bytes);
-	while (bench_next_size(&bytes, job->options.max));
+	if (!o->to_given) {
+		r.pairs = r.to = half;
+		r.sender = job->task < half;
+		r.receiver = !r.sender && job->task < 2 * half;
+		r.peer = bench_endpoint(job, r.sender ? job->task + half : job->task - half);
+		sweep(job, &r);
+	}
+	for (unsigned i = 0; o->to_given && i < o->to_count; i++) {
+		r.pairs = 1;
+		r.to = o->to[i];
+		r.sender = job->task == 0;
+		r.receiver = job->task == r.to;
+		r.peer = bench_endpoint(job, r.sender ? r.to : 0);
+		sweep(job, &r);
+	}
 	bench_barrier(job);
 	return 0;
 }
