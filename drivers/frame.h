@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bytes of a frame: what a wire hands to a port. Read it as a datasheet. Little-endian.
+ *
+ *   byte   0        1        2        3        4        5        6        7
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   0  | magic "QTW1", also the byte order | version|  kind  |      flags      |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   8  | job                                                                   |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  16  |  source host    |  bytes, in all  | from: sender's epoch              |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  24  | to: receiver's epoch, 0 unknown   | sequence of this frame            |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  32  | ack: next sequence expected       | checksum (CRC-32C, field as 0)    |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  40  | sack: bit i of these 128 says that frame ack + i is here              |
+ *  48  |                                                                       |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  56  | order: number of the transmission | seen: largest order received      |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  64  | 16 bytes of authentication tag, where flag TAG is set                 |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *      | then, by kind: runs (DATA), struct drv_frame_note (HELLO PROBE ECHO), |
+ *      | nothing (ACK BYE). PROBE is padded with anything to its size.         |
+ *
+ *   run, at a multiple of 16 from the start of the frame; the next follows, padded to 16:
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   0  | bytes of payload                  |      kind       |        0        |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *   8  | tag                               | 0                                 |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *  16  | payload, padded to a multiple of 16                                   |
+ *
+ * `bytes` is a multiple of 16; a port may deliver more (Ethernet pads short frames), never less.
+ * Sequence, order and epoch count modulo 2^32. Each transmission of a frame has the frame's
+ * sequence and an order of its own, so `seen` says which transmissions are overdue.
+ *
+ * The functions are pure; decoding reads nothing outside [data, data + bytes) whatever is there.
+ */
+#ifndef DRIVERS_FRAME_H
+#define DRIVERS_FRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define DRV_FRAME_MAGIC         0x31575451u /* "QTW1" */
+#define DRV_FRAME_MAGIC_SWAPPED 0x51545731u
+#define DRV_FRAME_VERSION       1
+#define DRV_FRAME_HEADER        64u
+#define DRV_FRAME_TAG_BYTES     16u
+#define DRV_FRAME_RUN           16u    /* header of a run; also what everything is aligned to */
+#define DRV_FRAME_BYTES_MAX     65520u /* what `bytes` can say */
+#define DRV_FRAME_SACK          128u
+
+enum drv_frame_kind {
+	DRV_FRAME_HELLO = 1, /* handshake: header and note */
+	DRV_FRAME_DATA,      /* the only kind that has a sequence and is resent */
+	DRV_FRAME_ACK,       /* header alone */
+	DRV_FRAME_PROBE,     /* does a frame of this size pass? */
+	DRV_FRAME_ECHO,      /* it did */
+	DRV_FRAME_BYE        /* the sender closes; header alone */
+};
+
+enum drv_frame_flag {
+	DRV_FRAME_TAG = 1 << 0,       /* authentication tag present; no release reads one yet: refused */
+	DRV_FRAME_CHECKED = 1 << 1,   /* checksum present */
+	DRV_FRAME_ASK = 1 << 2,       /* DATA: acknowledge at once; HELLO: answer */
+	DRV_FRAME_COMMIT = 1 << 3,    /* HELLO: `to` is my peer now; sequence is my first to it */
+	DRV_FRAME_READY = 1 << 4,     /* HELLO: I have your COMMIT, send data */
+	DRV_FRAME_CHECK_ME = 1 << 5,  /* HELLO: I refuse data without checksum */
+	DRV_FRAME_FLAGS = (1 << 6) - 1
+};
+
+struct drv_frame_header {
+	uint32_t magic;
+	uint8_t version;
+	uint8_t kind;
+	uint16_t flags;
+	uint64_t job;
+	uint16_t source;
+	uint16_t bytes;
+	uint32_t from;
+	uint32_t to;
+	uint32_t sequence;
+	uint32_t ack;
+	uint32_t checksum;
+	uint64_t sack[2];
+	uint32_t order;
+	uint32_t seen;
+};
+
+struct drv_frame_run {
+	uint32_t bytes;
+	uint16_t kind;
+	uint16_t zero;
+	uint32_t tag;
+	uint32_t zero2;
+};
+
+/* Body of HELLO, PROBE and ECHO. */
+struct drv_frame_note {
+	uint32_t frame_bytes; /* HELLO: largest frame the sender takes; PROBE, ECHO: size tried */
+	uint32_t window;      /* HELLO: frames the sender stores out of order */
+	uint32_t held;        /* HELLO: epoch of yours that I hold, 0 none */
+	uint32_t reserved[5];
+};
+
+#define DRV_FRAME_AT(type, field, n)                                                               \
+	_Static_assert(offsetof(struct type, field) == (n), #field " is at byte " #n)
+_Static_assert(sizeof(struct drv_frame_header) == DRV_FRAME_HEADER, "header is 64 bytes");
+_Static_assert(sizeof(struct drv_frame_run) == DRV_FRAME_RUN, "run header is 16 bytes");
+_Static_assert(sizeof(struct drv_frame_note) == 32, "note is 32 bytes");
+DRV_FRAME_AT(drv_frame_header, job, 8);
+DRV_FRAME_AT(drv_frame_header, source, 16);
+DRV_FRAME_AT(drv_frame_header, bytes, 18);
+DRV_FRAME_AT(drv_frame_header, from, 20);
+DRV_FRAME_AT(drv_frame_header, sequence, 28);
+DRV_FRAME_AT(drv_frame_header, checksum, 36);
+DRV_FRAME_AT(drv_frame_header, sack, 40);
+DRV_FRAME_AT(drv_frame_header, seen, 60);
+DRV_FRAME_AT(drv_frame_run, kind, 4);
+DRV_FRAME_AT(drv_frame_run, tag, 8);
+
+/* Why a frame is refused. */
+enum drv_frame_fault {
+	DRV_FRAME_OK,
+	DRV_FRAME_SHORT,      /* no room for a header, or for what it announces */
+	DRV_FRAME_FOREIGN,    /* no magic: not ours */
+	DRV_FRAME_BYTE_ORDER, /* from a machine of the other byte order */
+	DRV_FRAME_RELEASE,    /* other version */
+	DRV_FRAME_SEALED,     /* authentication tag, which we cannot check */
+	DRV_FRAME_MALFORMED,  /* kind, flags, lengths or runs do not fit each other */
+	DRV_FRAME_UNCHECKED,  /* checksum missing where one is wanted */
+	DRV_FRAME_CORRUPT,    /* checksum wrong */
+	DRV_FRAME_FAULTS
+};
+
+/* One sentence each, for logs; "?" for an unknown number. */
+const char *drv_frame_fault_text(enum drv_frame_fault fault);
+
+static inline uint32_t drv_frame_round(uint32_t bytes)
+{
+	return (bytes + DRV_FRAME_RUN - 1) & ~(DRV_FRAME_RUN - 1);
+}
+
+/*
+ * Check a received frame as a whole, all runs included: afterwards header, note and runs may be
+ * read without further checks. data: 8-byte aligned. want_checksum: refuse data without one
+ * (kinds other than DATA, ACK always need one). Cost: one look at each run's header.
+ */
+enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, int want_checksum);
+
+/* Seal a finished frame (header->bytes valid): sets the flag and the checksum. */
+void drv_frame_sum(unsigned char *frame);
+
+/*
+ * Step through the runs of a checked DATA frame: *at is 0 before the first. Returns the run, its
+ * payload right behind it, or NULL after the last one.
+ */
+static inline const struct drv_frame_run *drv_frame_run_next(const unsigned char *frame, uint32_t *at)
+{
+	const struct drv_frame_header *h = (const void *)frame;
+	const struct drv_frame_run *run;
+	uint32_t here = *at ? *at : DRV_FRAME_HEADER;
+
+	if (here >= h->bytes)
+		return NULL;
+	run = (const void *)(frame + here);
+	*at = here + DRV_FRAME_RUN + drv_frame_round(run->bytes);
+	return run;
+}
+
+#endif

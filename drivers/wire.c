@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "drivers/base/log.h"
+#include "drivers/wire_state.h"
+
+/* A later life of a process has a later epoch: the wall clock in units of 16 us, modulo 2^32. */
+static uint32_t epoch_now(void)
+{
+	struct timespec t;
+	uint32_t epoch;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	epoch = (uint32_t)(((uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000) >> 4);
+	return epoch ? epoch : 1;
+}
+
+static int conf_complete(struct drv_wires *ws, const struct drv_wire_conf *conf)
+{
+	struct drv_wire_conf *c = &ws->conf;
+	uint32_t most = ws->port->frame_bytes_max;
+
+	*c = *conf;
+	if (c->self >= c->hosts || c->hosts > 65535) {
+		drv_error("wires: host %u of %u: the own host must be one of 1 .. 65535 hosts", c->self,
+		          c->hosts);
+		return -EINVAL;
+	}
+	if (!c->window_bytes)
+		c->window_bytes = DRV_WIRE_WINDOW_BYTES;
+	if (!c->window_frames)
+		c->window_frames = DRV_WIRE_WINDOW_FRAMES;
+	if (c->window_bytes > 1u << 30 || c->window_frames > 4096) {
+		drv_error("wires: a window of %u bytes, %u frames is too large: at most 2^30, 4096",
+		          c->window_bytes, c->window_frames);
+		return -EINVAL;
+	}
+	if (c->frame_bytes && most > c->frame_bytes)
+		most = c->frame_bytes;
+	if (most > DRV_FRAME_BYTES_MAX)
+		most = DRV_FRAME_BYTES_MAX;
+	ws->frame_bytes_max = most & ~(DRV_FRAME_RUN - 1);
+	if (ws->frame_bytes_max < DRV_FRAME_HEADER + sizeof(struct drv_frame_note)) {
+		drv_error("wires: frames of %u bytes are too small: use an interface with a larger MTU", most);
+		return -EINVAL;
+	}
+	ws->frame_bytes_first = ws->frame_bytes_max < DRV_WIRE_FRAME_BYTES_MIN ? ws->frame_bytes_max :
+	                                                                         DRV_WIRE_FRAME_BYTES_MIN;
+	ws->want_checksum = c->checksum == DRV_WIRE_CHECKSUM_ON ||
+	                    (c->checksum == DRV_WIRE_CHECKSUM_AUTO && !strcmp(ws->port->ops->name, "fault"));
+	if (!c->epoch)
+		c->epoch = epoch_now();
+	return 0;
+}
+
+static void wire_init(struct drv_wires *ws, struct wire *w, uint32_t host)
+{
+	uint32_t slots = 1;
+
+	while (slots < ws->conf.window_frames)
+		slots *= 2;
+	w->host = host;
+	w->peer = -1;
+	w->mine = ws->conf.epoch;
+	w->una = w->sent = w->next = w->asked = w->recover = ws->conf.first_sequence;
+	w->tx_sum = (uint8_t)ws->want_checksum;
+	w->frame_bytes = ws->frame_bytes_first;
+	w->slot_mask = slots - 1;
+	w->peer_window = ws->conf.window_frames;
+	w->cwnd = WIRE_CWND_FIRST < ws->conf.window_frames ? WIRE_CWND_FIRST : ws->conf.window_frames;
+	w->ssthresh = ws->conf.window_frames;
+	w->rto_ns = WIRE_RTO_FIRST_NS;
+	w->rto_at = w->hello_at = w->probe_at = w->ack_at = WIRE_TIMER_OFF;
+}
+
+int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct drv_wire_conf *conf)
+{
+	struct drv_wires *ws = calloc(1, sizeof *ws);
+	int err = -ENOMEM;
+
+	if (!ws)
+		return err;
+	ws->port = port;
+	err = conf_complete(ws, conf);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	ws->active_words = (ws->conf.hosts + 63) / 64;
+	ws->active = calloc(ws->active_words, sizeof *ws->active);
+	ws->wire = calloc(ws->conf.hosts, sizeof *ws->wire);
+	ws->head.open = calloc(ws->conf.hosts, sizeof *ws->head.open);
+	if (!ws->active || !ws->wire || !ws->head.open)
+		goto err_free;
+	for (uint32_t i = 0; i < ws->conf.hosts; i++)
+		wire_init(ws, &ws->wire[i], i);
+	*wires = ws;
+	return 0;
+err_free:
+	free(ws->active);
+	free(ws->wire);
+	free(ws->head.open);
+	free(ws);
+	return err;
+}
+
+/* More than once: nobody resends a goodbye. */
+static void say_goodbye(struct drv_wires *ws, struct wire *w)
+{
+	struct drv_frame_header want = { .kind = DRV_FRAME_BYE };
+
+	for (int i = 0; i < 3 && w->rx_ready; i++)
+		wire_tx_control(ws, w, &want, NULL);
+}
+
+void drv_wires_close(struct drv_wires *ws)
+{
+	if (!ws)
+		return;
+	for (uint32_t i = 0; i < ws->conf.hosts; i++) {
+		struct wire *w = &ws->wire[i];
+
+		say_goodbye(ws, w);
+		wire_rx_forget(w);
+		free(w->stored);
+		free(w->held);
+		free(w->slot);
+		free(w->ring);
+	}
+	drv_port_close(ws->port);
+	free(ws->active);
+	free(ws->wire);
+	free(ws->head.open);
+	free(ws);
+}
+
+int drv_wires_connect(struct drv_wires *ws, uint32_t host, const char *address)
+{
+	struct wire *w;
+	int peer;
+
+	if (host >= ws->conf.hosts || host == ws->conf.self)
+		return -EINVAL;
+	w = &ws->wire[host];
+	peer = drv_port_peer(ws->port, address);
+	if (peer < 0)
+		return peer;
+	w->peer = peer;
+	if (!wire_connected(w)) {
+		w->gone = 0;
+		w->hello_at = 0;
+		w->hello_delay = 0;
+		wire_activate(ws, w);
+	}
+	return 0;
+}
+
+uint32_t drv_wires_run_max(const struct drv_wires *ws, uint32_t host)
+{
+	return ws->wire[host].frame_bytes - DRV_FRAME_HEADER - DRV_FRAME_RUN;
+}
+
+static void acknowledge(struct drv_wires *ws, struct wire *w)
+{
+	struct drv_frame_header want = { .kind = DRV_FRAME_ACK };
+
+	if (w->ack_now || ws->now >= w->ack_at)
+		wire_tx_control(ws, w, &want, NULL);
+}
+
+/* Is there anything a later poll has to do for this wire, though nothing arrives? */
+static int pending(const struct drv_wires *ws, const struct wire *w)
+{
+	if (w->held_on || w->owed)
+		return 1;
+	if (w->gone)
+		return 0;
+	if (w->peer < 0)
+		return w->una != w->next || wire_open_used(ws, w);
+	return !wire_connected(w) || w->una != w->next || wire_open_used(ws, w) ||
+	       w->probe_at != WIRE_TIMER_OFF;
+}
+
+static void service(struct drv_wires *ws, struct wire *w)
+{
+	w->tx_stuck = 0;
+	if (!wire_connected(w) && w->peer >= 0 && !w->gone)
+		wire_hello_timer(ws, w);
+	if (w->tx_ready) {
+		if (w->una != w->sent)
+			wire_ack_timeout(ws, w);
+		if (w->probe_at != WIRE_TIMER_OFF)
+			wire_probe_timer(ws, w);
+		/* While the window is full the open frame may as well gather more. */
+		if (wire_open_used(ws, w) && w->sent - w->una - w->sacked - w->lost < w->cwnd)
+			wire_tx_close(ws, w);
+		if (w->lost || w->sent != w->next)
+			wire_tx_push(ws, w);
+	}
+	if (w->owed)
+		acknowledge(ws, w);
+	if (!pending(ws, w))
+		ws->active[w->host >> 6] &= ~(1ull << (w->host & 63));
+}
+
+#define for_active(ws, i)                                                                          \
+	for (uint32_t word_ = 0; word_ < (ws)->active_words; word_++)                              \
+		for (uint64_t bits_ = (ws)->active[word_];                                         \
+		     bits_ && (i = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1); bits_ &= bits_ - 1)
+
+int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, void *arg)
+{
+	struct drv_frame f[DRV_PORT_BURST];
+	uint32_t i;
+	int n;
+
+	if (now_ns > ws->now)
+		ws->now = now_ns;
+	ws->fn = fn;
+	ws->arg = arg;
+	ws->polling = 1;
+	ws->delivered = 0;
+	if (__builtin_expect(ws->held != 0, 0))
+		for_active (ws, i)
+			if (ws->wire[i].held_on)
+				wire_rx_held(ws, &ws->wire[i]);
+	n = drv_port_rx(ws->port, f, DRV_PORT_BURST);
+	for (int k = 0; k < n; k++) {
+		if (k + 1 < n)
+			__builtin_prefetch(f[k + 1].data);
+		wire_rx_frame(ws, &f[k]);
+	}
+	if (n > 0)
+		drv_port_rx_done(ws->port, f, (unsigned)n);
+	for_active (ws, i)
+		service(ws, &ws->wire[i]);
+	ws->polling = 0;
+	return n < 0 ? n : ws->delivered;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t drv_wires_deadline(const struct drv_wires *ws)
+{
+	uint64_t at = WIRE_TIMER_OFF;
+	uint32_t i;
+
+	for_active (ws, i) {
+		const struct wire *w = &ws->wire[i];
+
+		if (w->tx_stuck)
+			at = earlier(at, ws->now + WIRE_ACK_DELAY_NS);
+		if (w->held_on)
+			at = earlier(at, w->held_at);
+		if (w->tx_ready && wire_open_used(ws, w))
+			at = earlier(at, ws->now);
+		if (w->owed)
+			at = earlier(at, w->ack_now && !w->tx_stuck ? ws->now : w->ack_at);
+		if (w->peer < 0 || w->gone)
+			continue;
+		if (!wire_connected(w))
+			at = earlier(at, w->hello_at);
+		if (w->tx_ready)
+			at = earlier(at, earlier(w->rto_at, w->probe_at));
+	}
+	return at;
+}
+
+int drv_wires_idle(const struct drv_wires *ws)
+{
+	uint32_t i;
+
+	for_active (ws, i) {
+		const struct wire *w = &ws->wire[i];
+
+		if (!w->gone && (w->una != w->next || wire_open_used(ws, w)))
+			return 0;
+	}
+	return 1;
+}
+
+void drv_wires_stat(const struct drv_wires *ws, uint32_t host, struct drv_wire_stat *stat)
+{
+	const struct wire *w = &ws->wire[host];
+
+	*stat = w->stat;
+	stat->tx_runs = ws->head.open[host].runs;
+	stat->frame_bytes = w->frame_bytes;
+	stat->rtt_ns = w->srtt_ns;
+	stat->window = w->cwnd;
+	stat->connected = (uint32_t)wire_connected(w);
+}
+
+struct drv_port *drv_wires_port(struct drv_wires *ws)
+{
+	return ws->port;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hot: what acknowledgements tell the sender. Loss is judged by order of transmission. */
+#include <errno.h>
+
+#include "drivers/wire_state.h"
+
+static void sample_rtt(struct drv_wires *ws, struct wire *w)
+{
+	int64_t rtt = (int64_t)(ws->now - w->rtt_at), delta;
+
+	w->rtt_on = 0;
+	if (w->rtt_fresh) /* answered before the poll that would have read the clock */
+		return;
+	/* RFC 6298 */
+	if (!w->srtt_ns) {
+		w->srtt_ns = (uint64_t)rtt + 1;
+		w->rttvar_ns = (uint64_t)rtt / 2;
+	} else {
+		delta = rtt - (int64_t)w->srtt_ns;
+		w->srtt_ns = (uint64_t)((int64_t)w->srtt_ns + delta / 8);
+		delta = (delta < 0 ? -delta : delta) - (int64_t)w->rttvar_ns;
+		w->rttvar_ns = (uint64_t)((int64_t)w->rttvar_ns + delta / 4);
+	}
+	w->rto_ns = w->srtt_ns + 4 * w->rttvar_ns + WIRE_ACK_DELAY_NS;
+	if (w->rto_ns < WIRE_RTO_MIN_NS)
+		w->rto_ns = WIRE_RTO_MIN_NS;
+	if (w->rto_ns > WIRE_RTO_MAX_NS)
+		w->rto_ns = WIRE_RTO_MAX_NS;
+}
+
+static void drop_states(struct wire *w, struct wire_slot *s)
+{
+	if (s->state & WIRE_SACKED)
+		w->sacked--;
+	if (s->state & WIRE_LOST)
+		w->lost--;
+	if (s->state & WIRE_AGAIN)
+		w->again--;
+}
+
+/* The n oldest frames have arrived: their room is free. */
+static void release(struct drv_wires *ws, struct wire *w, uint32_t n)
+{
+	for (; n; n--) {
+		struct wire_slot *s = wire_slot(w, w->una++);
+
+		if (__builtin_expect(s->state != 0, 0))
+			drop_states(w, s);
+		w->used_bytes -= s->bytes;
+	}
+	if (w->rtt_on && wire_diff(w->una, w->rtt_sequence) > 0)
+		sample_rtt(ws, w);
+}
+
+static uint32_t mark_sacked(struct wire *w, const struct drv_frame_header *h)
+{
+	uint32_t found = 0;
+
+	for (unsigned word = 0; word < 2; word++)
+		for (uint64_t bits = h->sack[word]; bits; bits &= bits - 1) {
+			uint32_t sequence = h->ack + word * 64 + (uint32_t)__builtin_ctzll(bits);
+			struct wire_slot *s = wire_slot(w, sequence);
+
+			if (sequence - w->una >= w->sent - w->una || s->state & WIRE_SACKED)
+				continue;
+			if (s->state & WIRE_LOST)
+				w->lost--;
+			s->state = (s->state & ~(uint32_t)WIRE_LOST) | WIRE_SACKED;
+			w->sacked++;
+			found++;
+		}
+	return found;
+}
+
+/* A transmission is lost when one made WIRE_REORDER later has been seen and it has not. */
+static void mark_lost(struct drv_wires *ws, struct wire *w)
+{
+	uint32_t before = w->lost, least = WIRE_CWND_MIN;
+
+	for (uint32_t i = w->una; i != w->sent; i++) {
+		struct wire_slot *s = wire_slot(w, i);
+
+		if (!(s->state & (WIRE_SACKED | WIRE_LOST)) && wire_diff(w->seen, s->order) >= WIRE_REORDER) {
+			s->state |= WIRE_LOST;
+			w->lost++;
+		}
+	}
+	/* Halve once for all that was in flight together. */
+	if (w->lost == before || wire_diff(w->una, w->recover) < 0)
+		return;
+	if (least > ws->conf.window_frames)
+		least = ws->conf.window_frames;
+	w->ssthresh = w->cwnd / 2 > least ? w->cwnd / 2 : least;
+	w->cwnd = w->ssthresh;
+	w->recover = w->sent;
+}
+
+static void grow(struct drv_wires *ws, struct wire *w, uint32_t arrived)
+{
+	if (w->cwnd < w->ssthresh) {
+		w->cwnd += arrived;
+	} else {
+		w->grown += arrived;
+		if (w->grown >= w->cwnd) {
+			w->grown = 0;
+			w->cwnd++;
+		}
+	}
+	if (w->cwnd > ws->conf.window_frames)
+		w->cwnd = ws->conf.window_frames;
+}
+
+/*
+ * Take in ack, sack and seen of a frame of the right epochs. -EINVAL: they name what was never
+ * sent; nothing is changed.
+ */
+int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *h)
+{
+	uint32_t n = h->ack - w->una, arrived;
+
+	if (n > w->sent - w->una) {
+		if (wire_diff(h->ack, w->una) > 0)
+			return -EINVAL;
+		n = 0; /* overtaken by a later one */
+	}
+	if (wire_diff(h->seen, w->order) > 0)
+		return -EINVAL;
+	if (w->una == w->sent)
+		return 0;
+	if (wire_diff(h->seen, w->seen) > 0)
+		w->seen = h->seen;
+	w->stat.acks++;
+	arrived = n;
+	if (n)
+		release(ws, w, n);
+	if (__builtin_expect((h->sack[0] | h->sack[1]) != 0, 0))
+		arrived += mark_sacked(w, h);
+	if (w->una == w->sent) {
+		w->rto_at = WIRE_TIMER_OFF;
+		w->rto_backoff = 0;
+	} else {
+		if (arrived) {
+			w->rto_at = ws->now + w->rto_ns;
+			w->rto_fresh = w->rto_backoff = 0;
+		}
+		if (w->sacked || w->again || wire_diff(w->seen, wire_slot(w, w->una)->order) >= WIRE_REORDER)
+			mark_lost(ws, w);
+	}
+	if (arrived)
+		grow(ws, w, arrived);
+	return 0;
+}
+
+/*
+ * Nothing was heard for long: send the oldest frame that has not arrived once more, as a question.
+ * The answer tells what else was lost. (If all have arrived and the receiver holds the first back,
+ * the oldest.)
+ */
+void wire_ack_timeout(struct drv_wires *ws, struct wire *w)
+{
+	uint32_t i = w->una;
+	struct wire_slot *s;
+
+	if (w->rto_fresh) {
+		w->rto_fresh = 0;
+		w->rto_at = ws->now + w->rto_ns;
+	}
+	if (w->rtt_fresh) {
+		w->rtt_fresh = 0;
+		w->rtt_at = ws->now;
+	}
+	if (ws->now < w->rto_at)
+		return;
+	while (i != w->sent && wire_slot(w, i)->state & WIRE_SACKED)
+		i++;
+	s = wire_slot(w, i == w->sent ? w->una : i);
+	if (s->state & WIRE_SACKED)
+		w->sacked--;
+	if (!(s->state & WIRE_LOST))
+		w->lost++;
+	s->state = (s->state & ~(uint32_t)WIRE_SACKED) | WIRE_LOST;
+	if (w->rto_backoff < 16)
+		w->rto_backoff++;
+	w->rto_at = w->rto_ns << w->rto_backoff;
+	if (w->rto_at > WIRE_RTO_MAX_NS)
+		w->rto_at = WIRE_RTO_MAX_NS;
+	w->rto_at += ws->now;
+}
