@@ -152,7 +152,8 @@ static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_
 static void refuse(struct drv_wires *ws, enum drv_frame_fault fault, const struct drv_frame *f)
 {
 	ws->wire[ws->conf.self].stat.bad_frames++;
-	if (ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN || fault == DRV_FRAME_CORRUPT)
+	/* Where corruption is expected it may look like anything. */
+	if (ws->want_checksum || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN || fault == DRV_FRAME_CORRUPT)
 		return;
 	ws->logged |= 1u << fault;
 	drv_warn("frame of %u bytes from peer %d of the port refused: %s%s (said once)", f->bytes, f->peer,
@@ -177,6 +178,10 @@ static struct wire *find(struct drv_wires *ws, const struct drv_frame *f)
 	w = &ws->wire[h->source];
 	if (w->peer < 0 || w->peer != f->peer) {
 		w->stat.stale++; /* not named yet: it will ask again */
+		return NULL;
+	}
+	if (w->tx_sum && !(h->flags & DRV_FRAME_CHECKED)) {
+		w->stat.bad_frames++; /* one end wants checksums, and both know */
 		return NULL;
 	}
 	return w;
