@@ -11,6 +11,7 @@ static const struct {
 	const char *text; /* NULL: not for users */
 } commands[] = {
 	{ "run", cmd_run, "start a program on a torus of this machine, namespaces or other hosts" },
+	{ "check", cmd_check, "what this machine offers and lacks, with the fix for each" },
 	{ "topo", cmd_topo, "draw a torus and explain the path of a packet" },
 	{ "agent", cmd_agent, NULL },
 };

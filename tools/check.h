@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TOOLS_CHECK_H
+#define TOOLS_CHECK_H
+
+enum check_state { CHECK_OK, CHECK_SLOW, CHECK_MISSING, CHECK_FATAL };
+
+/* One finding; each check tries the thing itself where it can, instead of reading versions. */
+struct check {
+	enum check_state state;
+	char text[512];
+	char fix[512]; /* "" if nothing is to be done */
+};
+
+void check_set(struct check *c, enum check_state state, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void check_fix(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct check_entry {
+	const char *name;
+	void (*run)(struct check *c);
+};
+extern const struct check_entry check_list[]; /* ends with name NULL */
+
+/* check_ports.c: open a port in a process of its own. */
+void check_dpdk(struct check *c);
+void check_uring(struct check *c);
+void check_af_xdp(struct check *c);
+
+#endif
