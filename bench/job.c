@@ -150,14 +150,32 @@ unsigned bench_repetitions(const struct bench_job *job)
 	return job->options.repetitions ? job->options.repetitions : job->is_virtual ? 1 : 7;
 }
 
-int bench_next_size(size_t *bytes, size_t max)
+int bench_size(const struct bench_job *job, unsigned i, size_t min, size_t max, size_t *bytes)
 {
-	size_t next = *bytes ? *bytes * 8 : 8;
+	const struct bench_options *o = &job->options;
+	size_t n = o->min == SIZE_MAX ? min : o->min;
 
-	if (*bytes >= max)
-		return 0;
-	*bytes = next > max ? max : next;
-	return 1;
+	if (o->size_count) {
+		*bytes = o->sizes[i < o->size_count ? i : 0];
+		return i < o->size_count;
+	}
+	if (o->max != SIZE_MAX)
+		max = o->max;
+	else if (n > max)
+		max = n;
+	for (; i > 0 && n < max; i--)
+		n = n ? n * 8 : 8;
+	*bytes = n > max ? max : n;
+	return i == 0;
+}
+
+size_t bench_size_max(const struct bench_job *job, size_t min, size_t max)
+{
+	size_t bytes, most = 0;
+
+	for (unsigned i = 0; bench_size(job, i, min, max, &bytes); i++)
+		most = bytes > most ? bytes : most;
+	return most;
 }
 
 void bench_row_out(struct bench_job *job, struct bench_row *row)
@@ -261,7 +279,7 @@ static void print_facts(struct bench_job *job)
 	const char *env = getenv(MU_ENV_SEGMENT), *names[3][2] = {{"real", "virtual"}, {"express", "torus"}};
 	const char *clock = "real", *fabric = "none (a job of one)", *port = "";
 	const struct mu_host *h = MAP_FAILED;
-	char tasks[96], driver[400], shape[96] = "";
+	char tasks[128], driver[400], shape[64] = "";
 
 	if (env)
 		h = mmap(NULL, sizeof(*h), PROT_READ, MAP_SHARED, atoi(env), 0);

@@ -11,10 +11,13 @@
 
 #include "bench/bench.h"
 
-#define BENCH_TO_MAX 16
+#define BENCH_TO_MAX    16
+#define BENCH_SIZES_MAX 32
 
 struct bench_options {
-	size_t min, max;      /* bytes; SIZE_MAX: the bench's own default */
+	size_t min, max;      /* bytes of a sweep; SIZE_MAX: the bench's own default */
+	size_t sizes[BENCH_SIZES_MAX]; /* just these instead */
+	unsigned size_count;
 	unsigned repetitions; /* 0: 7 real, 1 virtual */
 	double milliseconds;  /* length of a repetition; 0: 20 real, 1 virtual */
 	unsigned window;      /* 0: the bench's own default */
@@ -89,8 +92,12 @@ void bench_pairs(struct bench_job *job, void (*drive)(struct bench_job *, unsign
 /* How many operations fill a repetition, if `count` of them took `seconds`. */
 uint64_t bench_scale(struct bench_job *job, uint64_t count, double seconds);
 unsigned bench_repetitions(const struct bench_job *job);
-/* Next size of a sweep: 0, 8, 64, ... and the largest; returns 0 when done. */
-int bench_next_size(size_t *bytes, size_t max);
+/*
+ * The i-th size to measure: of --sizes, else of the sweep --min (or `min`), 8 times as much (8 after
+ * 0) ... --max (or `max`). Returns 0 when there is no i-th.
+ */
+int bench_size(const struct bench_job *job, unsigned i, size_t min, size_t max, size_t *bytes);
+size_t bench_size_max(const struct bench_job *job, size_t min, size_t max);
 void bench_row_out(struct bench_job *job, struct bench_row *row);
 int bench_wanted(const struct bench_job *job, const char *variant);
 

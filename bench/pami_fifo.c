@@ -25,9 +25,10 @@ struct fifo {
 	struct stream stream[BENCH_TO_MAX];
 	unsigned streams;
 	unsigned due;
-	unsigned left; /* streams that still have something to do in this repetition */
+	size_t max; /* bytes of the largest message */
 };
 
+enum { MIN = 8, MAX = 1 << 20 }; /* bytes */
 enum { STREAM = 1, BOTH }; /* verbs: receive `seed` messages of `bytes`; send as many too */
 
 static struct stream *stream_of(struct fifo *f, pami_endpoint_t origin)
@@ -187,27 +188,27 @@ static void drive(struct bench_job *job, unsigned peer, void *arg)
 {
 	const char *variants[3] = {"rendezvous", "send", "eager"};
 	struct fifo *f = arg;
-	size_t bytes = job->options.min == SIZE_MAX || !job->options.min ? 8 : job->options.min;
+	size_t bytes;
 
 	f->streams = 1;
 	f->stream[0] = (struct stream){.peer = bench_endpoint(job, peer)};
-	do {
+	for (unsigned i = 0; bench_size(job, i, MIN, MAX, &bytes); i++) {
 		struct bench_row row = {.bench = "fifo", .variant = variants[job->options.eager + 1],
 		                        .bytes = bytes, .unit = "GB/s", .from = 0, .to = (int)peer};
 
-		measure(f, &row, job->options.eager, 0);
-	} while (bench_next_size(&bytes, job->options.max));
+		if (bytes)
+			measure(f, &row, job->options.eager, 0);
+	}
 }
 
 static void open_fifo(struct bench_job *job, struct fifo *f)
 {
-	if (job->options.max == SIZE_MAX)
-		job->options.max = 1 << 20;
 	f->job = job;
+	f->max = bench_size_max(job, MIN, MAX);
 	f->due = (job->options.window ? job->options.window : 16) / 2;
 	f->due += f->due == 0;
-	f->out = bench_memory(job, job->options.max, NULL);
-	f->in = bench_memory(job, job->options.max, NULL);
+	f->out = bench_memory(job, f->max, NULL);
+	f->in = bench_memory(job, f->max, NULL);
 	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, f);
 	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, f);
 }
@@ -236,7 +237,7 @@ int bench_exchange(struct bench_job *job)
 		for (unsigned n = 1; n <= job->options.to_count; n++)
 			for (int v = 0; v < 2; v++) {
 				struct bench_row row = {.bench = "exchange", .variant = variants[v],
-				                        .bytes = job->options.max, .unit = "GB/s", .from = 0,
+				                        .bytes = f.max, .unit = "GB/s", .from = 0,
 				                        .to = -1, .hops = -1, .pairs = n};
 
 				if (!bench_wanted(job, variants[v]) || (job->options.eager && job->options.eager != 1 - 2 * v))

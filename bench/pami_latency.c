@@ -17,6 +17,7 @@ struct latency {
 	size_t immediate_max;
 };
 
+enum { MIN = 0, MAX = 1 << 20 }; /* bytes */
 enum { PINGS = 1 }; /* verb: answer `seed` pings of `bytes`, flags: by Send */
 
 static void on_whole(pami_context_t context, void *cookie, pami_result_t result)
@@ -141,15 +142,13 @@ static void drive(struct bench_job *job, unsigned peer, void *arg)
 	struct latency *l = arg;
 
 	for (int by_send = 0; by_send < 2; by_send++) {
-		size_t bytes = job->options.min == SIZE_MAX ? 0 : job->options.min;
+		size_t bytes;
 
 		if (!bench_wanted(job, by_send ? "send" : "immediate"))
 			continue;
-		do {
-			if (!by_send && bytes > l->immediate_max)
-				break;
-			measure(job, l, peer, bytes, by_send);
-		} while (bench_next_size(&bytes, job->options.max));
+		for (unsigned i = 0; bench_size(job, i, MIN, MAX, &bytes); i++)
+			if (by_send || bytes <= l->immediate_max)
+				measure(job, l, peer, bytes, by_send);
 	}
 	bench_wait(job, !l->sending);
 }
@@ -157,12 +156,11 @@ static void drive(struct bench_job *job, unsigned peer, void *arg)
 int bench_latency(struct bench_job *job)
 {
 	static struct latency l;
+	const size_t max = bench_size_max(job, MIN, MAX);
 
-	if (job->options.max == SIZE_MAX)
-		job->options.max = 1 << 20;
 	l.immediate_max = bench_immediate_max(job);
-	l.out = bench_memory(job, job->options.max + 1, NULL);
-	l.in = bench_memory(job, job->options.max + 1, NULL);
+	l.out = bench_memory(job, max + 1, NULL);
+	l.in = bench_memory(job, max + 1, NULL);
 	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, &l);
 	bench_pairs(job, drive, serve, &l);
 	return 0;

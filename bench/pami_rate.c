@@ -117,27 +117,22 @@ static void measure(struct bench_job *job, struct rate *r, size_t bytes)
 
 static void sweep(struct bench_job *job, struct rate *r)
 {
-	size_t bytes = job->options.min;
+	const size_t max = bench_immediate_max(job);
+	size_t bytes;
 
-	do
-		measure(job, r, bytes);
-	while (bench_next_size(&bytes, job->options.max));
+	for (unsigned i = 0; bench_size(job, i, 8, 8, &bytes); i++)
+		if (bytes <= max)
+			measure(job, r, bytes);
 }
 
 int bench_rate(struct bench_job *job)
 {
 	static struct rate r;
-	const size_t half = job->tasks / 2, max = bench_immediate_max(job);
+	const size_t half = job->tasks / 2;
 	struct bench_options *o = &job->options;
 
 	r.due = (o->window ? o->window : 64) / 2;
 	r.due += r.due == 0;
-	if (o->min == SIZE_MAX)
-		o->min = 8;
-	if (o->max == SIZE_MAX)
-		o->max = o->min;
-	if (o->max > max)
-		o->max = max;
 	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, &r);
 	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, &r);
 	bench_barrier(job);

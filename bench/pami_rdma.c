@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { GUARD = 64 };
+enum { MIN = 8, MAX = 1 << 20, GUARD = 64 }; /* bytes */
 enum { ADDRESS = 1, FILL, VERIFY }; /* verbs */
 
 struct rdma {
@@ -187,12 +187,11 @@ static void drive(struct bench_job *job, unsigned peer, void *arg)
 	ask(job, r, bench_endpoint(job, peer), ADDRESS, 0, 0);
 	for (int bandwidth = 0; bandwidth < 2; bandwidth++)
 		for (int is_get = 0; is_get < 2; is_get++) {
-			size_t bytes = job->options.min == SIZE_MAX || !job->options.min ? 8 : job->options.min;
+			size_t bytes;
 
-			do
-				if (measure(job, r, peer, bytes, is_get, bandwidth))
+			for (unsigned i = 0; bench_size(job, i, MIN, MAX, &bytes); i++)
+				if (bytes && measure(job, r, peer, bytes, is_get, bandwidth))
 					r->error = 1;
-			while (bench_next_size(&bytes, job->options.max));
 		}
 }
 
@@ -200,9 +199,7 @@ int bench_rdma(struct bench_job *job)
 {
 	static struct rdma r;
 
-	if (job->options.max == SIZE_MAX)
-		job->options.max = 1 << 20;
-	r.memory = bench_memory(job, job->options.max + GUARD, &r.region);
+	r.memory = bench_memory(job, bench_size_max(job, MIN, MAX) + GUARD, &r.region);
 	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_reply, &r);
 	bench_pairs(job, drive, serve, &r);
 	bench_check(PAMI_Memregion_destroy(job->context, &r.region));

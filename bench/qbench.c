@@ -27,7 +27,8 @@ static void usage(FILE *f)
 		fprintf(f, "  %-9s %s\n", benches[i].name, benches[i].text);
 	fprintf(f, "\noptions:\n"
 	           "  --to T,T...       tasks to measure against from task 0 (default 1)\n"
-	           "  --min N --max N   range of sizes in bytes (K and M understood)\n"
+	           "  --sizes N,N...    sizes in bytes (K and M understood)\n"
+	           "  --min N --max N   or a sweep over these, each 8 times the one before\n"
 	           "  --only VARIANT    one variant, e.g. immediate, put, 'get latency'\n"
 	           "  --window N        messages or operations under way\n"
 	           "  --repetitions N   repetitions of each row (default 7; virtual clock 1)\n"
@@ -66,6 +67,22 @@ static int parse_to(const char *text, struct bench_options *o)
 	return *end ? -1 : 0;
 }
 
+static int parse_sizes(const char *text, struct bench_options *o)
+{
+	char one[32];
+
+	for (size_t n; *text; text += n + (text[n] == ',')) {
+		n = strcspn(text, ",");
+		if (n == 0 || n >= sizeof(one) || o->size_count == BENCH_SIZES_MAX)
+			return -1;
+		memcpy(one, text, n);
+		one[n] = '\0';
+		if (parse_size(one, &o->sizes[o->size_count++]))
+			return -1;
+	}
+	return o->size_count ? 0 : -1;
+}
+
 static int parse_number(const char *text, size_t max, unsigned *value)
 {
 	size_t n;
@@ -76,13 +93,13 @@ static int parse_number(const char *text, size_t max, unsigned *value)
 	return 0;
 }
 
-enum { TO = 1, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, CSV, JSON, HELP };
+enum { TO = 1, SIZES, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, CSV, JSON, HELP };
 
 /* Returns 0, 1: help was asked for, -1: wrong, and *what says which option. */
 static int parse(int argc, char **argv, struct bench_options *o, const char **what)
 {
 	static const struct option options[] = {
-		{"to", 1, 0, TO}, {"min", 1, 0, MIN}, {"max", 1, 0, MAX}, {"only", 1, 0, ONLY},
+		{"to", 1, 0, TO}, {"sizes", 1, 0, SIZES}, {"min", 1, 0, MIN}, {"max", 1, 0, MAX}, {"only", 1, 0, ONLY},
 		{"window", 1, 0, WINDOW}, {"repetitions", 1, 0, REPETITIONS}, {"ms", 1, 0, MS},
 		{"eager", 0, 0, EAGER}, {"rendezvous", 0, 0, RENDEZVOUS}, {"csv", 0, 0, CSV},
 		{"json", 0, 0, JSON}, {"help", 0, 0, HELP}, {0, 0, 0, 0}};
@@ -92,6 +109,7 @@ static int parse(int argc, char **argv, struct bench_options *o, const char **wh
 		*what = argv[optind - 1];
 		switch (c) {
 		case TO: bad = parse_to(optarg, o); break;
+		case SIZES: bad = parse_sizes(optarg, o); break;
 		case MIN: bad = parse_size(optarg, &o->min); break;
 		case MAX: bad = parse_size(optarg, &o->max); break;
 		case ONLY: o->only = optarg; break;
