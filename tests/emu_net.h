@@ -139,7 +139,7 @@ static void net_ops_credit(void *arg, uint32_t node, unsigned link, unsigned vc,
 	          emu_link_opposite(link), vc, 0);
 }
 
-/* Right node; a minimal way unless it was told where to go (task 1); in order if deterministic. */
+/* Right node; a minimal way unless it was told where to go (task 1); in order if deterministic with the same (computed) hints. */
 static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 {
 	struct net *n = arg;
@@ -155,7 +155,7 @@ static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t n
 	memcpy(&queue, p->payload + 4, sizeof(queue));
 	if (to != node || (p->task == 0 && p->route.hops != emu_hops(&n->shape, p->route.source, node)))
 		n->wrong++;
-	if (emu_vc_start(&p->hdr.NetworkHeader.pt2pt) != EMU_VC_DYNAMIC && n->last_sequence) {
+	if (emu_vc_start(&p->hdr.NetworkHeader.pt2pt) != EMU_VC_DYNAMIC && p->task == 0 && n->last_sequence) {
 		uint32_t *last = &n->last_sequence[((uint64_t)p->route.source * n->nodes + node) * EMU_INJECTIONS + queue];
 
 		if (p->route.sequence + 1 <= *last)
