@@ -300,16 +300,11 @@ int mu_holder_poll(struct mu_holder *h)
 int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t *timeout_ns)
 {
 	struct drv_wake *w = h->p ? &h->p->area->wake : &h->host->agent_wake;
-	uint64_t deadline = drv_wires_deadline(h->wires), now = drv_clock_ns();
 	int fd = drv_port_arm(h->port), n = 0;
+	uint64_t deadline, now;
 
-	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
-	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
-		*timeout_ns = CONNECT_NS;
 	if (fd >= 0 && max)
 		fds[n++] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	else if (*timeout_ns < 0 || *timeout_ns > TICK_NS)
-		*timeout_ns = TICK_NS;
 	if (w->eventfd >= 0 && (unsigned)n < max)
 		fds[n++] = (struct pollfd){ .fd = w->eventfd, .events = POLLIN };
 	if (!h->p) {
@@ -322,6 +317,14 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 		mu_holder_disarm(h);
 		return -EAGAIN;
 	}
+	/* Only now: that round may have set timers. */
+	deadline = drv_wires_deadline(h->wires);
+	now = drv_clock_ns();
+	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
+	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
+		*timeout_ns = CONNECT_NS;
+	if (fd < 0 && (*timeout_ns < 0 || *timeout_ns > TICK_NS))
+		*timeout_ns = TICK_NS;
 	return n;
 }
 
