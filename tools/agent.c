@@ -22,11 +22,6 @@
 #include "drivers/base/wake.h"
 #include "tools/proc.h"
 
-#pragma weak mu_holder_open
-#pragma weak mu_holder_close
-#pragma weak mu_holder_poll
-#pragma weak mu_holder_arm
-#pragma weak mu_holder_disarm
 
 #define MS             1000000ull
 #define SPIN_NS        100000u /* the holder polls this long after its last work, then sleeps */
@@ -187,17 +182,24 @@ static void handle(struct agent *a, struct ctl_msg *m)
 	}
 }
 
-static void control_read(struct agent *a)
+static void control_take(struct agent *a)
 {
 	struct ctl_msg m;
-	int rc = ctl_receive(&a->ctl), taken;
+	int taken;
 
-	a->heard_ns = drv_clock_ns();
 	while ((taken = ctl_next(&a->ctl, &m)) > 0)
 		handle(a, &m);
 	if (taken < 0)
 		torus_run_lost(a, "torus run sent what is not our protocol");
-	else if (rc)
+}
+
+static void control_read(struct agent *a)
+{
+	int rc = ctl_receive(&a->ctl);
+
+	a->heard_ns = drv_clock_ns();
+	control_take(a);
+	if (rc)
 		torus_run_lost(a, "torus run is gone");
 }
 
@@ -480,8 +482,9 @@ static int make_host(struct agent *a)
 
 static void run(struct agent *a)
 {
+	control_take(a); /* what came together with the plan */
 	if (a->host->holder == MU_HOLDER_AGENT) {
-		int rc = mu_holder_open ? mu_holder_open(a->host, &a->holder) : -ENOSYS;
+		int rc = mu_holder_open(a->host, &a->holder);
 
 		address_check(a);
 		if (!rc)
@@ -500,8 +503,7 @@ static void finish(struct agent *a)
 {
 	uint64_t until;
 
-	if (a->holder)
-		mu_holder_close(a->holder, a->ctl.broken ? 0 : 200);
+	mu_holder_close(a->holder, a->ctl.broken ? 0 : 200);
 	a->holder = NULL;
 	a->alive = 0;
 	/* What tasks left behind would keep the output pipes open. */
