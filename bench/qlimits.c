@@ -14,8 +14,6 @@
  * files swapped: each writes its address to --self and waits for --peer.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,15 +23,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
+#include "bench/qlimits.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/ring.h"
-#include "drivers/port.h"
 
 static enum bench_format format;
 static int alone; /* one core only: yield while waiting */
 
-static void relax(void)
+void limit_relax(void)
 {
 	if (alone)
 		sched_yield();
@@ -67,7 +64,7 @@ static pid_t child(void (*fn)(void *), void *arg)
 	return pid;
 }
 
-static void out(const char *variant, size_t bytes, const char *unit, struct bench_samples *s)
+void limit_out(const char *variant, size_t bytes, const char *unit, struct bench_samples *s)
 {
 	struct bench_row row = {.bench = "limit", .variant = variant, .bytes = bytes, .unit = unit, .from = -1,
 	                        .to = -1, .hops = -1};
@@ -77,7 +74,7 @@ static void out(const char *variant, size_t bytes, const char *unit, struct benc
 	bench_samples_free(s);
 }
 
-enum { REPETITIONS = 7, TRIPS = 100000 };
+enum { TRIPS = 100000 };
 
 struct lines {
 	_Alignas(128) uint64_t there;
@@ -88,9 +85,9 @@ static void line_answer(void *arg)
 {
 	struct lines *l = arg;
 
-	for (uint64_t i = 1; i <= (uint64_t)TRIPS * (REPETITIONS + 1); i++) {
+	for (uint64_t i = 1; i <= (uint64_t)TRIPS * (LIMIT_REPETITIONS + 1); i++) {
 		while (__atomic_load_n(&l->there, __ATOMIC_ACQUIRE) != i)
-			relax();
+			limit_relax();
 		__atomic_store_n(&l->back, i, __ATOMIC_RELEASE);
 	}
 }
@@ -102,19 +99,19 @@ static void limit_line(void)
 	pid_t pid = child(line_answer, l);
 	uint64_t i = 0;
 
-	for (int r = 0; r <= REPETITIONS; r++) {
+	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
 		uint64_t start = drv_clock_ns();
 
 		for (int k = 0; k < TRIPS; k++) {
 			__atomic_store_n(&l->there, ++i, __ATOMIC_RELEASE);
 			while (__atomic_load_n(&l->back, __ATOMIC_ACQUIRE) != i)
-				relax();
+				limit_relax();
 		}
 		if (r > 0)
 			bench_samples_add(&s, (double)(drv_clock_ns() - start) * 0.5e-3 / TRIPS);
 	}
 	waitpid(pid, NULL, 0);
-	out("line", 8, "us", &s);
+	limit_out("line", 8, "us", &s);
 }
 
 enum { RING_LINES = 1024 };
@@ -129,7 +126,7 @@ static void ring_send(struct drv_ring *r, struct drv_ring_tx *tx, uint64_t value
 	uint64_t position;
 
 	while (!(rec = drv_ring_reserve(r, tx, 8, &position)))
-		relax();
+		limit_relax();
 	memcpy(rec->payload, &value, 8);
 	drv_ring_publish(rec, position);
 }
@@ -140,7 +137,7 @@ static uint64_t ring_receive(struct drv_ring *r, struct drv_ring_rx *rx)
 	uint64_t value;
 
 	while (!(rec = drv_ring_peek(r, rx)))
-		relax();
+		limit_relax();
 	memcpy(&value, rec->payload, 8);
 	drv_ring_release(r, rx, rec);
 	return value;
@@ -153,7 +150,7 @@ static void ring_answer(void *arg)
 	struct drv_ring_rx rx = {0};
 	uint64_t n = 0;
 
-	for (int i = 0; i < TRIPS * (REPETITIONS + 1); i++)
+	for (int i = 0; i < TRIPS * (LIMIT_REPETITIONS + 1); i++)
 		ring_send(r->back, &tx, ring_receive(r->there, &rx));
 	/* Then the flood: one answer for every 32, as bench rate has it. */
 	while (n < (uint64_t)TRIPS * 32) {
@@ -170,13 +167,13 @@ static void limit_ring(void)
 	struct drv_ring_tx tx = {0};
 	struct drv_ring_rx rx = {0};
 	uint64_t confirmed = 0, start = 0;
-	const uint64_t part = (uint64_t)TRIPS * 32 / (REPETITIONS + 1) / 32 * 32;
+	const uint64_t part = (uint64_t)TRIPS * 32 / (LIMIT_REPETITIONS + 1) / 32 * 32;
 	pid_t pid;
 
 	drv_ring_init(r.there, RING_LINES);
 	drv_ring_init(r.back, RING_LINES);
 	pid = child(ring_answer, &r);
-	for (int k = 0; k <= REPETITIONS; k++) {
+	for (int k = 0; k <= LIMIT_REPETITIONS; k++) {
 		start = drv_clock_ns();
 		for (int i = 0; i < TRIPS; i++) {
 			ring_send(r.there, &tx, (uint64_t)i);
@@ -201,8 +198,8 @@ static void limit_ring(void)
 	while (confirmed != (uint64_t)TRIPS * 32)
 		confirmed = ring_receive(r.back, &rx);
 	waitpid(pid, NULL, 0);
-	out("ring", 8, "us", &trips);
-	out("ring rate", 8, "M/s", &rates);
+	limit_out("ring", 8, "us", &trips);
+	limit_out("ring rate", 8, "M/s", &rates);
 }
 
 static void limit_memcpy(void)
@@ -214,7 +211,7 @@ static void limit_memcpy(void)
 		const size_t n = sizes[i], times = ((size_t)1 << 30) / n;
 		struct bench_samples s = {0};
 
-		for (int r = 0; r <= REPETITIONS; r++) {
+		for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
 			uint64_t start = drv_clock_ns();
 
 			for (size_t k = 0; k < times; k++) {
@@ -225,216 +222,8 @@ static void limit_memcpy(void)
 			if (r > 0)
 				bench_samples_add(&s, (double)(times * n) / (double)(drv_clock_ns() - start));
 		}
-		out("memcpy", n, "GB/s", &s);
+		limit_out("memcpy", n, "GB/s", &s);
 	}
-}
-
-struct port_run {
-	struct drv_port *port;
-	int peer;
-	struct bench_samples frames;
-};
-
-static int port_send(struct port_run *p, const void *data, uint32_t bytes)
-{
-	struct drv_frame f;
-
-	if (drv_port_tx_get(p->port, &f))
-		return -EAGAIN;
-	memcpy(f.data, data, 16);
-	f.bytes = bytes;
-	f.peer = p->peer;
-	while (drv_port_tx_send(p->port, &f, 1) != 1)
-		relax();
-	return 0;
-}
-
-/* Receive frames for at most `us`; the last one's first 16 bytes. Returns how many (0: time out). */
-static unsigned port_receive(struct port_run *p, uint64_t head[2], uint64_t us)
-{
-	struct drv_frame f[DRV_PORT_BURST];
-	uint64_t until = drv_clock_ns() + us * 1000;
-
-	for (;;) {
-		int n = drv_port_rx(p->port, f, DRV_PORT_BURST);
-
-		if (n > 0) {
-			memcpy(head, f[n - 1].data, 16);
-			drv_port_rx_done(p->port, f, (unsigned)n);
-			return (unsigned)n;
-		}
-		if (n < 0 || drv_clock_ns() > until)
-			return 0;
-		relax();
-	}
-}
-
-enum { PING = 1, FLOOD, FLOOD_END, QUIT };
-
-/* Answers pings; counts the frames of a flood and tells the count at its end. */
-static void port_serve(struct port_run *p)
-{
-	struct drv_frame f[DRV_PORT_BURST];
-	uint64_t counted = 0, head[2];
-
-	for (;;) {
-		int n = drv_port_rx(p->port, f, DRV_PORT_BURST);
-		uint64_t answer[2] = {0, 0};
-		uint32_t bytes = 64;
-
-		for (int i = 0; i < n; i++) {
-			memcpy(head, f[i].data, 16);
-			counted = head[0] == FLOOD ? counted + 1 : counted;
-			if (head[0] == PING || head[0] == FLOOD_END) {
-				answer[0] = head[0];
-				answer[1] = head[0] == PING ? head[1] : counted;
-				bytes = head[0] == PING ? f[i].bytes : 64;
-				counted = 0;
-			} else if (head[0] == QUIT) {
-				drv_port_rx_done(p->port, f, (unsigned)n);
-				return;
-			}
-		}
-		if (n > 0)
-			drv_port_rx_done(p->port, f, (unsigned)n);
-		if (answer[0])
-			while (port_send(p, answer, bytes))
-				relax();
-		if (n <= 0)
-			relax();
-	}
-}
-
-static void port_pings(struct port_run *p, uint32_t bytes)
-{
-	struct bench_samples s = {0};
-	uint64_t head[2], lost = 0;
-	const int trips = 5000;
-
-	for (int r = 0; r <= REPETITIONS; r++) {
-		uint64_t start = drv_clock_ns();
-
-		for (int i = 0; i < trips; i++) {
-			uint64_t ping[2] = {PING, (uint64_t)r << 32 | (unsigned)i};
-
-			while (port_send(p, ping, bytes))
-				relax();
-			lost += port_receive(p, head, 100000) == 0;
-		}
-		if (r > 0)
-			bench_samples_add(&s, (double)(drv_clock_ns() - start) * 0.5e-3 / trips);
-	}
-	if (lost)
-		fprintf(stderr, "qlimits: %llu frames of %u bytes lost\n", (unsigned long long)lost, bytes);
-	out("port", bytes, "us", &s);
-}
-
-/* Send up to n frames as one burst; the receive poll lets drivers free what was sent. */
-static uint64_t port_burst(struct port_run *p, const void *data, uint32_t bytes, uint64_t n)
-{
-	struct drv_frame f[DRV_PORT_BURST];
-	unsigned got = 0, sent = 0;
-	uint64_t ignored[2];
-
-	while (got < DRV_PORT_BURST && got < n && !drv_port_tx_get(p->port, &f[got])) {
-		memcpy(f[got].data, data, 16);
-		f[got].bytes = bytes;
-		f[got].peer = p->peer;
-		got++;
-	}
-	if (!got)
-		port_receive(p, ignored, 0);
-	while (sent < got) {
-		int k = drv_port_tx_send(p->port, f + sent, got - sent);
-
-		if (k <= 0)
-			relax();
-		else
-			sent += (unsigned)k;
-	}
-	return got;
-}
-
-static void port_flood(struct port_run *p, uint32_t bytes)
-{
-	struct bench_samples rate = {0}, bandwidth = {0};
-	const uint64_t frames = bytes > 4096 ? 20000 : 50000;
-
-	for (int r = 0; r <= REPETITIONS; r++) {
-		uint64_t data[2] = {FLOOD, 0}, head[2] = {0, 0}, start = drv_clock_ns();
-		double seconds;
-
-		for (uint64_t i = 0; i < frames;)
-			i += port_burst(p, data, bytes, frames - i);
-		data[0] = FLOOD_END;
-		do {
-			while (port_send(p, data, 64))
-				relax();
-		} while (port_receive(p, head, 100000) == 0 || head[0] != FLOOD_END);
-		seconds = (double)(drv_clock_ns() - start) * 1e-9;
-		if (r > 0) {
-			bench_samples_add(&rate, (double)head[1] / seconds * 1e-6);
-			bench_samples_add(&bandwidth, (double)head[1] * bytes / seconds * 1e-9);
-		}
-	}
-	out("port rate", bytes, "M/s", &rate);
-	out("port flood", bytes, "GB/s", &bandwidth);
-}
-
-static int exchange_addresses(struct port_run *p, const char *self, const char *peer)
-{
-	char address[DRV_PORT_ADDRESS_BYTES], part[4096];
-	FILE *f;
-	int rc = drv_port_address(p->port, address, sizeof(address));
-
-	if (rc)
-		return rc;
-	snprintf(part, sizeof(part), "%s.part", self);
-	f = fopen(part, "w");
-	if (!f)
-		return -errno;
-	fputs(address, f);
-	fclose(f);
-	if (rename(part, self))
-		return -errno;
-	for (uint64_t until = drv_clock_ns() + 20000000000u; access(peer, R_OK); sched_yield())
-		if (drv_clock_ns() > until)
-			return -ETIMEDOUT;
-	f = fopen(peer, "r");
-	if (!f || !fgets(address, sizeof(address), f))
-		return -EIO;
-	fclose(f);
-	p->peer = drv_port_peer(p->port, address);
-	return p->peer < 0 ? p->peer : 0;
-}
-
-static int limit_port(const char *spec, const char *self, const char *peer, int serve)
-{
-	uint64_t quit[2] = {QUIT, 0};
-	struct port_run p = {0};
-	int rc;
-
-	if (!self || !peer) {
-		fprintf(stderr, "qlimits port: --self FILE and --peer FILE say where the addresses are left\n");
-		return 2;
-	}
-	if (drv_port_open(spec, &p.port))
-		return 1;
-	rc = exchange_addresses(&p, self, peer);
-	if (rc) {
-		fprintf(stderr, "qlimits port: no address of the other side in %s: %s\n", peer, strerror(-rc));
-	} else if (serve) {
-		port_serve(&p);
-	} else {
-		port_pings(&p, 64);
-		port_pings(&p, p.port->frame_bytes_max);
-		port_flood(&p, 64);
-		port_flood(&p, p.port->frame_bytes_max);
-		for (int i = 0; i < 10; i++)
-			port_send(&p, quit, 64);
-	}
-	drv_port_close(p.port);
-	return rc != 0;
 }
 
 static int wrong(const char *what)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the two halves of qlimits share. */
+#ifndef BENCH_QLIMITS_H
+#define BENCH_QLIMITS_H
+
+#include "bench/bench.h"
+
+enum { LIMIT_REPETITIONS = 7 };
+
+/* Nothing on several cores; yields where there is only one. */
+void limit_relax(void);
+/* Print the median of the repetitions as a row, and free them. */
+void limit_out(const char *variant, size_t bytes, const char *unit, struct bench_samples *s);
+
+/* The exit status. self, peer: files; serve: answer instead of measuring. */
+int limit_port(const char *spec, const char *self, const char *peer, int serve);
+
+#endif
