@@ -15,22 +15,6 @@
 
 #define BUDGET_BYTES (1u << 20) /* pieces sent per call and FIFO before others get their turn */
 
-/* Datasheet checks (spec/mu.md 3.3) of what software or a remote get handed us. */
-static int desc_check(const MUHWI_Descriptor_t *d)
-{
-	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
-
-	if (d->PacketHeader.NetworkHeader.pt2pt.Data_Packet_Type != MUHWI_PT2PT_DATA_PACKET_TYPE ||
-	    type == MUHWI_PACKET_TYPE_PACED_GET || !d->Torus_FIFO_Map ||
-	    d->Message_Length > 1ull << 47)
-		return -EINVAL;
-	if (type == MUHWI_PACKET_TYPE_PUT && !d->Message_Length)
-		return -EINVAL;
-	if (type == MUHWI_PACKET_TYPE_GET && (!d->Message_Length || d->Message_Length % 64))
-		return -EINVAL;
-	return 0;
-}
-
 /* A put to a task of this host: one copy. */
 static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d)
 {
@@ -129,7 +113,7 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 	struct mu_process *p = ch->p;
 	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
 	uint32_t task;
-	int rc = desc_check(d);
+	int rc = mu_desc_check(d);
 
 	if (rc)
 		return rc;

@@ -6,6 +6,7 @@
 #ifndef MU_PACKETIZE_H
 #define MU_PACKETIZE_H
 
+#include <errno.h>
 #include <stdint.h>
 
 #include "emu/hw_packet.h"
@@ -17,6 +18,21 @@
 static inline unsigned mu_packet_type(const MUHWI_PacketHeader_t *h)
 {
 	return h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+}
+
+/* Datasheet checks (spec/mu.md 3.3) of what software or a remote get handed in: 0 or -EINVAL. */
+static inline int mu_desc_check(const MUHWI_Descriptor_t *d)
+{
+	unsigned type = mu_packet_type(&d->PacketHeader);
+
+	if (d->PacketHeader.NetworkHeader.pt2pt.Data_Packet_Type != MUHWI_PT2PT_DATA_PACKET_TYPE ||
+	    type == MUHWI_PACKET_TYPE_PACED_GET || !d->Torus_FIFO_Map || d->Message_Length > 1ull << 47)
+		return -EINVAL;
+	if (type == MUHWI_PACKET_TYPE_PUT && !d->Message_Length)
+		return -EINVAL;
+	if (type == MUHWI_PACKET_TYPE_GET && (!d->Message_Length || d->Message_Length % 64))
+		return -EINVAL;
+	return 0;
 }
 
 /* Packets of a message of `bytes` bytes: at least one. */

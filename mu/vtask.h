@@ -5,7 +5,7 @@
  * The task has a clock of its own (picoseconds). It runs until it must wait or its clock passes
  * the horizon at a library call; then it writes its request into its mu_vt_area, gives the turn to
  * the simulator (futex) and waits for it. Everything that happens to its memory up to its resume
- * time has been done when it resumes.
+ * time has been done when it resumes. One thread of the process makes library calls.
  */
 #ifndef MU_VTASK_H
 #define MU_VTASK_H
@@ -22,14 +22,32 @@ enum mu_vt_request {
 	MU_VT_DETACH, /* leaves; the process goes on outside virtual time */
 };
 
+/* mu_vt_area.turn */
+enum mu_vt_turn {
+	MU_VT_NOT_JOINED, /* as the segment starts */
+	MU_VT_TASK,
+	MU_VT_SIMULATOR,
+};
+
+/* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
+enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS };
+enum {
+	MU_VT_WORKED = 1, /* the task did something else since its last idle poll */
+	MU_VT_CLOCK = 2,  /* it read the clock since */
+};
+
+/* Waits until every task of the job has joined (or is gone). 0, or a negative errno (logged). */
 int mu_vt_attach(struct mu_host *host, uint32_t local);
 void mu_vt_detach(void);
 /* Injection FIFO of `channel` got a descriptor in slot `slot`; call before the tail store. */
 void mu_vt_inject(unsigned channel, unsigned slot);
 /* Call after the tail store, and wherever control may be handed over. */
 void mu_vt_check(void);
-/* A poll found nothing. Resumes at the first event for this task, at the latest after a bounded
- * jump that grows with each idle poll in a row (so loops on PAMI_Wtime go on). */
+/*
+ * A poll found nothing, and its cost was charged. Resumes at the first event for this task, in
+ * time as if it had gone on polling until then; at the latest after a bounded jump that grows with
+ * each idle poll in a row (so loops on PAMI_Wtime, and loops that count, go on).
+ */
 void mu_vt_idle(void);
 uint64_t mu_vt_now_ps(void);
 

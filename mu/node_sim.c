@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A node in virtual time: a router of emu/world with the MU's engines plugged into it. Hot:
+ * guarded by bench/virt_latency and bench/virt_stream.
+ *
+ *   tail store --mu_inject--> engine: packet by packet --> router ... router --mu_receive--> effect
+ *
+ * An effect is what software sees: a record in the ring, bytes in memory and a counter, or
+ * descriptors in a remote-get FIFO, whose engine takes them up. What has no room waits on a list
+ * of the channel's own, so that reception never waits (design.md, decision 4).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/base/log.h"
+#include "mu/packetize.h"
+#include "mu/process.h"
+#include "mu/sim_state.h"
+
+#define STAGE_BYTES 16384u /* read ahead of a message in private memory */
+#define POOL_RETRY_PS 1000000u
+
+/* Where an engine takes its descriptors from. */
+struct source {
+	struct sim_engine *e;
+	uint32_t channel;
+	int rget;
+};
+
+static inline struct source source_of(struct mu_sim *s, uint32_t channel, int rget)
+{
+	struct sim_channel *c = &s->channel[channel];
+
+	return (struct source){ rget ? &c->rget : &c->inject, channel, rget };
+}
+
+static inline uint32_t slot_of(const MUHWI_Fifo_t *f)
+{
+	return (uint32_t)((f->pa_head - f->pa_start) / 64) % MU_INJ_SLOTS;
+}
+
+/* Descriptor at the head and the time from which it may leave; NULL: none. */
+static const MUHWI_Descriptor_t *head(struct mu_sim *s, struct source from, uint64_t *ready)
+{
+	struct mu_channel_area *a = sim_area(s, from.channel);
+	struct sim_channel *c = &s->channel[from.channel];
+	uint32_t i;
+
+	if (from.rget) {
+		if (c->rget_head == c->rget_tail)
+			return NULL;
+		i = c->rget_head % MU_RGET_SLOTS;
+		*ready = c->rget_when[i];
+		return &a->rget_slot[i];
+	}
+	if (a->inj.pa_head == a->inj.pa_tail)
+		return NULL;
+	i = slot_of(&a->inj);
+	*ready = a->when_ps[i] + s->timing->mu_inject_ps;
+	return &a->inj_slot[i];
+}
+
+/* Registers of the remote-get FIFO follow our counters, once its channel is open. */
+static void rget_registers(struct mu_sim *s, uint32_t channel)
+{
+	struct mu_channel_area *a = sim_area(s, channel);
+	struct sim_channel *c = &s->channel[channel];
+
+	if (!a->rget.pa_start)
+		return;
+	a->rget.pa_head = a->rget.pa_start + c->rget_head % MU_RGET_SLOTS * 64ull;
+	a->rget.pa_tail = a->rget.pa_start + c->rget_tail % MU_RGET_SLOTS * 64ull;
+}
+
+static void engine_schedule(struct mu_sim *s, struct source from, uint64_t ready)
+{
+	const struct sim_task *t = &s->task[from.channel / s->channels];
+	uint32_t port = SIM_PORT_ENGINE +
+	                2 * ((uint32_t)t->t * s->channels + from.channel % s->channels) + (from.rget != 0);
+	uint64_t at = ready > from.e->free_at ? ready : from.e->free_at;
+
+	if (at < s->now)
+		at = s->now;
+	if (emu_sched_push(emu_world_sched(s->world), at, t->node, port, from.rget ? SIM_RGET : SIM_INJECT,
+	                   from.channel, 0))
+		s->error = -ENOMEM;
+}
+
+/* Look at the head: have the engine run when it is due, or rest. */
+static void engine_next(struct mu_sim *s, struct source from)
+{
+	uint64_t ready;
+	int due = head(s, from, &ready) != NULL, was = from.e->state != SIM_ENGINE_IDLE;
+
+	from.e->state = due ? SIM_ENGINE_DUE : SIM_ENGINE_IDLE;
+	if (due)
+		engine_schedule(s, from, ready);
+	if (due != was) {
+		s->engines += due ? 1u : -1u;
+		if (!from.rget)
+			s->task[from.channel / s->channels].direct += due ? 1u : -1u;
+	}
+}
+
+void sim_inject_kick(struct mu_sim *s, uint32_t channel)
+{
+	struct source from = source_of(s, channel, 0);
+
+	s->quiet = 0;
+	if (from.e->state == SIM_ENGINE_IDLE)
+		engine_next(s, from);
+}
+
+/* The descriptor at the head is done: software sees it. */
+static void head_done(struct mu_sim *s, struct source from)
+{
+	struct mu_channel_area *a = sim_area(s, from.channel);
+	struct sim_channel *c = &s->channel[from.channel];
+
+	from.e->offset = 0;
+	from.e->stage_bytes = 0;
+	if (from.rget) {
+		c->rget_head++;
+		a->rget_hw.descCount++;
+		rget_registers(s, from.channel);
+		return;
+	}
+	a->inj.pa_head = a->inj.pa_head + 64 == a->inj.pa_start + a->inj.size_1 + 1 ? a->inj.pa_start :
+	                                                                              a->inj.pa_head + 64;
+	a->inj_hw.descCount++;
+	sim_wake(s, from.channel / s->channels);
+}
+
+/* ---- packets ---- */
+
+static int payload_read(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d,
+                        uint32_t bytes, unsigned char *to)
+{
+	uint32_t local = from.channel / s->channels;
+	struct sim_engine *e = from.e;
+	uint64_t va = d->Pa_Payload + e->offset, left = d->Message_Length - e->offset;
+	int rc;
+
+	if (d->Pa_Payload & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
+		uint64_t value;
+
+		if (d->Message_Length != 8)
+			return -EINVAL;
+		rc = sim_atomic_load(s, local, d->Pa_Payload & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7),
+		                     d->Pa_Payload & 7, &value);
+		memcpy(to, &value, 8);
+		return rc;
+	}
+	if (left <= MU_PACKET_PAYLOAD && !e->stage_bytes)
+		return sim_read(s, local, to, va, bytes);
+	if (e->offset - e->stage_from + bytes > e->stage_bytes || !e->stage_bytes) {
+		if (mu_host_translate(s->host, local, va, bytes))
+			return sim_read(s, local, to, va, bytes);
+		if (!e->stage && !(e->stage = malloc(STAGE_BYTES)))
+			return -ENOMEM;
+		e->stage_from = e->offset;
+		e->stage_bytes = left < STAGE_BYTES ? (uint32_t)left : STAGE_BYTES;
+		rc = sim_read(s, local, e->stage, va, e->stage_bytes);
+		if (rc) {
+			e->stage_bytes = 0;
+			return sim_read(s, local, to, va, bytes); /* its end may be what is not there */
+		}
+	}
+	memcpy(to, e->stage + (e->offset - e->stage_from), bytes);
+	return 0;
+}
+
+static void fault(struct mu_sim *s, uint32_t local, const char *what, int rc)
+{
+	s->faults++;
+	drv_warn("virtual clock: task %u: %s: %s", s->task[local].task, what, strerror(-rc));
+}
+
+static void rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
+static uint32_t rget_room(const struct sim_channel *c);
+
+/* Local task that holds channel number `number` of a node; SIM_NONE. */
+static uint32_t task_at(const struct mu_sim *s, uint32_t node, unsigned number)
+{
+	unsigned t = number / s->channels;
+
+	return t < s->host->shape.t ? s->task_at[node * s->host->shape.t + t] : SIM_NONE;
+}
+
+static uint32_t node_of(const struct mu_sim *s, const MUHWI_PacketHeader_t *h)
+{
+	struct emu_coord x;
+
+	emu_coord_from_word(h->NetworkHeader.pt2pt.Destination.Destination.Destination, &x);
+	for (int d = 0; d < EMU_DIMS; d++)
+		if (x.c[d] >= s->host->shape.n[d])
+			return SIM_NONE;
+	return emu_coord_node(&s->host->shape, &x);
+}
+
+/* Tell channel `number` of `node` that memory it named was not there: a message of our channel. */
+static void fault_tell(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number, int rc)
+{
+	struct mu_internal m = { .kind = MU_INTERNAL_FAULT, .error = (uint32_t)-rc };
+	struct mu_dest to = { coords, number };
+	_Alignas(64) MUHWI_Descriptor_t d;
+
+	mu_desc_fifo(&d, 0, 0, &to, &m, 1);
+	if (rget_room(&s->channel[channel]))
+		rget_append(s, channel, (const unsigned char *)&d, 1);
+}
+
+/* The payload is not there. Software of the other side must not wait for it. */
+static void read_failed(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d, int rc)
+{
+	const MUHWI_PacketHeader_t *h = &d->PacketHeader;
+	unsigned back = h->messageUnitHeader.Packet_Types.Direct_Put.Unused1 % s->channels;
+
+	fault(s, from.channel / s->channels, from.rget ? "address named by a remote get" : "payload", rc);
+	if (from.rget && mu_packet_type(h) == MUHWI_PACKET_TYPE_PUT)
+		fault_tell(s, from.channel, h->NetworkHeader.pt2pt.Destination.Destination.Destination,
+		           mu_header_number(h) / s->channels * s->channels + back, rc);
+}
+
+/* Make the next packet of the descriptor. 0, -EAGAIN: no packet free, or what is wrong with it. */
+static int packet_make(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d)
+{
+	struct emu_packet *p;
+	uint32_t i;
+	int rc = from.e->offset ? 0 : mu_desc_check(d);
+
+	if (!rc && node_of(s, &d->PacketHeader) == SIM_NONE)
+		rc = -EHOSTUNREACH;
+	if (rc)
+		return rc;
+	i = emu_world_packet_get(s->world);
+	if (i == SIM_NONE)
+		return -EAGAIN;
+	p = &s->pool[i];
+	p->bytes = mu_packetize(d, from.e->offset, &p->hdr);
+	p->task = s->task[from.channel / s->channels].task;
+	rc = p->bytes ? payload_read(s, from, d, p->bytes, p->payload) : 0;
+	if (rc) {
+		emu_world_packet_put(s->world, i);
+		return rc;
+	}
+	from.e->packet = i;
+	return 0;
+}
+
+/* Injection queue: local, high priority, or one of the two others, always the same for a channel. */
+static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel,
+                         const MUHWI_PacketHeader_t *h)
+{
+	if (node_of(s, h) == node)
+		return 3;
+	if ((h->NetworkHeader.pt2pt.Byte3.Byte3 & 0xe0) == MUHWI_PACKET_VIRTUAL_CHANNEL_HIGH_PRIORITY)
+		return 2;
+	return channel & 1;
+}
+
+static void wait_for_room(struct mu_sim *s, struct source from, uint32_t node, unsigned queue)
+{
+	struct sim_node *n = &s->node[node];
+	uint32_t id = from.channel << 1 | (from.rget != 0);
+
+	from.e->state = SIM_ENGINE_WAITS;
+	from.e->next = SIM_NONE;
+	if (n->waiting_first[queue] == SIM_NONE) {
+		n->waiting_first[queue] = id;
+	} else {
+		uint32_t last = n->waiting_last[queue];
+
+		source_of(s, last >> 1, last & 1).e->next = id;
+	}
+	n->waiting_last[queue] = id;
+}
+
+/* Give the made packet to the router. 0: the engine goes on; -EAGAIN: it must wait for room. */
+static int packet_send(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d)
+{
+	uint32_t node = s->task[from.channel / s->channels].node, i = from.e->packet;
+	struct emu_packet *p = &s->pool[i];
+	uint32_t bytes = p->bytes, wire = emu_packet_wire_bytes(p);
+	uint64_t step = (uint64_t)wire * s->timing->mu_ps_per_byte;
+	int rc = emu_world_inject(s->world, node, queue_of(s, node, from.channel, &p->hdr), i, s->now);
+
+	if (rc == -EAGAIN)
+		return rc;
+	if (rc) {
+		fault(s, from.channel / s->channels, "a packet that cannot be routed", rc);
+		emu_world_packet_put(s->world, i);
+	}
+	from.e->packet = SIM_NONE;
+	from.e->free_at = s->now + (step > s->timing->mu_packet_ps ? step : s->timing->mu_packet_ps);
+	from.e->offset += bytes;
+	if (from.e->offset >= d->Message_Length)
+		head_done(s, from);
+	return 0;
+}
+
+static void engine_run(struct mu_sim *s, struct source from)
+{
+	uint32_t node = s->task[from.channel / s->channels].node;
+	uint64_t ready;
+	const MUHWI_Descriptor_t *d = head(s, from, &ready);
+	int rc = 0;
+
+	if (d && from.e->packet == SIM_NONE) {
+		rc = packet_make(s, from, d);
+		if (rc == -EAGAIN) {
+			engine_schedule(s, from, s->now + POOL_RETRY_PS);
+			return;
+		}
+		if (rc) {
+			read_failed(s, from, d, rc);
+			head_done(s, from);
+		}
+	}
+	if (d && !rc && packet_send(s, from, d)) {
+		wait_for_room(s, from, node, queue_of(s, node, from.channel, &s->pool[from.e->packet].hdr));
+		return;
+	}
+	engine_next(s, from);
+	if (from.rget && s->channel[from.channel].gets_first != SIM_NONE) {
+		struct sim_channel *c = &s->channel[from.channel];
+		uint32_t i = c->gets_first;
+
+		if (rget_room(c) >= s->pool[i].bytes / 64) {
+			c->gets_first = s->pool[i].route.next;
+			rget_append(s, from.channel, s->pool[i].payload, s->pool[i].bytes / 64);
+			emu_world_packet_put(s->world, i);
+		}
+	}
+}
+
+void sim_engine_event(struct mu_sim *s, const struct emu_event *e)
+{
+	engine_run(s, source_of(s, e->arg, e->kind == SIM_RGET));
+}
+
+static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)
+{
+	struct mu_sim *s = arg;
+	struct sim_node *n = &s->node[node];
+	uint32_t id;
+
+	s->now = now;
+	while ((id = n->waiting_first[queue]) != SIM_NONE) {
+		struct source from = source_of(s, id >> 1, id & 1);
+		uint64_t ready;
+
+		if (packet_send(s, from, head(s, from, &ready)))
+			return; /* stays first */
+		n->waiting_first[queue] = from.e->next;
+		engine_next(s, from);
+	}
+}
+
+/* ---- reception ---- */
+
+static void on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
+{
+	struct mu_sim *s = arg;
+	const struct emu_packet *p = &s->pool[packet];
+	uint32_t local = task_at(s, node, mu_header_number(&p->hdr));
+
+	if (local != SIM_NONE && mu_packet_type(&p->hdr) != MUHWI_PACKET_TYPE_GET)
+		s->task[local].direct++;
+	if (emu_sched_push(emu_world_sched(s->world), when + s->timing->mu_receive_ps, node, SIM_PORT_EFFECT,
+	                   SIM_EFFECT, packet, 0))
+		s->error = -ENOMEM;
+}
+
+const struct emu_world_ops sim_world_ops = { on_deliver, on_room };
+
+static int ring_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
+{
+	struct drv_ring *ring = &sim_area(s, channel)->ring;
+	struct drv_ring_record *r;
+	uint64_t position;
+
+	if (!ring->lines) /* its owner has not opened it yet: the same constant */
+		drv_ring_init(ring, MU_RING_LINES);
+	r = drv_ring_reserve(ring, &s->channel[channel].tx, p->bytes, &position);
+	if (!r)
+		return -EAGAIN;
+	r->tag = p->task;
+	memcpy(r->header, &p->hdr, 32);
+	memcpy(r->payload, p->payload, p->bytes);
+	drv_ring_publish(r, position);
+	return 0;
+}
+
+/* Append a packet to a list linked through route.next. */
+static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t packet)
+{
+	s->pool[packet].route.next = SIM_NONE;
+	if (*first == SIM_NONE)
+		*first = packet;
+	else
+		s->pool[*last].route.next = packet;
+	*last = packet;
+}
+
+/* 1: the packet is on a list, still in use. */
+static int effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)
+{
+	struct sim_channel *c = &s->channel[channel];
+
+	if (c->spill_first == SIM_NONE && !ring_put(s, channel, &s->pool[packet]))
+		return 0;
+	s->spilled++;
+	s->task[channel / s->channels].spilled |= 1ull << channel % s->channels;
+	list_add(s, &c->spill_first, &c->spill_last, packet);
+	return 1;
+}
+
+unsigned sim_refill(struct mu_sim *s, uint32_t local)
+{
+	struct sim_task *t = &s->task[local];
+	unsigned moved = 0;
+
+	for (uint64_t m = t->spilled; m; m &= m - 1) {
+		uint32_t channel = local * s->channels + (uint32_t)__builtin_ctzll(m), i;
+		struct sim_channel *c = &s->channel[channel];
+
+		while ((i = c->spill_first) != SIM_NONE && !ring_put(s, channel, &s->pool[i])) {
+			c->spill_first = s->pool[i].route.next;
+			emu_world_packet_put(s->world, i);
+			moved++;
+		}
+		if (c->spill_first == SIM_NONE)
+			t->spilled &= ~(1ull << channel % s->channels);
+	}
+	return moved;
+}
+
+static void effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
+{
+	uint32_t local = channel / s->channels;
+	const MUHWI_PacketHeader_t *h = &p->hdr;
+	uint64_t to = sim_area(s, channel)->bat[0] + mu_put_offset(h), value = 0;
+	uint64_t counter = h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+	int rc;
+
+	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
+		memcpy(&value, p->payload, 8);
+		rc = p->bytes != 8 ? -EINVAL :
+		     sim_atomic(s, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), to & 7, value);
+	} else {
+		rc = sim_write(s, local, to, p->payload, p->bytes);
+	}
+	if (!rc && counter) {
+		counter += sim_area(s, channel)->bat[0];
+		rc = sim_atomic(s, local, counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), counter & 7,
+		                -(uint64_t)p->bytes);
+	}
+	if (rc) {
+		const struct mu_task_entry *e = mu_host_entry(s->host, p->task);
+
+		fault(s, local, "address named by a put", rc);
+		fault_tell(s, channel, e->coords, e->t * s->channels +
+		           h->messageUnitHeader.Packet_Types.Direct_Put.Unused1 % s->channels, rc);
+	}
+}
+
+static uint32_t rget_room(const struct sim_channel *c)
+{
+	return MU_RGET_SLOTS - 1 - (c->rget_tail - c->rget_head);
+}
+
+static void rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count)
+{
+	struct sim_channel *c = &s->channel[channel];
+	struct source from = source_of(s, channel, 1);
+
+	if (!c->rget_when && !(c->rget_when = malloc(MU_RGET_SLOTS * sizeof *c->rget_when))) {
+		s->error = -ENOMEM;
+		return;
+	}
+	for (uint32_t i = 0; i < count; i++, c->rget_tail++) {
+		uint32_t slot = c->rget_tail % MU_RGET_SLOTS;
+
+		memcpy(&sim_area(s, channel)->rget_slot[slot], desc + 64 * i, 64);
+		c->rget_when[slot] = s->now + s->timing->mu_rget_ps + s->timing->mu_inject_ps;
+	}
+	rget_registers(s, channel);
+	if (from.e->state == SIM_ENGINE_IDLE)
+		engine_next(s, from);
+}
+
+/* 1: the packet is on a list, still in use. */
+static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
+{
+	struct sim_channel *c = &s->channel[channel];
+	const struct emu_packet *p = &s->pool[packet];
+
+	if (!p->bytes || p->bytes % 64) {
+		fault(s, channel / s->channels, "remote get whose payload is not 1 to 8 descriptors", -EINVAL);
+		return 0;
+	}
+	if (c->gets_first != SIM_NONE || rget_room(c) < p->bytes / 64) {
+		list_add(s, &c->gets_first, &c->gets_last, packet);
+		return 1;
+	}
+	rget_append(s, channel, p->payload, p->bytes / 64);
+	return 0;
+}
+
+void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
+{
+	struct emu_packet *p = &s->pool[e->arg];
+	unsigned number = mu_header_number(&p->hdr), type = mu_packet_type(&p->hdr);
+	uint32_t local = task_at(s, emu_event_node(e), number), channel;
+	int kept = 0;
+
+	if (local == SIM_NONE) {
+		s->faults++;
+		drv_warn("virtual clock: packet of task %u for number %u of node %u: no task there", p->task,
+		         number, emu_event_node(e));
+		emu_world_packet_put(s->world, e->arg);
+		return;
+	}
+	channel = local * s->channels + number % s->channels;
+	if (type != MUHWI_PACKET_TYPE_GET)
+		s->task[local].direct--;
+	if (s->task[local].state == SIM_TASK_LEFT)
+		s->dropped++;
+	else if (type == MUHWI_PACKET_TYPE_GET)
+		kept = effect_get(s, channel, e->arg);
+	else if (type == MUHWI_PACKET_TYPE_PUT)
+		effect_put(s, channel, p);
+	else
+		kept = effect_fifo(s, channel, e->arg);
+	if (!kept)
+		emu_world_packet_put(s->world, e->arg);
+	if (type != MUHWI_PACKET_TYPE_GET)
+		sim_wake(s, local);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "mu/sim.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "mu/sim_state.h"
+
+#define CHECK_EVENTS 512u /* look at real time this often */
+#define CHECK_NS     10000000u
+
+/* One processor for us and, by inheritance, for all tasks: a hand-over stays cheap. */
+static void pin(void)
+{
+	cpu_set_t may, one;
+	unsigned nth, seen = 0;
+
+	if (sched_getaffinity(0, sizeof may, &may) || CPU_COUNT(&may) < 2)
+		return;
+	nth = (unsigned)getpid() % (unsigned)CPU_COUNT(&may);
+	for (unsigned c = 0; c < CPU_SETSIZE; c++) {
+		if (!CPU_ISSET(c, &may) || seen++ != nth)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(c, &one);
+		if (sched_setaffinity(0, sizeof one, &one))
+			drv_warn("virtual clock: cannot stay on processor %u: hand-overs will be slower", c);
+		return;
+	}
+}
+
+static int conf_check(const struct mu_host *h, const struct mu_sim_conf *conf, struct emu_timing *t)
+{
+	char err[256];
+
+	emu_timing_default(t);
+	if (emu_timing_set(t, conf->hw, err, sizeof err)) {
+		drv_error("virtual clock: %s", err);
+		return -EINVAL;
+	}
+	if (h->clock != MU_CLOCK_VIRTUAL || h->locals != h->tasks) {
+		drv_error("virtual clock: needs a job of that clock with all %u tasks on one host (%u are here)",
+		          h->tasks, h->locals);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int tables_make(struct mu_sim *s)
+{
+	uint32_t nodes = emu_shape_nodes(&s->host->shape), places = nodes * s->host->shape.t;
+	uint32_t channels = s->locals * s->channels;
+
+	s->task = calloc(s->locals, sizeof *s->task);
+	s->channel = calloc(channels, sizeof *s->channel);
+	s->node = calloc(nodes, sizeof *s->node);
+	s->task_at = malloc(places * sizeof *s->task_at);
+	if (!s->task || !s->channel || !s->node || !s->task_at)
+		return -ENOMEM;
+	memset(s->task_at, 0xff, places * sizeof *s->task_at);
+	for (uint32_t i = 0; i < channels; i++) {
+		struct sim_channel *c = &s->channel[i];
+
+		c->inject.packet = c->rget.packet = SIM_NONE;
+		c->spill_first = c->gets_first = SIM_NONE;
+	}
+	for (uint32_t i = 0; i < nodes; i++)
+		for (unsigned q = 0; q < EMU_INJECTIONS; q++)
+			s->node[i].waiting_first[q] = SIM_NONE;
+	for (uint32_t i = 0; i < s->host->tasks; i++) {
+		const struct mu_task_entry *e = mu_host_entry(s->host, i);
+
+		s->task[e->local].task = i;
+		s->task[e->local].node = e->node;
+		s->task[e->local].t = e->t;
+		s->task_at[e->node * s->host->shape.t + e->t] = e->local;
+	}
+	return 0;
+}
+
+int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct mu_sim **sim)
+{
+	struct emu_world_conf world = { .ops = &sim_world_ops };
+	struct mu_sim *s;
+	int rc = conf_check(host, conf, &world.timing);
+
+	if (rc)
+		return rc;
+	s = calloc(1, sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	s->host = host;
+	s->conf = *conf;
+	s->locals = host->locals;
+	s->channels = host->channels;
+	world.shape = host->shape;
+	world.express = host->fabric == MU_FABRIC_EXPRESS;
+	world.arg = s;
+	rc = tables_make(s);
+	if (!rc)
+		rc = emu_world_create(&world, &s->world);
+	if (rc) {
+		drv_error("virtual clock: a torus of %u nodes: %s", emu_shape_nodes(&host->shape), strerror(-rc));
+		mu_sim_destroy(s);
+		return rc;
+	}
+	s->pool = emu_world_pool(s->world);
+	s->timing = emu_world_timing(s->world);
+	if (!conf->no_pin)
+		pin();
+	*sim = s;
+	return 0;
+}
+
+void mu_sim_destroy(struct mu_sim *s)
+{
+	if (!s)
+		return;
+	for (uint32_t i = 0; s->channel && i < s->locals * s->channels; i++) {
+		free(s->channel[i].inject.stage);
+		free(s->channel[i].rget.stage);
+		free(s->channel[i].rget_when);
+	}
+	emu_world_destroy(s->world);
+	free(s->task_at);
+	free(s->node);
+	free(s->channel);
+	free(s->task);
+	free(s);
+}
+
+static int check_now_and_then(struct mu_sim *s)
+{
+	uint64_t now = drv_clock_ns();
+
+	if (now < s->check_at)
+		return 0;
+	s->check_at = now + CHECK_NS;
+	return s->conf.check ? s->conf.check(s->conf.arg) : 0;
+}
+
+static int run(struct mu_sim *s)
+{
+	struct emu_event e;
+	unsigned n = 0;
+	int rc = sim_join_all(s);
+
+	/* When all have left, what is still under way is brought home: the hash covers it. */
+	while (!rc && !s->error && emu_world_next(s->world, &e)) {
+		s->now = e.time;
+		switch (e.kind) {
+		case SIM_INJECT:
+		case SIM_RGET:
+			sim_engine_event(s, &e);
+			break;
+		case SIM_EFFECT:
+			sim_effect_event(s, &e);
+			break;
+		case SIM_RESUME:
+			rc = sim_turn(s, &e);
+			break;
+		default:
+			break;
+		}
+		if (!rc && ++n % CHECK_EVENTS == 0)
+			rc = check_now_and_then(s);
+	}
+	return rc;
+}
+
+int mu_sim_run(struct mu_sim *s)
+{
+	uint64_t ticks = drv_clock_ticks();
+	struct emu_world_stat w;
+	int rc = run(s);
+
+	s->all_ticks += drv_clock_ticks() - ticks;
+	emu_world_stat(s->world, &w);
+	if (rc)
+		s->unrepeatable = 1;
+	if (rc || !(rc = s->error ? s->error : w.error))
+		return rc;
+	drv_error("virtual clock: the simulation stopped at %.3f us: %s", (double)s->now * 1e-6, strerror(-rc));
+	return rc;
+}
+
+void mu_sim_report(const struct mu_sim *s, struct mu_sim_report *r)
+{
+	double per_tick = 1e-6 / (double)drv_clock_ticks_per_us();
+	struct emu_world_stat w;
+
+	emu_world_stat(s->world, &w);
+	*r = (struct mu_sim_report){
+		.time_ps = w.time_ps,
+		.hash = w.hash,
+		.reproducible = !s->unrepeatable,
+		.events = w.events,
+		.packets = w.packets,
+		.packet_hops = w.packet_hops,
+		.turns = s->turns,
+		.spilled = s->spilled,
+		.faults = s->faults,
+		.events_seconds = (double)(s->all_ticks - s->task_ticks) * per_tick,
+		.tasks_seconds = (double)s->task_ticks * per_tick,
+	};
+}
+
+void mu_sim_link_stat(const struct mu_sim *s, uint32_t node, unsigned link, struct emu_link_stat *stat)
+{
+	emu_world_link_stat(s->world, node, link, stat);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private structures of the simulator. mu/sim.c makes and runs it, mu/sim_turn.c hands turns to
+ * tasks, mu/node_sim.c is the MU of every node.
+ *
+ * Channel index: local task * channels per task + channel.
+ */
+#ifndef MU_SIM_STATE_H
+#define MU_SIM_STATE_H
+
+#include "emu/world.h"
+#include "mu/sim.h"
+#include "mu/vtask.h"
+
+#define SIM_NONE UINT32_MAX
+
+/* Events of ours and their ports at a node: engines act before the routers step, effects after. */
+enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME };
+#define SIM_PORT_ENGINE 16 /* + engine number on the node, up to 2048 */
+#define SIM_PORT_EFFECT 3000
+#define SIM_PORT_RESUME 4032 /* + t */
+
+enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
+
+/* One injection engine: a channel's injection FIFO, or its remote-get FIFO. */
+struct sim_engine {
+	uint64_t offset;  /* bytes of the descriptor at the head that have left */
+	uint64_t free_at; /* when it can take the next packet */
+	uint32_t packet;  /* made, and refused by the router; SIM_NONE */
+	uint32_t next;    /* in its node's list of waiting engines: channel index << 1 | rget */
+	uint8_t state;
+	unsigned char *stage; /* what was read ahead of a message outside the segment */
+	uint64_t stage_from;  /* its first byte is this byte of the message */
+	uint32_t stage_bytes;
+};
+
+struct sim_channel {
+	struct sim_engine inject, rget;
+	struct drv_ring_tx tx;
+	uint32_t spill_first, spill_last; /* packets that found the ring full, in order */
+	uint32_t gets_first, gets_last;   /* remote gets that found their FIFO full */
+	uint32_t rget_head, rget_tail;    /* descriptors, counting up */
+	uint64_t *rget_when;              /* [MU_RGET_SLOTS] ready times; made when first used */
+};
+
+enum sim_task_state { SIM_TASK_OUT, SIM_TASK_READY, SIM_TASK_RUNS, SIM_TASK_IDLE, SIM_TASK_LEFT };
+
+struct sim_task {
+	uint8_t state;
+	uint8_t t, gone;
+	uint16_t generation; /* of the RESUME event that counts */
+	uint32_t node, task;
+	uint32_t direct;     /* events under way that touch its memory by themselves */
+	uint64_t now, resume_at;
+	uint64_t poll, idle_since;
+	uint64_t spilled;    /* channels with spilled packets */
+};
+
+struct sim_node {
+	uint32_t waiting_first[EMU_INJECTIONS], waiting_last[EMU_INJECTIONS];
+};
+
+struct mu_sim {
+	struct mu_host *host;
+	struct mu_sim_conf conf;
+	struct emu_world *world;
+	struct emu_packet *pool;
+	const struct emu_timing *timing;
+	uint32_t locals, channels;
+	struct sim_task *task;       /* [locals] */
+	struct sim_channel *channel; /* [locals * channels] */
+	struct sim_node *node;
+	uint32_t *task_at;           /* [nodes * T] local task, SIM_NONE */
+	uint64_t now;
+	uint32_t inside;   /* tasks that have joined and not left */
+	uint32_t idle;     /* of these, those that poll in vain */
+	uint32_t engines;  /* that have something to do */
+	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
+	int unrepeatable;
+	int error;
+	uint64_t turns, spilled, faults, dropped;
+	uint64_t check_at;           /* ns */
+	uint64_t task_ticks, all_ticks;
+};
+
+static inline struct mu_channel_area *sim_area(struct mu_sim *s, uint32_t channel)
+{
+	return mu_host_channel(s->host, channel / s->channels, channel % s->channels);
+}
+
+/* node_sim.c */
+/* The channel's injection FIFO may have new descriptors. */
+void sim_inject_kick(struct mu_sim *s, uint32_t channel);
+void sim_engine_event(struct mu_sim *s, const struct emu_event *e);
+void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
+/* Move spilled packets into the rings of a task; returns how many. */
+unsigned sim_refill(struct mu_sim *s, uint32_t local);
+extern const struct emu_world_ops sim_world_ops;
+
+/* sim_memory.c: memory of a task, by its virtual addresses. 0 or -EFAULT, -ESHUTDOWN, -EPERM. */
+int sim_read(struct mu_sim *s, uint32_t local, void *to, uint64_t va, uint64_t bytes);
+int sim_write(struct mu_sim *s, uint32_t local, uint64_t va, const void *from, uint64_t bytes);
+/* A store with an operation (MUHWI_ATOMIC_OPCODE_STORE_...) on an 8-byte word. */
+int sim_atomic(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint64_t value);
+/* A load with an operation; *value is what was there before. */
+int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint64_t *value);
+
+/* sim_turn.c */
+int sim_join_all(struct mu_sim *s);
+/* Something in the task's memory changed now: if it polls in vain, have it look. */
+void sim_wake(struct mu_sim *s, uint32_t local);
+/* Its turn: run it until it hands over. Not 0: what check() said, or -EDEADLK. */
+int sim_turn(struct mu_sim *s, const struct emu_event *e);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Turns: which task runs, from when, until where. Exactly one of simulator and tasks runs at a
+ * time; all share a processor, so a hand-over is two futex calls and a context switch.
+ *
+ * Horizon of a task that gets its turn: the next event anywhere, or, if no event under way touches
+ * its memory by itself, mu_receive_ps later, since nothing gets from an event elsewhere into its
+ * memory faster than that. What the task itself starts bounds it further (mu_vt_inject).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "mu/sim_state.h"
+
+#define WAIT_FIRST_NS   1000000u
+#define WAIT_LONGEST_NS 50000000u
+/* Idle polls in a row jump: a share of the time idled so far, within bounds. */
+#define CLOCK_SHARE    64u /* a loop on the clock ends this exactly (or to CLOCK_JUMP_PS) */
+#define CLOCK_JUMP_PS  10000000u
+#define POLL_SHARE     2u
+#define POLL_JUMP_PS   100000000u
+#define POLL_LEAST_PS  1000u
+#define QUIET_ROUNDS   32u /* each doubles the time idled: minutes of virtual time */
+
+static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
+{
+	struct sim_task *t = &s->task[local];
+
+	t->resume_at = time;
+	t->generation++;
+	if (emu_sched_push(emu_world_sched(s->world), time, t->node, SIM_PORT_RESUME + t->t, SIM_RESUME, local,
+	                   t->generation))
+		s->error = -ENOMEM;
+}
+
+/* Wait while *word is `value`. Not 0: check() says stop. Ends too when the task is gone. */
+static int wait_while(struct mu_sim *s, const struct sim_task *t, uint32_t *word, uint32_t value)
+{
+	uint64_t ns = WAIT_FIRST_NS;
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value && !t->gone) {
+		struct timespec timeout = { 0, (long)ns };
+		int rc;
+
+		if (!syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, NULL, 0) || errno != ETIMEDOUT)
+			continue;
+		rc = s->conf.check ? s->conf.check(s->conf.arg) : 0;
+		if (rc)
+			return rc;
+		ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;
+	}
+	return 0;
+}
+
+int sim_join_all(struct mu_sim *s)
+{
+	for (uint32_t i = 0; i < s->locals; i++) {
+		struct mu_vt_area *vt = &mu_host_area(s->host, i)->vt;
+		int rc = wait_while(s, &s->task[i], &vt->turn, MU_VT_NOT_JOINED);
+
+		if (rc)
+			return rc;
+		if (s->task[i].gone)
+			continue;
+		vt->arg[MU_VT_ARG_SELF_PS] = s->timing->mu_inject_ps;
+		s->task[i].state = SIM_TASK_READY;
+		s->inside++;
+	}
+	for (uint32_t i = 0; i < s->locals; i++)
+		if (s->task[i].state == SIM_TASK_READY)
+			resume_at(s, i, 0);
+	return 0;
+}
+
+static void leave(struct mu_sim *s, struct sim_task *t)
+{
+	if (t->state == SIM_TASK_OUT || t->state == SIM_TASK_LEFT)
+		return;
+	if (t->state == SIM_TASK_IDLE)
+		s->idle--;
+	t->state = SIM_TASK_LEFT;
+	t->generation++;
+	s->inside--;
+	s->quiet = 0;
+}
+
+void mu_sim_task_gone(struct mu_sim *s, uint32_t local)
+{
+	struct sim_task *t = &s->task[local];
+
+	if (t->gone)
+		return;
+	t->gone = 1;
+	if (t->state == SIM_TASK_READY || t->state == SIM_TASK_IDLE)
+		s->unrepeatable = 1; /* it died at some moment of real time */
+	leave(s, t);
+}
+
+/* The first of its polls at or after `time`, as if it had polled on. */
+static uint64_t poll_after(const struct sim_task *t, uint64_t time)
+{
+	return time <= t->now ? t->now : t->now + (time - t->now + t->poll - 1) / t->poll * t->poll;
+}
+
+void sim_wake(struct mu_sim *s, uint32_t local)
+{
+	struct sim_task *t = &s->task[local];
+	uint64_t at;
+
+	s->quiet = 0;
+	if (t->state != SIM_TASK_IDLE)
+		return;
+	t->idle_since = s->now; /* its row of empty polls ends here */
+	at = poll_after(t, s->now);
+	if (at < t->resume_at)
+		resume_at(s, local, at);
+}
+
+/* Is nothing left that could make anything happen, but the polls themselves? */
+static int all_quiet(const struct mu_sim *s)
+{
+	struct emu_world_stat w;
+
+	if (s->idle < s->inside || s->engines)
+		return 0;
+	emu_world_stat(s->world, &w);
+	for (uint32_t i = 0; i < s->locals && w.in_flight; i++)
+		if (s->task[i].spilled)
+			return 0;
+	return !w.in_flight;
+}
+
+static uint64_t jump_of(struct mu_sim *s, const struct sim_task *t, uint64_t flags)
+{
+	uint64_t idled = t->now - t->idle_since, jump, most = POLL_JUMP_PS;
+
+	if (flags & MU_VT_CLOCK) {
+		jump = idled / CLOCK_SHARE;
+		most = CLOCK_JUMP_PS;
+	} else if (all_quiet(s)) {
+		jump = idled;
+		most = UINT64_MAX >> 8;
+	} else {
+		jump = idled / POLL_SHARE;
+	}
+	jump = jump < most ? jump : most;
+	return jump > t->poll ? jump - jump % t->poll : t->poll; /* as if it had polled until then */
+}
+
+static int deadlock(struct mu_sim *s)
+{
+	unsigned shown = 0;
+
+	drv_error("virtual clock: nothing is under way, and all %u tasks poll without looking at the clock: "
+	          "they wait for messages that nobody sends (%.3f us of virtual time)", s->inside,
+	          (double)s->now * 1e-6);
+	for (uint32_t i = 0; i < s->locals; i++) {
+		const struct sim_task *t = &s->task[i];
+		struct emu_coord x;
+
+		if (t->state != SIM_TASK_IDLE || shown++ >= 64)
+			continue;
+		emu_node_coord(&s->host->shape, t->node, &x);
+		drv_error("  task %u at (%u,%u,%u,%u,%u) T %u waits since %.3f us", t->task, x.c[0], x.c[1],
+		          x.c[2], x.c[3], x.c[4], t->t, (double)t->idle_since * 1e-6);
+	}
+	if (shown > 64)
+		drv_error("  and %u more", shown - 64);
+	return -EDEADLK;
+}
+
+static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *vt)
+{
+	struct sim_task *t = &s->task[local];
+	uint64_t flags = vt->arg[MU_VT_ARG_FLAGS];
+
+	t->poll = vt->arg[MU_VT_ARG_POLL_PS] > POLL_LEAST_PS ? vt->arg[MU_VT_ARG_POLL_PS] : POLL_LEAST_PS;
+	if (flags & MU_VT_WORKED) {
+		t->idle_since = t->now - t->poll;
+		s->quiet = 0;
+	}
+	if (flags & MU_VT_CLOCK)
+		s->quiet = 0;
+	if (t->spilled && sim_refill(s, local)) {
+		resume_at(s, local, t->now);
+		t->state = SIM_TASK_READY;
+		return 0;
+	}
+	t->state = SIM_TASK_IDLE;
+	s->idle++;
+	if (all_quiet(s) && s->quiet++ > QUIET_ROUNDS * s->inside)
+		return deadlock(s);
+	resume_at(s, local, t->now + jump_of(s, t, flags));
+	return 0;
+}
+
+static uint64_t horizon(const struct mu_sim *s, const struct sim_task *t)
+{
+	uint64_t next = emu_sched_next(emu_world_sched(s->world));
+
+	if (t->direct || next > UINT64_MAX / 2)
+		return next;
+	return next + s->timing->mu_receive_ps;
+}
+
+static int handed_over(struct mu_sim *s, uint32_t local)
+{
+	struct sim_task *t = &s->task[local];
+	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
+
+	if (vt->now_ps < s->now) /* cannot be: its clock went back */
+		vt->now_ps = s->now;
+	t->now = vt->now_ps;
+	for (uint64_t dirty = vt->dirty; dirty; dirty &= dirty - 1)
+		sim_inject_kick(s, local * s->channels + (uint32_t)__builtin_ctzll(dirty) % s->channels);
+	vt->dirty = 0;
+	switch (vt->request) {
+	case MU_VT_IDLE:
+		return went_idle(s, local, vt);
+	case MU_VT_DETACH:
+		leave(s, t);
+		return 0;
+	default:
+		s->quiet = 0;
+		t->state = SIM_TASK_READY;
+		resume_at(s, local, t->now);
+		return 0;
+	}
+}
+
+int sim_turn(struct mu_sim *s, const struct emu_event *e)
+{
+	struct sim_task *t = &s->task[e->arg];
+	struct mu_vt_area *vt = &mu_host_area(s->host, e->arg)->vt;
+	uint64_t ticks;
+	int rc;
+
+	if (e->mark != t->generation || (t->state != SIM_TASK_READY && t->state != SIM_TASK_IDLE))
+		return 0;
+	if (t->state == SIM_TASK_IDLE)
+		s->idle--;
+	if (t->spilled)
+		sim_refill(s, e->arg);
+	t->state = SIM_TASK_RUNS;
+	s->turns++;
+	vt->now_ps = s->now;
+	vt->horizon_ps = horizon(s, t);
+	ticks = drv_clock_ticks();
+	__atomic_store_n(&vt->turn, MU_VT_TASK, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &vt->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
+	rc = wait_while(s, t, &vt->turn, MU_VT_TASK);
+	s->task_ticks += drv_clock_ticks() - ticks;
+	if (rc || t->gone)
+		return rc;
+	return handed_over(s, e->arg);
+}
