@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages and RDMA between forked tasks, on both fabrics: every size 0 .. 1025, alignments, page
+ * crossing, 100 MB, order, slow receivers, missing pages, refused descriptors.
+ */
+#define _GNU_SOURCE
+#include "tests/t.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include "drivers/base/clock.h"
+#include "mu/process.h"
+#include "tests/mu_job.h"
+
+#define BIG (100u << 20)
+
+static struct mu_channel *ch;
+static unsigned messages;
+static uint64_t received;
+static uint64_t word; /* last message's payload */
+static unsigned char pattern_bad;
+
+static unsigned char pattern(uint64_t i)
+{
+	return (unsigned char)(i * 31 + (i >> 8));
+}
+
+/* Soft byte 0: 'w' a word in the payload; 'm' a piece of a message whose bytes follow the pattern. */
+static void receive(void *arg, uint32_t source, const unsigned char *soft, const unsigned char *payload,
+                    uint32_t bytes, uint64_t offset)
+{
+	uint64_t total;
+
+	if (soft[0] == 'w') {
+		memcpy(&word, payload, 8);
+		messages++;
+		return;
+	}
+	memcpy(&total, soft + 1, 8);
+	for (uint32_t i = 0; i < bytes; i++)
+		if (payload[i] != pattern(offset + i))
+			pattern_bad = 1;
+	if (offset != received)
+		pattern_bad = 2;
+	received += bytes;
+	if (received == total) {
+		messages++;
+		received = 0;
+	}
+}
+
+static void send_word(uint32_t task, uint64_t value)
+{
+	unsigned char soft[MU_SOFT_BYTES] = {'w'};
+
+	while (mu_send_short(ch, task, 0, soft, NULL, 0, &value, 8))
+		mu_poll(ch);
+}
+
+static uint64_t wait_word(void)
+{
+	unsigned before = messages;
+
+	while (messages == before)
+		mu_poll(ch);
+	return word;
+}
+
+static int result;
+static unsigned dones;
+static void done(struct mu_op *op, int rc)
+{
+	result = rc;
+	dones++;
+}
+
+static int finish(struct mu_op *op, unsigned before)
+{
+	while (dones == before)
+		mu_poll(ch);
+	return result;
+}
+
+static int put(const void *local, uint64_t remote, size_t bytes)
+{
+	struct mu_op op = {.done = done};
+	unsigned before = dones;
+
+	while (mu_put(ch, 1, 0, local, remote, bytes, NULL, &op) == -EAGAIN)
+		mu_poll(ch);
+	return finish(&op, before);
+}
+
+static int get(void *local, uint64_t remote, size_t bytes)
+{
+	struct mu_op op = {.done = done};
+	unsigned before = dones;
+
+	while (mu_get(ch, 1, 0, local, remote, bytes, &op) == -EAGAIN)
+		mu_poll(ch);
+	return finish(&op, before);
+}
+
+static void open_channel(void)
+{
+	JOB_CHECK(mu_channel_open(0, receive, NULL, &ch) == 0);
+}
+
+static unsigned char *pages(size_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static int sizes_body(const struct mu_job *job)
+{
+	unsigned char *mine = pages(16384);
+
+	open_channel();
+	if (job->task == 1) {
+		send_word(0, (uint64_t)(uintptr_t)mine);
+		for (;;) {
+			uint64_t n = wait_word(); /* bytes << 32 | offset, or ~0: the end */
+			uint64_t off = n & 0xffffffff, bytes = n >> 32;
+
+			if (n == UINT64_MAX)
+				break;
+			for (uint64_t i = 0; i < 16384; i++) {
+				unsigned char want = i >= off && i < off + bytes ? pattern(i - off) : 0;
+
+				if (mine[i] != want) {
+					JOB_CHECK(!"a byte of a put is wrong or out of its place");
+					break;
+				}
+			}
+			memset(mine, 0, 16384);
+			for (uint64_t i = 0; i < bytes; i++)
+				mine[off + i] = pattern(i + 5);
+			send_word(0, 1);
+			wait_word(); /* it has read them */
+			memset(mine, 0, 16384);
+			send_word(0, 2);
+		}
+	} else {
+		uint64_t remote = wait_word();
+		unsigned char back[1100];
+
+		for (uint64_t i = 0; i < 16384; i++)
+			mine[i] = pattern(i);
+		for (unsigned bytes = 1; bytes <= 1025; bytes += bytes < 70 || bytes > 500 ? 1 : 13) {
+			/* Alignments, and across the page in the middle. */
+			uint64_t off = bytes % 3 ? bytes * 7 % 64 : 4096 - bytes / 2;
+			unsigned char *from = memmove(mine + bytes % 9, mine, bytes);
+
+			for (unsigned i = 0; i < bytes; i++)
+				from[i] = pattern(i);
+			JOB_CHECK(put(from, remote + off, bytes) == 0);
+			send_word(1, (uint64_t)bytes << 32 | off);
+			wait_word();
+			memset(back, 0, sizeof back);
+			JOB_CHECK(get(back, remote + off, bytes) == 0);
+			for (unsigned i = 0; i < 1100; i++)
+				if (back[i] != (i < bytes ? pattern(i + 5) : 0)) {
+					JOB_CHECK(!"a byte of a get is wrong or out of its place");
+					break;
+				}
+			send_word(1, 0);
+			wait_word();
+		}
+		send_word(1, UINT64_MAX);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+static int fifo_sizes_body(const struct mu_job *job)
+{
+	static unsigned char data[70000];
+	struct mu_op op = {.done = done};
+	unsigned count = 0;
+
+	open_channel();
+	for (unsigned i = 0; i < sizeof data; i++)
+		data[i] = pattern(i);
+	for (uint64_t bytes = 0; bytes <= sizeof data; bytes = bytes < 1026 ? bytes + 1 : bytes * 2, count++) {
+		if (job->task == 0) {
+			unsigned char soft[MU_SOFT_BYTES] = {'m'};
+			unsigned before = dones;
+
+			memcpy(soft + 1, &bytes, 8);
+			while (mu_send(ch, 1, 0, soft, data, bytes, &op))
+				mu_poll(ch);
+			JOB_CHECK(finish(&op, before) == 0);
+		} else {
+			while (messages == count)
+				mu_poll(ch);
+		}
+	}
+	if (job->task == 0)
+		wait_word();
+	else
+		send_word(0, 1);
+	JOB_CHECK(!pattern_bad);
+	mu_channel_close(ch);
+	return 0;
+}
+
+static int big_body(const struct mu_job *job)
+{
+	size_t bytes = t_sanitized() ? BIG / 10 : BIG;
+	unsigned char *mine = pages(bytes + 4096);
+
+	open_channel();
+	for (size_t i = 0; i < bytes; i++)
+		mine[i] = job->task ? 0 : pattern(i);
+	if (job->task == 1) {
+		int bad = 0;
+
+		send_word(0, (uint64_t)(uintptr_t)mine + 3);
+		wait_word();
+		for (size_t i = 0; i < bytes; i++)
+			bad |= mine[i + 3] != pattern(i);
+		JOB_CHECK(!bad);
+		send_word(0, 1);
+		wait_word();
+	} else {
+		uint64_t remote = wait_word();
+		int bad = 0;
+
+		JOB_CHECK(put(mine, remote, bytes) == 0);
+		send_word(1, 1);
+		wait_word();
+		memset(mine, 0, bytes);
+		JOB_CHECK(get(mine, remote, bytes) == 0);
+		for (size_t i = 0; i < bytes; i++)
+			bad |= mine[i] != pattern(i);
+		JOB_CHECK(!bad);
+		send_word(1, 2);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+/* The target computes: puts and gets end all the same, messages wait, none is lost or swapped. */
+static int away_body(const struct mu_job *job)
+{
+	static uint64_t mine[512];
+	enum { N = 60000 };
+
+	open_channel();
+	if (job->task == 1) {
+		uint64_t until;
+
+		send_word(0, (uint64_t)(uintptr_t)mine);
+		/* Computes until the last put has arrived; no call. */
+		until = drv_clock_ns() + 30000000000u;
+		while (!__atomic_load_n(&mine[511], __ATOMIC_ACQUIRE) && drv_clock_ns() < until)
+			sched_yield();
+		JOB_CHECK(mine[511] == 42);
+		JOB_CHECK(messages == 0);
+		for (uint64_t i = 0; i < N;) {
+			unsigned before = messages;
+
+			mu_poll(ch);
+			if (messages == before)
+				continue;
+			i += messages - before;
+			JOB_CHECK(word == i - 1);
+		}
+		send_word(0, 1);
+	} else {
+		uint64_t remote = wait_word(), value = 41, back = 0;
+
+		for (uint64_t i = 0; i < N; i++)
+			send_word(1, i); /* far more than ring and FIFO hold */
+		JOB_CHECK(put(&value, remote, 8) == 0);
+		JOB_CHECK(get(&back, remote, 8) == 0);
+		JOB_CHECK(back == 41);
+		value = 42;
+		JOB_CHECK(put(&value, remote + 511 * 8, 8) == 0);
+		wait_word();
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+static int fault_body(const struct mu_job *job)
+{
+	unsigned char *mine = pages(8192), local[64] = {1};
+
+	open_channel();
+	munmap(mine + 4096, 4096);
+	if (job->task == 1) {
+		send_word(0, (uint64_t)(uintptr_t)mine);
+		wait_word();
+		JOB_CHECK(mine[0] == 1);
+	} else {
+		uint64_t remote = wait_word();
+
+		JOB_CHECK(put(local, remote + 4096, 64) == -EFAULT);
+		JOB_CHECK(put(local, 16, 64) == -EFAULT);
+		JOB_CHECK(get(local + 1, remote + 4096, 8) == -EFAULT);
+		JOB_CHECK(get(local + 1, 16, 8) == -EFAULT);
+		/* And the way is free for the next. */
+		JOB_CHECK(put(local, remote, 64) == 0);
+		JOB_CHECK(get(local, remote, 64) == 0);
+		send_word(1, 1);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+static int refuse_body(const struct mu_job *job)
+{
+	unsigned char soft[MU_SOFT_BYTES] = {'w'}, many[600] = {0};
+	struct mu_op op = {.done = done};
+	MUHWI_Descriptor_t bad[5];
+	struct mu_dest to;
+
+	open_channel();
+	if (job->task == 0) {
+		to = (struct mu_dest){ch->p->entry[1].coords, 0};
+		JOB_CHECK(mu_send_short(ch, 2, 0, soft, NULL, 0, many, 8) == -EINVAL);
+		JOB_CHECK(mu_send_short(ch, 1, 64, soft, NULL, 0, many, 8) == -EINVAL);
+		JOB_CHECK(mu_send_short(ch, 1, 0, soft, NULL, 0, many, 513) == -EINVAL);
+		JOB_CHECK(mu_put(ch, 1, 0, many, 16, 0, NULL, &op) == -EINVAL);
+		JOB_CHECK(mu_get(ch, 7, 0, many, 16, 8, &op) == -EINVAL);
+		/* What a program could put into its FIFO by hand. */
+		mu_desc_put(&bad[0], (uint64_t)(uintptr_t)many, 0, &to, 16, 0, 0);
+		mu_desc_get(&bad[1], (uint64_t)(uintptr_t)many, 65, &to);
+		mu_desc_fifo(&bad[2], (uint64_t)(uintptr_t)many, 8, &to, soft, 0);
+		bad[2].PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 = 0xd0;
+		to.coords = 63u << 24;
+		mu_desc_fifo(&bad[3], (uint64_t)(uintptr_t)many, 8, &to, soft, 0);
+		mu_desc_fifo(&bad[4], (uint64_t)(uintptr_t)many, 8, &to, soft, 0);
+		bad[4].Torus_FIFO_Map = 0;
+		for (int i = 0; i < 5; i++)
+			JOB_CHECK(MUSPI_InjFifoInject(&ch->inj, &bad[i]) != UINT64_MAX);
+		while (!MUSPI_CheckDescComplete(&ch->inj, 5))
+			mu_poll(ch);
+		JOB_CHECK(ch->bad == 5);
+		send_word(1, 9);
+	} else {
+		JOB_CHECK(wait_word() == 9);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+static int barrier_storm_body(const struct mu_job *job)
+{
+	static uint64_t count;
+
+	open_channel();
+	/* Everybody writes to everybody: 200 rounds of all-to-all words, each round complete. */
+	for (unsigned round = 0; round < 200; round++) {
+		for (uint32_t t = 0; t < job->tasks; t++)
+			send_word(t, round);
+		count += job->tasks;
+		while (messages < count)
+			mu_poll(ch);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
+static void run(enum mu_fabric fabric, int (*body)(const struct mu_job *))
+{
+	struct mu_job_test t = {{{1, 1, 2, 1, 1}, 1, 0}, 2, fabric, body};
+
+	CU_ASSERT_EQUAL(mu_job_run(&t), 0);
+}
+
+#define BOTH(name)                                                                                 \
+	static void name##_express(void)                                                           \
+	{                                                                                          \
+		run(MU_FABRIC_EXPRESS, name##_body);                                               \
+	}                                                                                          \
+	static void name##_torus(void)                                                             \
+	{                                                                                          \
+		run(MU_FABRIC_TORUS, name##_body);                                                 \
+	}
+BOTH(sizes)
+BOTH(fifo_sizes)
+BOTH(big)
+BOTH(away)
+BOTH(fault)
+BOTH(refuse)
+
+static void storm(enum mu_fabric fabric)
+{
+	struct mu_job_test t = {{{2, 2, 2, 2, 1}, 2, 0}, 32, fabric, barrier_storm_body};
+
+	CU_ASSERT_EQUAL(mu_job_run(&t), 0);
+}
+static void storm_of_32_express(void)
+{
+	storm(MU_FABRIC_EXPRESS);
+}
+static void storm_of_32_torus(void)
+{
+	storm(MU_FABRIC_TORUS);
+}
+
+T_MAIN(T(sizes_express), T(sizes_torus), T(fifo_sizes_express), T(fifo_sizes_torus), T(big_express),
+       T(big_torus), T(away_express), T(away_torus), T(fault_express), T(fault_torus), T(refuse_express),
+       T(refuse_torus), T(storm_of_32_express), T(storm_of_32_torus))
