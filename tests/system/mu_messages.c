@@ -59,12 +59,14 @@ static void send_word(uint32_t task, uint64_t value)
 		mu_poll(ch);
 }
 
+/* The next word, which may have come while something else was waited for. */
 static uint64_t wait_word(void)
 {
-	unsigned before = messages;
+	static unsigned taken;
 
-	while (messages == before)
+	while (messages == taken)
 		mu_poll(ch);
+	taken++;
 	return word;
 }
 
@@ -200,7 +202,7 @@ static int fifo_sizes_body(const struct mu_job *job)
 	if (job->task == 0)
 		wait_word();
 	else
-		send_word(0, 1);
+		send_word(0, count);
 	JOB_CHECK(!pattern_bad);
 	mu_channel_close(ch);
 	return 0;
