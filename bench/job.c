@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include "bench/job.h"
 
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "drivers/base/rng.h"
@@ -273,6 +276,24 @@ int bench_hops(struct bench_job *job, size_t a, size_t b)
 	return hops;
 }
 
+/* MTU of the interface a driver port names with iface=, or -1. */
+static int interface_mtu(const char *port)
+{
+	const char *iface = strstr(port, "iface=");
+	struct ifreq r;
+	int fd, rc;
+
+	if (!iface)
+		return -1;
+	memset(&r, 0, sizeof(r));
+	snprintf(r.ifr_name, sizeof(r.ifr_name), "%.*s", (int)strcspn(iface + 6, ",)"), iface + 6);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	rc = fd < 0 ? -1 : ioctl(fd, SIOCGIFMTU, &r);
+	if (fd >= 0)
+		close(fd);
+	return rc ? -1 : r.ifr_mtu;
+}
+
 /* Facts of the job from the head of the host segment: no PAMI query tells them. */
 static void print_facts(struct bench_job *job)
 {
@@ -293,20 +314,10 @@ static void print_facts(struct bench_job *job)
 	if (job->task != 0)
 		return;
 	snprintf(driver, sizeof(driver), "%s", *port ? port : "shared memory only");
-	const char *iface = strstr(port, "iface=");
-	if (iface) {
-		char path[128], mtu[16] = "";
-		FILE *f;
+	int mtu = interface_mtu(port);
 
-		snprintf(path, sizeof(path), "/sys/class/net/%.*s/mtu", (int)strcspn(iface + 6, ",)"), iface + 6);
-		f = fopen(path, "r");
-		if (f && fgets(mtu, sizeof(mtu), f)) {
-			mtu[strcspn(mtu, "\n")] = '\0';
-			snprintf(driver, sizeof(driver), "%s, MTU %s", port, mtu);
-		}
-		if (f)
-			fclose(f);
-	}
+	if (mtu > 0)
+		snprintf(driver, sizeof(driver), "%s, MTU %d", port, mtu);
 	snprintf(tasks, sizeof(tasks), "%zu%s", job->tasks, shape);
 	bench_out_begin(job->options.format, (const char *const[]){"tasks", tasks, "clock", clock, "fabric", fabric,
 	                                                           "driver", driver, NULL});

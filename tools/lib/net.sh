@@ -3,7 +3,7 @@
 # Two hosts on one machine: network namespaces joined by a veth pair. Needs root and iproute2.
 #
 #   net.sh open [MTU]   makes them for the calling process and prints: NAME_A NAME_B
-#                       (interface va, 10.77.0.1 in A; vb, 10.77.0.2 in B; MTU 1500 if not given)
+#                       (interface qt0 in both: 10.77.0.1 in A, 10.77.0.2 in B; MTU 1500 if not given)
 #   net.sh close        removes the caller's
 #   . net.sh            gives qt_net_open [MTU] (sets QT_NET_A, QT_NET_B) and qt_net_close
 #
@@ -36,7 +36,7 @@ qt_net_sweep()
 
 qt_net_open()
 {
-	local mtu=${1:-1500} side other n
+	local mtu=${1:-1500} side name n
 	QT_NET_A=qt${QT_NET_OWNER}a QT_NET_B=qt${QT_NET_OWNER}b
 	command -v ip >/dev/null || { echo "no 'ip' command: install iproute2" >&2 && return 1; }
 	qt_net_sweep
@@ -46,20 +46,27 @@ qt_net_open()
 		qt_net_close
 		return 1
 	fi
-	if ! ip link add va mtu "$mtu" netns "$QT_NET_A" type veth peer name vb mtu "$mtu" netns "$QT_NET_B"; then
+	if ! ip link add qt0 mtu "$mtu" netns "$QT_NET_A" type veth peer name qt0 mtu "$mtu" netns "$QT_NET_B"; then
 		echo "cannot join the namespaces with veth at MTU $mtu: is the kernel's veth there, the MTU 68 .. 65535?" >&2
 		qt_net_close
 		return 1
 	fi
 	n=1
 	for side in a b; do
-		other=qt${QT_NET_OWNER}$side
+		name=qt${QT_NET_OWNER}$side
 		# No address resolution, no IPv6 chatter: what travels is what was sent.
-		ip netns exec "$other" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
-		ip -n "$other" link set lo up
-		ip -n "$other" address add 10.77.0.$n/24 dev v$side
-		ip -n "$other" link set v$side up
+		ip netns exec "$name" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
+		ip -n "$name" link set lo up
+		ip -n "$name" address add 10.77.0.$n/24 dev qt0
+		ip -n "$name" link set qt0 up
 		n=$((n + 1))
+	done
+	# The kernel tells the state of a new link up to a second late, and some programs believe it.
+	for name in "$QT_NET_A" "$QT_NET_B"; do
+		for n in {1..60}; do
+			ip -n "$name" -brief link show qt0 | grep -q ' UP ' && break
+			sleep 0.05
+		done
 	done
 }
 
