@@ -202,4 +202,424 @@ static void one_host_all_pairs(void) { all_pairs(1, 0); }
 static void three_hosts_all_pairs(void) { all_pairs(3, 0); }
 static void hosts_that_refuse(void) { all_pairs(4, 30); }
 
-T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse))
+
+static void places_are_bounded_and_room_is_told(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+	uint32_t packet, first = 0;
+
+	for (int i = 0; i < EMU_INJECTION_SLOTS; i++) {
+		CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), 0);
+		first = i ? first : packet;
+	}
+	CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), -EAGAIN);
+	CU_ASSERT_EQUAL(send(live, &s, 0, 2, 1, 0), 0); /* another queue */
+	CU_ASSERT_EQUAL(w->rooms, 0);
+	emu_live_cancel(live, 0, 1, first);
+	CU_ASSERT_EQUAL(w->rooms, 1);
+	CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), 0);
+	CU_ASSERT_EQUAL(packet, first);
+	emu_live_packet(live, packet)->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = 63;
+	CU_ASSERT_EQUAL(emu_live_inject(live, 0, 1, packet), -EINVAL);
+	CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), 0); /* its place is free again */
+	CU_ASSERT_TRUE(emu_live_busy(live));
+	CU_ASSERT(emu_live_poll(live, 1000) > 0);
+	CU_ASSERT_EQUAL(emu_live_poll(live, 1000), 0);
+	CU_ASSERT_EQUAL(w->delivered, 1);
+	world_destroy(w);
+}
+
+static void refused_delivery_waits_for_a_kick(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+
+	w->refuse_percent = 100;
+	send(live, &s, 0, 2, 1, 0);
+	emu_live_poll(live, 1000);
+	CU_ASSERT_EQUAL(w->delivered, 0);
+	CU_ASSERT_FALSE(emu_live_busy(live)); /* nobody spins on it */
+	w->refuse_percent = 0;
+	CU_ASSERT_EQUAL(emu_live_poll(live, 1000), 0);
+	emu_live_kick(live, emu_live_local(live, 2));
+	emu_live_poll(live, 1000);
+	CU_ASSERT_EQUAL(w->delivered, 1);
+	world_destroy(w);
+}
+
+static void budget_is_kept(void)
+{
+	struct emu_shape s = shape(32, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+
+	for (uint32_t i = 0; i < 32; i++)
+		send(live, &s, i, (i + 16) % 32, 1, 0);
+	CU_ASSERT(emu_live_poll(live, 10) <= 32 + 10);
+	CU_ASSERT_TRUE(emu_live_busy(live));
+	CU_ASSERT(w->delivered < 32);
+	while (emu_live_poll(live, 10))
+		;
+	CU_ASSERT_EQUAL(w->delivered, 32);
+	world_destroy(w);
+}
+
+static void counters_tell_the_traffic(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+	struct emu_link_stat stat;
+
+	for (int i = 0; i < 5; i++)
+		send(live, &s, 0, 1, 1, 0);
+	emu_live_poll(live, 1000);
+	emu_live_link_stat(live, 0, emu_link(0, 1), &stat);
+	CU_ASSERT(stat.packets == 5 && stat.bytes == 5 * (32 + 32 + 8));
+	emu_live_link_stat(live, 0, emu_link(0, 0), &stat);
+	CU_ASSERT(stat.packets == 0 && stat.bytes == 0);
+	world_destroy(w);
+}
+
+/* What another host may send by mistake or malice is refused, counted, and harms nothing. */
+static void wrong_packets_from_outside_are_refused(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	size_t bytes = emu_live_bytes(&s, 2, NULL);
+	struct world w = {.shape = s};
+	struct host h = {.w = &w, .mem = t_shared(bytes)};
+	uint32_t nodes[2] = {0, 1};
+	struct emu_live_tag tag = {.task = 10, .source = 3, .bytes = 8, .hops = 1, .vc = 1};
+	MUHWI_PacketHeader_t hdr;
+	uint32_t payload[128] = {3, 0};
+
+	memset(&hdr, 0, sizeof(hdr));
+	hdr.NetworkHeader.pt2pt.Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
+	CU_ASSERT_EQUAL_FATAL(emu_live_init(h.mem, bytes, &s, nodes, 2, NULL), 0);
+	h.live = emu_live_open(h.mem, &ops, &h);
+	CU_ASSERT_EQUAL(emu_live_local(h.live, 1), 1);
+	CU_ASSERT_EQUAL(emu_live_local(h.live, 2), EMU_LIVE_NONE);
+	CU_ASSERT_EQUAL(emu_live_local(h.live, 4), EMU_LIVE_NONE);
+	/* The right one: node 3 is over A- of node 0. */
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), 0);
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 1, &tag, &hdr, payload), -EPROTO); /* a local link */
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 2, 0, &tag, &hdr, payload), -EPROTO);
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 10, &tag, &hdr, payload), -EPROTO);
+	tag.vc = 4;
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), -EPROTO);
+	tag.vc = 1;
+	tag.bytes = 513;
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), -EPROTO);
+	tag.bytes = 8;
+	hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = 4u << 24;
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), -EPROTO);
+	hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = 0;
+	hdr.NetworkHeader.pt2pt.Hints = 0xc0;
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), -EPROTO);
+	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 1, 1), -EPROTO);
+	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 0, 8), -EPROTO); /* more than there are slots */
+	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 0, 1ull << 63), -EPROTO);
+	CU_ASSERT_EQUAL(emu_live_bad(h.live), 10);
+	hdr.NetworkHeader.pt2pt.Hints = 0;
+	for (int i = 0; i < 10; i++) /* seven slots, one is taken: four too many */
+		CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), 0);
+	w.refuse_percent = 100; /* keeps them, and their credits, where they are */
+	emu_live_poll(h.live, 1000);
+	CU_ASSERT_EQUAL(emu_live_bad(h.live), 14);
+	emu_live_close(h.live);
+}
+
+static void memory_is_checked(void)
+{
+	struct emu_shape s = shape(2, 2, 1, 1, 1);
+	size_t bytes = emu_live_bytes(&s, 2, NULL);
+	uint32_t outside[2] = {0, 4}, twice[2] = {1, 1}, right[2] = {1, 2};
+	void *mem = t_shared(bytes);
+
+	CU_ASSERT_PTR_NULL(emu_live_open(mem, &ops, NULL));
+	CU_ASSERT_EQUAL(emu_live_init(mem, bytes - 1, &s, right, 2, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(emu_live_init(mem, bytes, &s, outside, 2, NULL), -EINVAL);
+	CU_ASSERT_EQUAL(emu_live_init(mem, bytes, &s, twice, 2, NULL), -EINVAL);
+	CU_ASSERT_PTR_NULL(emu_live_open(mem, &ops, NULL));
+	CU_ASSERT_EQUAL(emu_live_init(mem, bytes, &s, right, 2, NULL), 0);
+	emu_live_close(NULL);
+}
+
+/* ---- several pollers at once ---- */
+
+#define WORKERS   4
+#define CROWD_MAX 64 /* nodes */
+
+/* Shared by all workers; host k's handle of worker i is its own. */
+struct crowd {
+	struct emu_shape shape;
+	unsigned hosts, packets; /* of each worker */
+	uint64_t seed, delivered, wrong;
+	uint8_t host_of[CROWD_MAX];
+	uint32_t last[WORKERS][CROWD_MAX][CROWD_MAX]; /* written under the lock of the last index */
+	void *mem[HOSTS_MAX];
+};
+
+struct worker {
+	struct crowd *c;
+	unsigned index;
+	struct worker_host {
+		struct worker *w;
+		struct emu_live *live;
+	} host[HOSTS_MAX];
+};
+
+static int crowd_deliver(void *arg, uint32_t local, struct emu_packet *p)
+{
+	struct worker_host *h = arg;
+	struct crowd *c = h->w->c;
+	uint32_t word[4], node = emu_live_node(h->live, local);
+
+	memcpy(word, p->payload, sizeof(word));
+	if (word[0] != p->route.source || word[1] != node || word[2] >= WORKERS ||
+	    p->route.hops != emu_hops(&c->shape, p->route.source, node))
+		__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
+	else if (emu_vc_start(&p->hdr.NetworkHeader.pt2pt) == EMU_VC_BUBBLE) {
+		uint32_t *last = &c->last[word[2]][word[0]][node];
+
+		if (word[3] <= *last)
+			__atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
+		*last = word[3];
+	}
+	__atomic_fetch_add(&c->delivered, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static struct emu_live *crowd_other(struct worker_host *h, uint32_t local, unsigned link, uint32_t *there)
+{
+	struct crowd *c = h->w->c;
+	uint32_t to = emu_node_neighbour(&c->shape, emu_live_node(h->live, local), link);
+	struct emu_live *live = h->w->host[c->host_of[to]].live;
+
+	*there = emu_live_local(live, to);
+	return live;
+}
+
+static int crowd_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc, const struct emu_packet *p)
+{
+	struct worker_host *h = arg;
+	struct emu_live_tag tag;
+	uint32_t there;
+	struct emu_live *live = crowd_other(h, local, link, &there);
+
+	emu_live_tag_of(p, vc, &tag);
+	if (emu_live_arrive_remote(live, there, emu_link_opposite(link), &tag, &p->hdr, p->payload))
+		__atomic_fetch_add(&h->w->c->wrong, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int crowd_credit_remote(void *arg, uint32_t local, unsigned link, uint64_t credits)
+{
+	struct worker_host *h = arg;
+	uint32_t there;
+	struct emu_live *live = crowd_other(h, local, link, &there);
+
+	if (emu_live_credit_remote(live, there, emu_link_opposite(link), credits))
+		__atomic_fetch_add(&h->w->c->wrong, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static const struct emu_live_ops crowd_ops = {crowd_deliver, crowd_send_remote, crowd_credit_remote, NULL};
+
+static int crowd_inject(struct worker *w, struct drv_rng *rng, uint32_t number)
+{
+	struct crowd *c = w->c;
+	uint32_t nodes = emu_shape_nodes(&c->shape), from = (uint32_t)drv_rng_below(rng, nodes);
+	uint32_t to = (uint32_t)drv_rng_below(rng, nodes), packet, word[4] = {from, to, w->index, number};
+	unsigned vc = (unsigned)drv_rng_below(rng, EMU_VCS);
+	struct emu_live *live = w->host[c->host_of[from]].live;
+	uint32_t local = emu_live_local(live, from);
+	struct emu_packet *p;
+	struct emu_coord x;
+
+	if (emu_live_alloc(live, local, vc, &packet))
+		return -EAGAIN;
+	p = emu_live_packet(live, packet);
+	emu_node_coord(&c->shape, to, &x);
+	p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = emu_coord_word(&x);
+	p->hdr.NetworkHeader.pt2pt.Byte3.Byte3 = (uint8_t)(vc << 5);
+	p->hdr.NetworkHeader.pt2pt.Byte2.Byte2 = vc ? 0 : MUHWI_PACKET_USE_DYNAMIC_ROUTING;
+	p->bytes = sizeof(word);
+	memcpy(p->payload, word, sizeof(word));
+	return emu_live_inject(live, local, vc, packet);
+}
+
+/* Inject all, then help until everybody's packets are there: a lost wake-up would never end. */
+static int crowd_work(void *arg)
+{
+	struct worker *w = arg;
+	struct crowd *c = w->c;
+	struct drv_rng rng;
+
+	drv_rng_seed(&rng, c->seed + w->index);
+	for (unsigned h = 0; h < c->hosts; h++) {
+		w->host[h].w = w;
+		w->host[h].live = emu_live_open(c->mem[h], &crowd_ops, &w->host[h]);
+		if (!w->host[h].live)
+			return 1;
+	}
+	for (uint32_t sent = 0; __atomic_load_n(&c->delivered, __ATOMIC_ACQUIRE) < (uint64_t)WORKERS * c->packets;) {
+		int moved = 0;
+
+		if (sent < c->packets && !crowd_inject(w, &rng, sent + 1)) {
+			sent++;
+			moved = 1;
+		}
+		for (unsigned h = 0; h < c->hosts; h++)
+			moved |= emu_live_poll(w->host[h].live, 16);
+		if (!moved)
+			sched_yield();
+	}
+	for (unsigned h = 0; h < c->hosts; h++)
+		emu_live_close(w->host[h].live);
+	return 0;
+}
+
+static struct crowd *crowd_create(struct emu_shape s, unsigned hosts, unsigned slots, unsigned packets)
+{
+	struct emu_router_conf conf = {.slots = {(uint16_t)slots, (uint16_t)slots, (uint16_t)slots, (uint16_t)slots}};
+	struct crowd *c = t_shared(sizeof(*c));
+
+	c->shape = s;
+	c->hosts = hosts;
+	c->packets = packets;
+	c->seed = t_seed();
+	for (uint32_t i = 0; i < emu_shape_nodes(&s); i++)
+		c->host_of[i] = (uint8_t)(i % hosts);
+	for (unsigned h = 0; h < hosts; h++) {
+		uint32_t nodes[CROWD_MAX], k = 0;
+
+		for (uint32_t i = h; i < emu_shape_nodes(&s); i += hosts)
+			nodes[k++] = i;
+		size_t bytes = emu_live_bytes(&s, k, &conf);
+		c->mem[h] = t_shared(bytes);
+		CU_ASSERT_EQUAL_FATAL(emu_live_init(c->mem[h], bytes, &s, nodes, k, &conf), 0);
+	}
+	return c;
+}
+
+static void crowd_check(struct crowd *c)
+{
+	CU_ASSERT_EQUAL(c->delivered, (uint64_t)WORKERS * c->packets);
+	CU_ASSERT_EQUAL(c->wrong, 0);
+	for (unsigned h = 0; h < c->hosts; h++) {
+		struct emu_live *live = emu_live_open(c->mem[h], &crowd_ops, NULL);
+
+		CU_ASSERT_EQUAL(emu_live_bad(live), 0);
+		emu_live_close(live);
+	}
+}
+
+static void *crowd_thread(void *arg)
+{
+	return crowd_work(arg) ? arg : NULL;
+}
+
+static void in_threads(struct emu_shape s, unsigned hosts, unsigned slots, unsigned packets)
+{
+	struct crowd *c = crowd_create(s, hosts, slots, t_sanitized() ? packets / 10 : packets);
+	struct worker w[WORKERS];
+	pthread_t thread[WORKERS];
+
+	memset(w, 0, sizeof(w));
+	for (unsigned i = 0; i < WORKERS; i++) {
+		w[i].c = c;
+		w[i].index = i;
+		CU_ASSERT_EQUAL_FATAL(pthread_create(&thread[i], NULL, crowd_thread, &w[i]), 0);
+	}
+	for (unsigned i = 0; i < WORKERS; i++) {
+		void *bad;
+
+		pthread_join(thread[i], &bad);
+		CU_ASSERT_PTR_NULL(bad);
+	}
+	crowd_check(c);
+}
+
+static void in_processes(struct emu_shape s, unsigned hosts, unsigned slots, unsigned packets)
+{
+	struct crowd *c = crowd_create(s, hosts, slots, t_sanitized() ? packets / 10 : packets);
+	struct worker w[WORKERS];
+	pid_t child[WORKERS];
+
+	memset(w, 0, sizeof(w));
+	for (unsigned i = 0; i < WORKERS; i++) {
+		w[i].c = c;
+		w[i].index = i;
+		child[i] = t_child(crowd_work, &w[i]);
+	}
+	for (unsigned i = 0; i < WORKERS; i++)
+		CU_ASSERT_EQUAL(t_wait(child[i], 60), 0);
+	crowd_check(c);
+}
+
+static void threads_on_one_host(void)
+{
+	in_threads(shape(3, 2, 1, 4, 2), 1, 7, 20000);
+	in_threads(shape(4, 4, 1, 1, 1), 1, 2, 20000);
+	in_threads(shape(1, 1, 1, 1, 1), 1, 2, 5000);
+	in_threads(shape(2, 1, 1, 1, 1), 1, 2, 5000);
+}
+
+static void threads_on_three_hosts(void)
+{
+	in_threads(shape(4, 3, 1, 1, 2), 3, 2, 20000);
+}
+
+static void processes_on_one_host(void)
+{
+	in_processes(shape(3, 2, 1, 4, 2), 1, 7, 20000);
+	in_processes(shape(4, 1, 1, 1, 1), 1, 2, 20000);
+}
+
+static void processes_on_four_hosts(void)
+{
+	in_processes(shape(4, 4, 2, 1, 1), 4, 2, 20000);
+}
+
+/* ---- a process that dies with a router's lock held ---- */
+
+static int die_deliver(void *arg, uint32_t local, struct emu_packet *p)
+{
+	_exit(7);
+}
+
+static int die(void *arg)
+{
+	static const struct emu_live_ops deadly = {die_deliver, NULL, NULL, NULL};
+	struct emu_live *live = emu_live_open(((struct host *)arg)->mem, &deadly, arg);
+
+	emu_live_poll(live, 1000);
+	return 0;
+}
+
+static void the_dead_stop_their_router_only(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+
+	send(live, &s, 1, 1, 1, 0);
+	CU_ASSERT_EQUAL(t_wait(t_child(die, &w->host[0]), 10), 7);
+	send(live, &s, 0, 1, 1, 0); /* stays in node 1's inbox */
+	send(live, &s, 3, 3, 1, 0);
+	send(live, &s, 2, 3, 1, 0);
+	for (int i = 0; i < 10; i++)
+		emu_live_poll(live, 1000); /* must return */
+	CU_ASSERT_EQUAL(w->delivered, 2);
+	CU_ASSERT_EQUAL(w->wrong, 0);
+	world_destroy(w);
+}
+
+T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse), T(places_are_bounded_and_room_is_told),
+       T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
+       T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host), T(threads_on_three_hosts),
+       T(processes_on_one_host), T(processes_on_four_hosts), T(the_dead_stop_their_router_only))
