@@ -2,7 +2,8 @@
 /*
  * Overload with the smallest credits: every node keeps packets to every other node waiting, on
  * two slots a channel, in all kinds of traffic and timings. As long as anything is under way
- * something must move, and in the end all must have arrived. QT_LONG=1: a minute a shape.
+ * something must move, and in the end all must have arrived. QT_LONG=1: a minute of the
+ * node board, ten seconds of each other shape.
  */
 #include "drivers/base/clock.h"
 #include "tests/emu_net.h"
@@ -69,9 +70,9 @@ static int overload(struct emu_shape s, const struct emu_router_conf *conf, int 
 }
 
 /* All kinds of traffic, with links that take time and links that take none. */
-static void never_stuck(struct emu_shape s)
+static void never_stuck(struct emu_shape s, unsigned long_seconds)
 {
-	uint64_t delivered = 0, each = (t_long() ? 60000000000u : 750000000u) / (2 * KINDS);
+	uint64_t delivered = 0, each = (t_long() ? long_seconds * 1000000000ull : 750000000u) / (2 * KINDS);
 
 	for (int kind = 0; kind < KINDS; kind++)
 		for (uint32_t ps = 0; ps <= 500; ps += 500)
@@ -80,12 +81,12 @@ static void never_stuck(struct emu_shape s)
 	        (unsigned long long)delivered);
 }
 
-static void torus_of_twos(void) { never_stuck(shape(2, 2, 2, 2, 2)); }
-static void torus_of_threes(void) { never_stuck(shape(3, 3, 3, 1, 1)); }
-static void ring_of_four(void) { never_stuck(shape(4, 1, 1, 1, 1)); }
-static void four_by_four(void) { never_stuck(shape(4, 4, 1, 1, 1)); }
-static void ring_of_seven(void) { never_stuck(shape(1, 7, 1, 1, 1)); }
-static void uneven(void) { never_stuck(shape(5, 2, 4, 1, 1)); }
+static void torus_of_twos(void) { never_stuck(shape(2, 2, 2, 2, 2), 60); }
+static void torus_of_threes(void) { never_stuck(shape(3, 3, 3, 1, 1), 10); }
+static void ring_of_four(void) { never_stuck(shape(4, 1, 1, 1, 1), 10); }
+static void four_by_four(void) { never_stuck(shape(4, 4, 1, 1, 1), 10); }
+static void ring_of_seven(void) { never_stuck(shape(1, 7, 1, 1, 1), 10); }
+static void uneven(void) { never_stuck(shape(5, 2, 4, 1, 1), 10); }
 
 /* The test can fail: without the bubble rule the same traffic closes a ring. */
 static void stuck_without_the_bubble_rule(void)

@@ -203,6 +203,36 @@ static void three_hosts_all_pairs(void) { all_pairs(3, 0); }
 static void hosts_that_refuse(void) { all_pairs(4, 30); }
 
 
+/* A full ring on two slots: routers wait for credits, and credits wake them. */
+static void credits_wake_their_router(void)
+{
+	struct emu_router_conf conf = {.slots = {2, 2, 2, 2}};
+	struct emu_shape s = shape(8, 1, 1, 1, 1);
+
+	for (unsigned hosts = 1; hosts <= 4; hosts++) {
+		struct world *w = world_create(&s, hosts, &conf);
+		uint64_t sent = 0, stalls = 0;
+
+		for (int round = 0; round < 20; round++) {
+			for (uint32_t a = 0; a < (round < 10 ? 1 : 8); a++) /* nothing else comes to node 0 at first */
+				for (uint32_t k = 0; k < EMU_INJECTION_SLOTS; k++)
+					sent += !send(w->host[w->host_of[a]].live, &s, a, (a + 3) % 8, 1, 0);
+			poll_all(w, hosts);
+			CU_ASSERT_EQUAL_FATAL(w->delivered, sent);
+		}
+		for (uint32_t a = 0; a < 8; a++) {
+			struct emu_live *live = w->host[w->host_of[a]].live;
+			struct emu_link_stat stat;
+
+			emu_live_link_stat(live, emu_live_local(live, a), emu_link(0, 1), &stat);
+			stalls += stat.stalls;
+		}
+		CU_ASSERT(sent == 10 * 9 * EMU_INJECTION_SLOTS && stalls > 0);
+		CU_ASSERT_EQUAL(w->wrong, 0);
+		world_destroy(w);
+	}
+}
+
 static void places_are_bounded_and_room_is_told(void)
 {
 	struct emu_shape s = shape(4, 1, 1, 1, 1);
@@ -619,7 +649,7 @@ static void the_dead_stop_their_router_only(void)
 	world_destroy(w);
 }
 
-T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse), T(places_are_bounded_and_room_is_told),
+T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse), T(credits_wake_their_router), T(places_are_bounded_and_room_is_told),
        T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
        T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host), T(threads_on_three_hosts),
        T(processes_on_one_host), T(processes_on_four_hosts), T(the_dead_stop_their_router_only))
