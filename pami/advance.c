@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HOT: progress. One iteration looks at deferred completions, queued sends and held messages (one
+ * word says whether there are any), posted work (another), and polls the messaging unit, which
+ * calls pami_receive() and completion functions. Guarded by bench/pami_latency.
+ */
+#include <pthread.h>
+
+#include "pami/state.h"
+
+static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
+{
+	int events = 0;
+
+	if (ctx->todo & PAMI_TODO_DEFERRED) {
+		struct pami_request *r = ctx->deferred;
+
+		/* Only what is there now: a callback may defer more. */
+		ctx->deferred = NULL;
+		ctx->deferred_tail = &ctx->deferred;
+		ctx->todo &= ~(unsigned)PAMI_TODO_DEFERRED;
+		while (r) {
+			struct pami_request *next = r->next;
+
+			r->run(r, r->deferred_result);
+			r = next;
+			events++;
+		}
+	}
+	if (ctx->todo & PAMI_TODO_QUEUE)
+		pami_queue_drain(ctx);
+	if (ctx->todo & PAMI_TODO_HELD)
+		events += (int)pami_inbound_release_held(ctx);
+	return events;
+}
+
+int pami_advance_once(struct pami_context *ctx)
+{
+	int events = 0;
+
+	ctx->depth++;
+	if (PAMI_UNLIKELY(ctx->todo))
+		events = advance_todo(ctx);
+	if (PAMI_UNLIKELY(__atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) || ctx->again))
+		events += (int)pami_post_run(ctx);
+	events += mu_poll(ctx->channel);
+	ctx->depth--;
+	return events;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_advance(pami_context_t context, size_t maximum)
+{
+	struct pami_context *ctx = pami_context_of(context);
+
+	for (size_t i = 0; i < maximum; i++)
+		if (pami_advance_once(ctx) > 0)
+			return PAMI_SUCCESS;
+	return pami_limits.idle;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_advancev(pami_context_t context[], size_t count, size_t maximum)
+{
+	for (size_t i = 0; i < maximum; i++) {
+		int events = 0;
+
+		for (size_t c = 0; c < count; c++)
+			events += pami_advance_once(pami_context_of(context[c])) > 0;
+		if (events)
+			return PAMI_SUCCESS;
+	}
+	return pami_limits.idle;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[], size_t count,
+                                                        size_t maximum)
+{
+	pami_result_t result = pami_limits.idle;
+	int state;
+
+	/* Programs cancel their progress threads: not while a lock is held, even in their callbacks. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	for (size_t i = 0; i < maximum; i++) {
+		int events = 0;
+
+		for (size_t c = 0; c < count; c++) {
+			struct pami_context *ctx = pami_context_of(context[c]);
+
+			if (!pami_lock_try(ctx))
+				continue;
+			events += pami_advance_once(ctx) > 0;
+			pami_lock_give(ctx);
+		}
+		if (events) {
+			result = PAMI_SUCCESS;
+			break;
+		}
+	}
+	pthread_setcancelstate(state, &state);
+	return result;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Extensions: opening by name, symbols; and those small enough to stand here. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "pami/ext.h"
+#include "pami/ext_memory.h"
+#include "pami/state.h"
+
+static const struct pami_ext *const extensions[] = {
+	&pami_ext_async, &pami_ext_torus, &pami_ext_local, &pami_ext_test, &pami_ext_memory,
+};
+
+PAMI_EXPORT pami_result_t PAMI_Extension_open(pami_client_t client, const char *name,
+                                              pami_extension_t *extension)
+{
+	if (!extension)
+		return pami_fail(PAMI_INVAL, "no place for the extension handle");
+	*extension = NULL;
+	for (size_t i = 0; name && i < sizeof extensions / sizeof *extensions; i++) {
+		const struct pami_ext *e = extensions[i];
+
+		if (strcmp(e->name, name))
+			continue;
+		if (e->open && e->open())
+			return pami_fail(PAMI_ERROR, "the extension needs a client, and none exists");
+		*extension = (void *)(uintptr_t)e;
+		return PAMI_SUCCESS;
+	}
+	return pami_fail(PAMI_UNIMPL, "no such extension");
+}
+
+PAMI_EXPORT pami_result_t PAMI_Extension_close(pami_extension_t extension)
+{
+	return PAMI_SUCCESS;
+}
+
+PAMI_EXPORT void *PAMI_Extension_symbol(pami_extension_t extension, const char *name)
+{
+	const struct pami_ext *e = extension;
+
+	if (e && name)
+		for (const struct pami_ext_symbol *s = e->symbol; s->name; s++)
+			if (!strcasecmp(s->name, name))
+				return s->get ? s->get() : s->value;
+	return NULL;
+}
+
+/* ---- EXT_test_extension ---- */
+
+struct where {
+	size_t line;
+	char func[128];
+};
+
+static void test_foo(void)
+{
+	fprintf(stderr, "%s: %s, line %d\n", __FILE__, __func__, __LINE__);
+}
+
+static void test_bar(struct where *w)
+{
+	w->line = __LINE__;
+	snprintf(w->func, sizeof w->func, "%s", __func__);
+}
+
+static const struct pami_ext_symbol test_symbols[] = {
+	{ "foo", (void *)test_foo, NULL },
+	{ "bar", (void *)test_bar, NULL },
+	{ NULL, NULL, NULL },
+};
+const struct pami_ext pami_ext_test = { "EXT_test_extension", NULL, test_symbols };
+
+/* ---- EXT_quintorus_memory ---- */
+
+static void *memory_local(pami_task_t task, void *va, size_t bytes)
+{
+	return mu_arena_local(task, (uint64_t)(uintptr_t)va, bytes);
+}
+
+static const struct pami_ext_symbol memory_symbols[] = {
+	{ "alloc", (void *)mu_arena_alloc, NULL },
+	{ "free", (void *)mu_arena_free, NULL },
+	{ "local", (void *)memory_local, NULL },
+	{ NULL, NULL, NULL },
+};
+const struct pami_ext pami_ext_memory = { PAMI_EXT_QUINTORUS_MEMORY, NULL, memory_symbols };

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lock of a context: one word, 0 free, 1 taken, 2 taken and perhaps somebody sleeps. Spins a
+ * little, then sleeps in the kernel (by syscall(), which is no cancellation point).
+ * Source of the three states: Drepper, Futexes Are Tricky, mutex 2.
+ */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "pami/state.h"
+
+#define SPINS 200 /* about 5 us: longer than most holders advance */
+
+static PAMI_COLD void lock_slow(struct pami_context *ctx)
+{
+	for (int i = 0; i < SPINS; i++) {
+		if (pami_lock_try(ctx))
+			return;
+		drv_cpu_relax();
+	}
+	while (__atomic_exchange_n(&ctx->lock, 2, __ATOMIC_ACQUIRE))
+		syscall(SYS_futex, &ctx->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+PAMI_COLD void pami_lock_wake(struct pami_context *ctx)
+{
+	syscall(SYS_futex, &ctx->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_lock(pami_context_t context)
+{
+	struct pami_context *ctx = pami_context_of(context);
+
+	if (PAMI_UNLIKELY(!pami_lock_try(ctx)))
+		lock_slow(ctx);
+	return PAMI_SUCCESS;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_trylock(pami_context_t context)
+{
+	return pami_lock_try(pami_context_of(context)) ? PAMI_SUCCESS : PAMI_EAGAIN;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Context_unlock(pami_context_t context)
+{
+	pami_lock_give(pami_context_of(context));
+	return PAMI_SUCCESS;
+}
