@@ -557,7 +557,7 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	drv_wake_process_init();
 	if (receive_plan(&a)) {
 		ctl_flush(&a.ctl);
-		return 1;
+		return AGENT_NO_PLAN;
 	}
 	snprintf(name, sizeof name, "agent %u", a.self);
 	drv_log_name(name);

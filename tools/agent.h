@@ -18,6 +18,7 @@
 #include "tools/ctl.h"
 #include "tools/plan.h"
 
+#define AGENT_NO_PLAN     2           /* exit status: no plan came over the control channel */
 #define AGENT_LINE_BYTES  65536       /* longer lines are cut */
 #define AGENT_OUTPUT_ROOM (1u << 20)  /* output under way to torus run, per agent */
 #define AGENT_STDIN_ROOM  65536u

@@ -9,13 +9,18 @@
 #include "tools/agent.h"
 #include "tools/cmd.h"
 
+static void by_hand(void)
+{
+	fprintf(stderr, "torus agent: started by torus run only; see torus run --help\n");
+}
+
 int cmd_agent(int argc, char **argv)
 {
 	sigset_t mask;
-	int in, out, null;
+	int in, out, null, status;
 
 	if (argc > 1 || isatty(0) || isatty(1)) {
-		fprintf(stderr, "torus agent: started by torus run only; see torus run --help\n");
+		by_hand();
 		return CMD_USAGE;
 	}
 	sigprocmask(SIG_SETMASK, NULL, &mask);
@@ -25,5 +30,8 @@ int cmd_agent(int argc, char **argv)
 	null = open("/dev/null", O_RDWR);
 	dup2(null, 0);
 	dup2(2, 1);
-	return agent_main(in, out, getppid(), 1, &mask);
+	status = agent_main(in, out, getppid(), 1, &mask);
+	if (status == AGENT_NO_PLAN)
+		by_hand();
+	return status;
 }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the tests of torus run. $1 of the test is the task program (run_task.c).
+set -u
+task=$1
+dir=$(mktemp -d)
+fails=0
+seed=${QT_SEED:-$RANDOM}
+mark_name=QUINTORUS_TEST_MARK
+trap 'rm -rf "$dir"' EXIT
+RANDOM=$seed
+echo "seed $seed (QT_SEED=$seed repeats it)"
+
+fail() {
+	echo "FAIL: $*"
+	fails=$((fails + 1))
+}
+
+finish() {
+	[ "$fails" = 0 ] && echo "all passed"
+	exit $((fails > 0))
+}
+
+# Run torus with the arguments given; sets status, and fills $dir/out and $dir/err.
+t() {
+	torus "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	status=$?
+}
+
+# expect STATUS WHAT: the last t ended so.
+expect() {
+	[ "$status" = "$1" ] || fail "$2: status $status, expected $1; it said: $(head -3 "$dir/err")"
+}
+
+said() { # said out|err REGEX WHAT
+	grep -Eq -- "$2" "$dir/$1" || fail "$3: no '$2' in $1: $(head -3 "$dir/$1")"
+}
+
+lines() { # lines out|err N WHAT
+	local n
+	n=$(wc -l <"$dir/$1")
+	[ "$n" = "$2" ] || fail "$3: $n lines in $1, expected $2: $(head -3 "$dir/$1")"
+}
+
+# Processes started with the mark $1 in their environment that still live.
+survivors() {
+	local file
+	for file in $(grep -lzs "^$mark_name=$1\$" /proc/[0-9]*/environ 2>/dev/null); do
+		basename "$(dirname "$file")"
+	done
+}
+
+# none_left MARK WHAT: all of them are gone within 3 seconds (they should be within one).
+none_left() {
+	local until=$((SECONDS + 4)) left
+	while left=$(survivors "$1") && [ -n "$left" ]; do
+		if [ $SECONDS -ge $until ]; then
+			fail "$2: processes left: $(for p in $left; do tr '\0' ' ' <"/proc/$p/cmdline"; echo "($p);"; done)"
+			kill -9 $left 2>/dev/null
+			return
+		fi
+		sleep 0.02
+	done
+}
+
+# until_said FILE TEXT: wait until a file holds a text, at most 20 s.
+until_said() {
+	local until=$((SECONDS + 20))
+	until grep -q "$2" "$1" 2>/dev/null; do
+		[ $SECONDS -lt $until ] || { fail "no '$2' in $1"; return 1; }
+		sleep 0.02
+	done
+}

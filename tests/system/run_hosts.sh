@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# torus run on several hosts: this machine twice, network namespaces, ssh (a stand-in for it).
+. "$(dirname "$0")/run.bash"
+
+t run -n 4 --hosts local,local "$task" exchange
+expect 0 "local,local"
+t run -n 2 --hosts local --hosts local "$task" exchange
+expect 0 "two --hosts"
+t run -n 6 --hosts 'local=shm:;local,local' "$task" exchange
+expect 0 "ports and no ports"
+t run -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus "$task" exchange
+expect 0 "half a torus each"
+t run -n 4 --hosts local,local --fault loss=0.1,dup=0.1,reorder=0.1,seed=3 "$task" exchange
+expect 0 "faults"
+t run -n 4 --hosts local,local "$task" info
+[ "$(grep -c 'node 1 of 2 at 1,0,0,0,0,[01] local 2' "$dir/out")" = 2 ] || fail "places: $(cat "$dir/out")"
+t run -n 2 --hosts 'local=dpdk:no_such_device;local' "$task" exchange
+expect 1 "a port that does not open"
+said err 'no_such_device' "a port that does not open"
+t run --hosts netns:no_such_namespace -n 2 true
+expect 1 "no such namespace"
+lines err 1 "no such namespace"
+said err 'ip netns add' "no such namespace"
+
+# ssh: the last argument is what the other machine's shell runs.
+cat >"$dir/ssh" <<'END'
+#!/bin/sh
+for command; do :; done
+[ "$QUINTORUS_TEST_SSH" != fails ] || { echo "ssh: no such host" >&2; exit 255; }
+[ "$QUINTORUS_TEST_SSH" != talks ] || echo "Welcome to this machine, it is a sunny day"
+exec sh -c "$command"
+END
+chmod +x "$dir/ssh"
+export QUINTORUS_SSH=$dir/ssh QUINTORUS_TEST_SSH=
+t run -n 3 --hosts ssh:one sh -c 'echo $QUINTORUS_TASK; pwd'
+expect 0 ssh
+[ "$(grep -c "^$PWD\$" "$dir/out")" = 3 ] || fail "ssh: directory: $(cat "$dir/out")"
+t run -n 4 --hosts 'ssh:one=shm:;ssh:two=shm:' "$task" exchange
+expect 0 "two over ssh"
+t run -n 4 --hosts 'local=shm:;ssh:two=shm:' --tag sh -c 'exit $QUINTORUS_TASK'
+case $status in [123]) ;; *) fail "exit status over ssh: $status" ;; esac
+seq 100000 >"$dir/in"
+torus run -n 2 --hosts ssh:one cat <"$dir/in" >"$dir/out" || fail "input over ssh: status $?"
+cmp "$dir/in" "$dir/out" || fail "input over ssh"
+t run -n 2 --hosts ssh:one sh -c 'kill -9 $$'
+expect 137 "signal over ssh"
+said err 'on host ssh one was killed by signal 9' "signal over ssh"
+QUINTORUS_TEST_SSH=fails t run -n 2 --hosts ssh:one true
+expect 1 "ssh fails"
+said err 'agent of host ssh one' "ssh fails"
+QUINTORUS_TEST_SSH=talks t run -n 2 --hosts ssh:one true
+expect 1 "a shell that prints at login"
+said err 'print nothing' "a shell that prints at login"
+
+# Silence for a second is death, at both ends.
+m=$RANDOM.$RANDOM
+env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -STOP "$(pgrep -P $pid)"
+wait $pid
+status=$?
+expect 1 "silent agent"
+said err 'silent for 1 s' "silent agent"
+none_left "$m" "silent agent"
+env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -STOP $pid
+sleep 2
+left=$(survivors "$m" | grep -vx $pid | wc -l)
+kill -CONT $pid
+wait $pid
+[ "$left" -le 1 ] || fail "silent torus run: $left processes on the other host after 2 s"
+none_left "$m" "silent torus run"
+
+# Network namespaces.
+if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null; then
+	echo "not root, or no ip command: network namespaces not tested"
+	finish
+fi
+a=qrun$$a b=qrun$$b
+cleanup() {
+	ip netns del $a 2>/dev/null
+	ip netns del $b 2>/dev/null
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+if ! { ip netns add $a && ip netns add $b &&
+	ip link add v$$a netns $a type veth peer name v$$b netns $b; }; then
+	echo "network namespaces cannot be made: not tested"
+	finish
+fi
+for side in a b; do
+	ip -n qrun$$$side link set lo up
+	ip -n qrun$$$side link set v$$$side up
+done
+ip -n $a addr add 10.77.1.1/24 dev v$$a
+ip -n $b addr add 10.77.1.2/24 dev v$$b
+t run --hosts netns:$a -n 2 sh -c 'ls /proc/sys/net/ipv4/conf'
+said out "v$$a" "the namespace"
+t run -n 2 --hosts netns:$a,netns:$b true
+expect 2 "namespaces without ports"
+t run -n 4 --hosts "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b" "$task" exchange
+if [ $status != 0 ] && grep -q 'not installed' "$dir/err"; then
+	echo "no DPDK: not tested"
+else
+	expect 0 "DPDK in namespaces"
+fi
+t run -n 4 --hosts "netns:$a=uring:10.77.1.1;netns:$b=uring:10.77.1.2" "$task" exchange
+if [ $status != 0 ] && grep -q 'not installed' "$dir/err"; then
+	echo "no io_uring: not tested"
+else
+	expect 0 "io_uring in namespaces"
+fi
+finish

@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# torus run: what its arguments mean, and what it says to wrong ones.
+. "$(dirname "$0")/run.bash"
+
+# Wrong arguments: status 2, one line that says what and how, and nothing is started.
+bad() {
+	t run "$@"
+	expect 2 "run $*"
+	lines err 1 "run $*"
+	lines out 0 "run $*"
+	said err '^torus run: ' "run $*"
+}
+bad
+bad -n
+bad -n 0 echo
+bad -n x echo
+bad -n -3 echo
+bad -n 1000000 echo
+bad -n 2
+bad -x echo
+bad --unknown echo
+bad --tag=3 echo
+bad --shape
+bad --shape 2x2 echo
+bad --shape 2x2x2x2x2x2x2 echo
+bad --shape 0x1x1x1x1 echo
+bad --shape 2x2x2x2xx2 echo
+bad --shape 65x1x1x1x1 echo
+bad -n 9 --shape 2x2x2x1x1x1 echo
+bad -n 129 --shape 2x1x1x1x1 echo
+bad --mapping ABC echo
+bad --mapping AABCDE echo
+bad --mapping /no/such/file echo
+bad --fabric mesh echo
+bad --clock fast echo
+bad --clock virtual --hosts local,local echo
+bad --hosts '' echo
+bad --hosts mars echo
+bad --hosts netns: echo
+bad --hosts ssh:-oProxyCommand=x echo
+bad --hosts netns:a,netns:b echo
+bad --hosts local= echo
+bad --hosts local,local,local --shape 2x1x1x1x1 echo
+bad --fault loss=0.1 echo
+bad --hosts local,local --fault 'x)+y' echo
+bad --timeout 0 echo
+bad --timeout soon echo
+bad --seed tomorrow echo
+bad --costs /no/such/file --clock virtual echo
+bad --costs /dev/null echo
+
+t run --help
+expect 0 --help
+said out '^Usage: torus run' --help
+t
+expect 2 "no command"
+t nonsense
+expect 2 "unknown command"
+lines err 1 "unknown command"
+t agent
+expect 2 "torus agent by hand"
+
+# A program's own options are the program's, also behind --.
+t run -n 1 echo -n --shape
+expect 0 "options of the program"
+[ "$(cat "$dir/out")" = "--shape" ] || fail "options of the program: $(cat "$dir/out")"
+t run -n 1 -- echo --tag
+[ "$(cat "$dir/out")" = "--tag" ] || fail "behind --: $(cat "$dir/out")"
+
+# Places of the tasks.
+places() { # places "EXPECTED..." ARGS...
+	local want=$1
+	shift
+	t run "$@" "$task" info
+	expect 0 "$*"
+	[ "$(sort -V "$dir/out" | sed 's/.* at \([0-9,]*\) .*/\1/' | tr '\n' ' ')" = "$want " ] ||
+		fail "$*: places $(sort -V "$dir/out" | sed 's/.* at //' | tr '\n' ' ')"
+}
+places "0,0,0,0,0,0 0,0,0,0,0,1 0,0,0,0,0,2" -n 3
+places "0,0,0,0,0,0 0,0,1,0,0,0 0,1,0,0,0,0 0,1,1,0,0,0" --shape 1x2x2x1x1
+places "0,0,0,0,0,0 0,1,0,0,0,0 0,0,1,0,0,0 0,1,1,0,0,0" --shape 1x2x2x1x1 --mapping TEDCBA
+places "0,0,0,0,0,0 0,0,0,0,0,1 1,0,0,0,0,0 1,0,0,0,0,1" -n 4 --shape 2x1x1x1x1
+places "0,0,0,0,0,0 0,0,0,0,0,1 1,0,0,0,0,0" -n 3 --shape 2x1x1x1x1x2
+printf '# reversed\n1 0 0 0 0 1\n1 0 0 0 0 0 # end\n0 0 0 0 0 1\n0 0 0 0 0 0\n' >"$dir/map"
+places "1,0,0,0,0,1 1,0,0,0,0,0 0,0,0,0,0,1 0,0,0,0,0,0" --shape 2x1x1x1x1x2 --mapping "$dir/map"
+printf '0 0 0 0 0 0\n0 0 0 0 0 0\n' >"$dir/map"
+bad -n 2 --shape 2x1x1x1x1 --mapping "$dir/map" echo
+printf '0 0 0 0 0 0\n' >"$dir/map"
+bad -n 2 --shape 2x1x1x1x1 --mapping "$dir/map" echo
+printf '0 0 0 0 0 0\n2 0 0 0 0 0\n' >"$dir/map"
+bad -n 2 --shape 2x1x1x1x1 --mapping "$dir/map" echo
+printf '0 0 0 0 0 0\n1 0 0 0 0 x\n' >"$dir/map"
+bad -n 2 --shape 2x1x1x1x1 --mapping "$dir/map" echo
+
+# More than 64 tasks: more nodes.
+t run -n 65 true
+expect 0 "65 tasks"
+t run -n 4 --fabric torus "$task" exchange
+expect 0 "fabric torus"
+t run -n 4 "$task" exchange
+expect 0 "fabric express"
+
+t topo 2x2x2x2x2 0 31
+expect 0 topo
+said out 'hop  5  E\+' topo
+t topo 4x4x4x8x2 0,0,0,0,0 3,0,0,0,0 --json
+said out '"path": \[\{"link": "A-", "node": 768\}\]' "topo --json"
+for arguments in '' '2x2' '2x2x2x2x2 0' '2x2x2x2x2 0 32' '2x2x2x2x2 0 0,0,0,0,2'; do
+	t topo $arguments
+	expect 2 "topo $arguments"
+	lines err 1 "topo $arguments"
+done
+
+t check --json
+said out '"name": "shared memory", "state": "ok"' "check --json"
+python3 -m json.tool "$dir/out" >/dev/null || fail "check --json is not JSON"
+t check --loud
+expect 2 "check --loud"
+finish
