@@ -92,6 +92,7 @@ static void mark_lost(struct drv_wires *ws, struct wire *w)
 		least = ws->conf.window_frames;
 	w->ssthresh = w->cwnd / 2 > least ? w->cwnd / 2 : least;
 	w->cwnd = w->ssthresh;
+	w->grown = 0;
 	w->recover = w->sent;
 }
 

@@ -116,7 +116,7 @@ void wire_hello_receive(struct drv_wires *ws, struct wire *w, const struct drv_f
 
 	if (note->frame_bytes < w->frame_bytes || !note->window) {
 		w->stat.bad_frames++;
-		if (!(ws->logged & 1u << 31))
+		if (note->window && !(ws->logged & 1u << 31))
 			drv_error("host %u takes frames of %u bytes, %u are in use: give both ends the same "
 			          "frame size",
 			          w->host, note->frame_bytes, w->frame_bytes);
