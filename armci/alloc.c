@@ -78,15 +78,10 @@ static void part_destroy(struct card *card)
 
 static void seg_set(struct armci_seg *s, int proc, const struct card *card)
 {
-	void *p = (void *)(uintptr_t)card->va;
-
 	s->va = (uintptr_t)card->va;
 	s->bytes = card->bytes;
 	memcpy(&s->region, &card->region, sizeof(s->region));
-	if (proc == armci_world.me)
-		s->direct = p;
-	else if (armci_world.memory.local)
-		s->direct = armci_world.memory.local((pami_task_t)proc, p, card->bytes);
+	s->direct = armci_direct(proc, s->va, s->bytes);
 	s->name = s->direct ? (uintptr_t)s->direct : s->va;
 }
 

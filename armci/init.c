@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "armci/am.h"
 #include "armci/state.h"
 #include "drivers/base/log.h"
 
@@ -49,15 +48,6 @@ static bool env_true(const char *name, bool otherwise)
 	return s && *s ? strchr("tTyY1", *s) != NULL : otherwise;
 }
 
-/* Work on SERVE while there is some; the lock keeps the application's polls out. */
-static void serve_progress(pami_context_t context, void *cookie)
-{
-	if (PAMI_Context_trylock(context) != PAMI_SUCCESS)
-		return; /* the application is at it */
-	PAMI_Context_advance(context, 64);
-	PAMI_Context_unlock(context);
-}
-
 void armci_poll(void)
 {
 	PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
@@ -78,7 +68,8 @@ static int open_progress(void)
 	ext.disable = (enable_fn)PAMI_Extension_symbol(ext.progress, "disable");
 	if (!enter || !enable || !ext.disable)
 		return 0;
-	if (enter(armci_world.context[ARMCI_SERVE], serve_progress, NULL, NULL, NULL) != PAMI_SUCCESS ||
+	/* No function of ours: the library takes the context's lock and advances it. */
+	if (enter(armci_world.context[ARMCI_SERVE], NULL, NULL, NULL, NULL) != PAMI_SUCCESS ||
 	    enable(armci_world.context[ARMCI_SERVE], ASYNC_ALL) != PAMI_SUCCESS)
 		return FAIL6;
 	armci_world.thread = true;
@@ -98,6 +89,34 @@ static void open_memory(void)
 	m->local = (void *(*)(pami_task_t, void *, size_t))PAMI_Extension_symbol(e, "local");
 	if (!m->alloc || !m->free || !m->local)
 		memset(m, 0, sizeof(*m));
+}
+
+/*
+ * Whose memory to use directly: this node's, as "local" means the torus node; with
+ * QUINTORUS_ARMCI_DIRECT=host that of other nodes on this host too; with =none nobody's (to compare and to test).
+ */
+static void choose_mapped(void)
+{
+	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_NUM_LOCAL_TASKS}, {.name = PAMI_CLIENT_LOCAL_TASKS}};
+	const char *how = getenv("QUINTORUS_ARMCI_DIRECT");
+	size_t i;
+
+	if (!armci_world.memory.local || (how && !strcmp(how, "none")))
+		return;
+	if (how && !strcmp(how, "host")) {
+		memset(armci_world.mapped, 1, (size_t)armci_world.nproc);
+		return;
+	}
+	if (PAMI_Client_query(armci_world.client, q, 2) == PAMI_SUCCESS)
+		for (i = 0; i < q[0].value.intval; i++)
+			armci_world.mapped[q[1].value.intarray[i]] = 1;
+}
+
+void *armci_direct(int proc, uintptr_t va, size_t bytes)
+{
+	if (proc == armci_world.me)
+		return (void *)va;
+	return armci_world.mapped[proc] ? armci_world.memory.local((pami_task_t)proc, (void *)va, bytes) : NULL;
 }
 
 static int open_client(void)
@@ -130,9 +149,12 @@ static int set_dispatch(void)
 				     {.name = PAMI_DISPATCH_RECV_IMMEDIATE_MAX}};
 	pami_context_t origin = armci_world.context[ARMCI_ORIGIN], serve = armci_world.context[ARMCI_SERVE];
 
+	/* Both on both: a context may send only the ids it knows. */
 	if (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
-	    PAMI_Dispatch_query(serve, ARMCI_DISPATCH_REQUEST, q, 2) != PAMI_SUCCESS) {
+	    PAMI_Dispatch_query(origin, ARMCI_DISPATCH_REQUEST, q, 2) != PAMI_SUCCESS) {
 		drv_error("armci: cannot register active messages");
 		return FAIL6;
 	}
@@ -158,10 +180,7 @@ static int share_stripes(void)
 	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
 	armci_coll_allgather(&mine, all, sizeof(mine));
 	for (i = 0; i < armci_world.nproc; i++)
-		if (i == armci_world.me)
-			armci_world.stripes[i] = armci_world.stripe_page;
-		else if (m->local)
-			armci_world.stripes[i] = m->local((pami_task_t)i, (void *)(uintptr_t)all[i], bytes);
+		armci_world.stripes[i] = armci_direct(i, (uintptr_t)all[i], bytes);
 	free(all);
 	return 0;
 }
@@ -177,7 +196,8 @@ static int start(void)
 	armci_world.map = calloc((size_t)armci_world.nproc, sizeof(*armci_world.map));
 	armci_world.target = calloc((size_t)armci_world.nproc, sizeof(*armci_world.target));
 	armci_world.stripes = calloc((size_t)armci_world.nproc, sizeof(*armci_world.stripes));
-	if (!armci_world.map || !armci_world.target || !armci_world.stripes) {
+	armci_world.mapped = calloc((size_t)armci_world.nproc, 1);
+	if (!armci_world.map || !armci_world.target || !armci_world.stripes || !armci_world.mapped) {
 		drv_error("armci: no memory for the tables of %d processes", armci_world.nproc);
 		return FAIL6;
 	}
@@ -187,6 +207,7 @@ static int start(void)
 	if (rc)
 		return rc;
 	open_memory();
+	choose_mapped();
 	rc = open_progress();
 	if (!rc)
 		rc = share_stripes();
@@ -250,6 +271,7 @@ int PARMCI_Finalize(void)
 	free(armci_world.map);
 	free(armci_world.target);
 	free(armci_world.stripes);
+	free(armci_world.mapped);
 	memset(&armci_world, 0, sizeof(armci_world));
 	memset(&ext, 0, sizeof(ext));
 	return 0;

@@ -141,6 +141,7 @@ struct armci_world {
 	bool thread; /* somebody else advances SERVE too */
 	size_t pack_bytes;
 	struct armci_ext_memory memory;
+	unsigned char *mapped; /* per process: use its memory directly where it can be mapped */
 	struct armci_map *map;       /* per process */
 	struct armci_map local_map;  /* ARMCI_Malloc_local */
 	struct armci_target *target; /* per process */
@@ -161,6 +162,8 @@ void armci_poll(void);
 void armci_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* FAIL5 unless proc exists. */
 int armci_check_proc(int proc);
+/* Where this process may load and store [va, va + bytes) of proc's memory, or NULL. */
+void *armci_direct(int proc, uintptr_t va, size_t bytes);
 
 /* ---- coll.c: over the world, on PAMI; every process calls in the same order ---- */
 int armci_coll_init(void);

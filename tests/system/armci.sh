@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# armci.sh PROGRAM: every function of libarmci, tasks on one node and on several, and the ways to fail.
+set -u
+program=$1
+failed=0
+
+say() {
+	printf '%s: %s\n' "$1" "$2"
+	if [ "$1" = FAIL ]; then failed=1; fi
+}
+
+# run WHAT ARGS...: torus run ARGS must end with 0 and a PASS line
+run() {
+	local what=$1 out
+	shift
+	if out=$(timeout 60 torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
+		say ok "$what"
+	else
+		say FAIL "$what"
+		tail -20 <<<"$out"
+	fi
+}
+
+# crash HOW TEXT: the job must end with a non-zero status and say TEXT
+crash() {
+	local out
+	if out=$(timeout 30 torus run -n 3 "$program" crash "$1" 2>&1) || [ $? = 124 ]; then
+		say FAIL "$1 does not end the job"
+		tail -5 <<<"$out"
+	elif grep -q -- "$2" <<<"$out" && ! grep -q 'still running' <<<"$out"; then
+		say ok "$1 ends the job"
+	else
+		say FAIL "$1 says something else"
+		tail -5 <<<"$out"
+	fi
+}
+
+run 'one process' -n 1 "$program"
+run 'three tasks of one node' -n 3 "$program"
+run 'two nodes' --shape 2x1x1x1x1x1 "$program"
+run 'four nodes, two tasks each' --shape 2x2x1x1x1x2 "$program"
+run 'three tasks of one node, nothing mapped' -n 3 env QUINTORUS_ARMCI_DIRECT=none "$program"
+run 'two nodes, memory of the host mapped' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_DIRECT=host "$program"
+run 'two nodes, everything packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=1000000000 "$program"
+run 'two nodes, nothing packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=0 "$program"
+run 'four nodes, hop by hop' --fabric torus --shape 2x2x1x1x1x1 "$program"
+crash bad-address 'is not in memory allocated with ARMCI_Malloc'
+crash null-address 'is not in memory allocated with ARMCI_Malloc'
+crash error 'on purpose'
+crash free-twice 'which ARMCI_Malloc did not return'
+crash mutex 'there is no set of mutexes'
+exit $failed
