@@ -86,6 +86,8 @@ static void report_exit(struct agent *a, uint32_t local, int status)
 
 	a->task[local].pid = 0;
 	a->alive--;
+	if (a->sim)
+		mu_sim_task_gone(a->sim, local);
 	ctl_send(&a->ctl, CTL_EXIT, report, sizeof report);
 }
 
@@ -261,11 +263,7 @@ static int64_t next_deadline_ns(const struct agent *a, int64_t timeout_ns)
 	return left;
 }
 
-/*
- * Wait up to timeout_ns (-1: until something happens) and handle what did. `extra` are further
- * descriptors that end the wait; somebody else looks at them.
- */
-static void look(struct agent *a, int64_t timeout_ns, const struct pollfd *extra, unsigned extras)
+void agent_look(struct agent *a, int64_t timeout_ns, const struct pollfd *extra, unsigned extras)
 {
 	static struct watch w;
 	unsigned first_stream;
@@ -355,7 +353,7 @@ static void holder_sleep(struct agent *a)
 		holder_lost(a, n);
 		return;
 	}
-	look(a, timeout_ns, fds, (unsigned)n);
+	agent_look(a, timeout_ns, fds, (unsigned)n);
 	mu_holder_disarm(a->holder);
 }
 
@@ -380,7 +378,7 @@ static void run_holder(struct agent *a)
 			sched_yield();
 		}
 		if (now - looked > CONTROL_NS) {
-			look(a, 0, NULL, 0);
+			agent_look(a, 0, NULL, 0);
 			looked = now;
 		}
 	}
@@ -393,7 +391,7 @@ static void wait_for_address(struct agent *a)
 		drv_wake_prepare(&a->host->agent_wake);
 		address_check(a);
 		if (!a->address_sent)
-			look(a, -1, NULL, 0);
+			agent_look(a, -1, NULL, 0);
 		drv_wake_finish(&a->host->agent_wake);
 	}
 }
@@ -483,7 +481,9 @@ static int make_host(struct agent *a)
 static void run(struct agent *a)
 {
 	control_take(a); /* what came together with the plan */
-	if (a->host->holder == MU_HOLDER_AGENT) {
+	if (a->sim) {
+		agent_sim_run(a);
+	} else if (a->host->holder == MU_HOLDER_AGENT) {
 		int rc = mu_holder_open(a->host, &a->holder);
 
 		address_check(a);
@@ -495,7 +495,7 @@ static void run(struct agent *a)
 		wait_for_address(a);
 	}
 	while (!(a->ending && !a->alive))
-		look(a, -1, NULL, 0);
+		agent_look(a, -1, NULL, 0);
 }
 
 /* Everything of this host ends here, in the order in which it can be told to torus run. */
@@ -510,11 +510,14 @@ static void finish(struct agent *a)
 	if (proc_children_end(2000))
 		drv_warn("host %u: a process of the job does not die (state D?)", a->self);
 	while (!a->ctl.broken && agent_output_open_count(a))
-		look(a, -1, NULL, 0);
+		agent_look(a, -1, NULL, 0);
+	if (a->plan.report && a->host)
+		agent_links_send(a);
+	mu_sim_destroy(a->sim);
 	ctl_send(&a->ctl, CTL_DONE, NULL, 0);
 	until = drv_clock_ns() + 1000 * MS;
 	while (!a->ctl.tx_broken && ctl_pending(&a->ctl) && drv_clock_ns() < until)
-		look(a, 10 * MS, NULL, 0);
+		agent_look(a, 10 * MS, NULL, 0);
 }
 
 /* torus run died: there is time for an orderly end, but not for ever. */
@@ -562,11 +565,11 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	snprintf(name, sizeof name, "agent %u", a.self);
 	drv_log_name(name);
 	a.heard_ns = a.pinged_ns = drv_clock_ns();
-	if (!enter_host(&a) && !make_host(&a) && !agent_spawn(&a))
+	if (!enter_host(&a) && !make_host(&a) && !agent_sim_open(&a) && !agent_spawn(&a))
 		run(&a);
 	job_end(&a, 0);
 	while (a.alive)
-		look(&a, -1, NULL, 0);
+		agent_look(&a, -1, NULL, 0);
 	finish(&a);
 	return 0;
 }

@@ -15,6 +15,7 @@
 
 #include "mu/holder.h"
 #include "mu/host.h"
+#include "mu/sim.h"
 #include "tools/ctl.h"
 #include "tools/plan.h"
 
@@ -57,6 +58,7 @@ struct agent {
 	uint32_t output_room;
 	struct mu_holder *holder;
 	int holder_broken;
+	struct mu_sim *sim; /* virtual clock */
 	int address_sent;
 	int ending;
 	uint64_t kill_at_ns;           /* 0: not planned */
@@ -70,6 +72,18 @@ struct agent {
  * parent is who started us. remote: see above. mask: signal mask that tasks shall have.
  */
 int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask);
+
+/*
+ * Wait up to timeout_ns (-1: until something happens) and handle what did. `extra` are further
+ * descriptors that end the wait; somebody else looks at them.
+ */
+void agent_look(struct agent *a, int64_t timeout_ns, const struct pollfd *extra, unsigned extras);
+
+/* agent_sim.c: the virtual clock. Before the tasks start; then until they have left it. */
+int agent_sim_open(struct agent *a);
+void agent_sim_run(struct agent *a);
+/* Send the traffic of this host's links. */
+void agent_links_send(struct agent *a);
 
 /* agent_spawn.c: start every local task; 0 or a negative errno after telling torus run. */
 int agent_spawn(struct agent *a);

@@ -12,12 +12,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "mu/cost.h"
 #include "tools/cmd.h"
 #include "tools/job.h"
 #include "tools/plan.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_TIMEOUT, KEY_HELP };
+       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -69,6 +70,8 @@ static const struct argp_option options[] = {
 	  "virtual: a simulator keeps the time of the hardware that is modelled, the same in every run "
 	  "(default: real)", 2 },
 	{ "costs", KEY_COSTS, "FILE", 0, "Virtual clock: software costs, lines 'name nanoseconds'", 2 },
+	{ "hw", KEY_HW, "NAME=VALUE,...", 0,
+	  "Virtual clock: hardware times other than the machine's, such as hop_ns=20", 2 },
 	{ "fault", KEY_FAULT, "SPEC", 0,
 	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame)", 2 },
 	{ 0, 0, 0, 0, "Output:", 3 },
@@ -83,7 +86,8 @@ struct wish {
 	int tag, report, seeded;
 	uint64_t seed;
 	double timeout_s;
-	char *hosts, *costs;
+	char *hosts, *hw;
+	int costs;
 	int program; /* index of PROGRAM in argv */
 	int failed, help;
 };
@@ -117,20 +121,21 @@ static int number(const char *arg, uint64_t max, uint64_t *value)
 	return *arg >= '0' && *arg <= '9' && !*end && !errno && *value <= max ? 0 : -1;
 }
 
-static int read_costs(struct wish *w, const char *path)
+/* Tasks read the file when they attach; a mistake in it is found here, once. */
+static int check_costs(struct wish *w, const char *path)
 {
-	size_t bytes = 0;
-	FILE *f = fopen(path, "re");
+	char *full = realpath(path, NULL);
 
-	if (!f)
+	if (!full)
 		return wrong(w, "--costs %s: %s; give a file with lines 'name nanoseconds'", path, strerror(errno));
-	free(w->costs);
-	w->costs = calloc(1, 65537);
-	if (w->costs)
-		bytes = fread(w->costs, 1, 65537, f);
-	fclose(f);
-	if (bytes > 65536)
-		return wrong(w, "--costs %s: longer than 64 KiB", path);
+	if (mu_cost_load(full)) {
+		w->failed = 1; /* it has said what is wrong, and where */
+		free(full);
+		return EINVAL;
+	}
+	setenv(MU_ENV_COSTS, full, 1);
+	free(full);
+	w->costs = 1;
 	return 0;
 }
 
@@ -194,7 +199,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->seeded = 1;
 		return 0;
 	case KEY_COSTS:
-		return read_costs(w, arg);
+		return check_costs(w, arg);
+	case KEY_HW:
+		w->hw = arg;
+		return 0;
 	case KEY_TIMEOUT:
 		w->timeout_s = strtod(arg, &end);
 		if (*end || end == arg || !(w->timeout_s > 0) || w->timeout_s > 1e9)
@@ -277,8 +285,8 @@ int cmd_run(int argc, char **argv)
 		wrong(&w, "no program; write for example: torus run -n 4 ./program");
 		goto out;
 	}
-	if (w.costs && w.plan.clock != MU_CLOCK_VIRTUAL) {
-		wrong(&w, "--costs is for --clock virtual");
+	if ((w.costs || w.hw) && w.plan.clock != MU_CLOCK_VIRTUAL) {
+		wrong(&w, "--costs and --hw are for --clock virtual");
 		goto out;
 	}
 	if (plan_make(&plan, &w.plan, err)) {
@@ -289,7 +297,7 @@ int cmd_run(int argc, char **argv)
 	plan.seed = w.seeded ? w.seed : plan.clock == MU_CLOCK_VIRTUAL ? 1 : random_number();
 	plan.tag = w.tag;
 	plan.report = w.report;
-	plan.costs = w.costs;
+	plan.hw = w.hw;
 	plan.directory = getcwd(directory, sizeof directory);
 	plan.argv = argv + w.program;
 	plan.argc = (uint32_t)(argc - w.program);
@@ -297,6 +305,5 @@ int cmd_run(int argc, char **argv)
 out:
 	plan_free(&plan);
 	free(w.hosts);
-	free(w.costs);
 	return status;
 }

@@ -34,7 +34,7 @@ enum ctl_type {
 	CTL_OUTPUT,      /* u32 task, u32 1 stdout 2 stderr, bytes */
 	CTL_STDIN_ROOM,  /* u32 bytes that may be sent on */
 	CTL_LINKS,       /* u32 node, u32 link, u64 packets, u64 bytes, repeated */
-	CTL_VIRTUAL,     /* u64 picoseconds, u64 hash, u64 events, u32 hash is valid */
+	CTL_VIRTUAL,     /* u64 picoseconds, hash, events, packets, hops, ns of events, ns of tasks; u32 valid */
 	CTL_DONE,        /* every task is reported, nothing of this host is left */
 	/* both ways */
 	CTL_PING,

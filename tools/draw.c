@@ -251,19 +251,21 @@ void draw_torus(FILE *f, const struct draw *d)
 	side = (d->columns - 2) / (l.cols * CELL + 2);
 	for (unsigned p = 0; p < l.planes; p += side)
 		draw_row_of_planes(f, d, &l, p, p + side < l.planes ? side : l.planes - p);
-	if (l.col >= 0)
-		fprintf(f, "  across: %c", 'A' + l.col);
+	if (l.col < 0) {
+		fprintf(f, "  one node: no links\n");
+		return;
+	}
+	fprintf(f, "  across: %c", 'A' + l.col);
 	if (l.row >= 0)
 		fprintf(f, ", down: %c", 'A' + l.row);
-	if (l.col >= 0 && !d->plain)
-		fprintf(f, "; thickest link %s both ways", draw_bytes(l.most, text, sizeof text));
+	if (wraps(d, l.col) || (l.row >= 0 && wraps(d, l.row)))
+		fprintf(f, "; links that wrap around are at the right and lower edge");
+	if (!d->plain)
+		fprintf(f, "\n  thickest link: %s, both ways", draw_bytes(l.most, text, sizeof text));
 	if (l.planes > 1 && !d->plain)
 		fprintf(f, "; inside a node: what it sends to other planes, at most %s",
 		        draw_bytes(l.most_other, text, sizeof text));
-	if (l.col < 0)
-		fprintf(f, "  one node: no links\n");
-	else
-		fprintf(f, "%s\n", d->plain ? "" : "; links that wrap are at the right and lower edge");
+	fputc('\n', f);
 }
 
 void draw_table(FILE *f, const struct draw *d)

@@ -163,6 +163,19 @@ static void link_counts(struct job *j, struct ctl_msg *m)
 	}
 }
 
+static void virtual_report(struct job_virtual *v, struct ctl_msg *m)
+{
+	v->ps = ctl_get_u64(m);
+	v->hash = ctl_get_u64(m);
+	v->events = ctl_get_u64(m);
+	v->packets = ctl_get_u64(m);
+	v->hops = ctl_get_u64(m);
+	v->events_ns = ctl_get_u64(m);
+	v->tasks_ns = ctl_get_u64(m);
+	v->reproducible = (int)ctl_get_u32(m);
+	v->known = !m->bad;
+}
+
 static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	switch (m->type) {
@@ -188,11 +201,7 @@ static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
 		link_counts(j, m);
 		break;
 	case CTL_VIRTUAL:
-		j->virtual_ps = ctl_get_u64(m);
-		j->virtual_hash = ctl_get_u64(m);
-		j->virtual_events = ctl_get_u64(m);
-		j->virtual_reproducible = (int)ctl_get_u32(m);
-		j->virtual_known = !m->bad;
+		virtual_report(&j->virt, m);
 		break;
 	case CTL_DONE:
 		j->agent[host].done = 1;
@@ -480,6 +489,19 @@ static void signals_open(struct job *j)
 	j->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* What the tasks printed comes before what we say about them. */
+static void output_drain(struct job *j)
+{
+	while (out_pending(&j->out[0]) + out_pending(&j->out[1])) {
+		struct pollfd p[2] = { { .fd = out_pending(&j->out[0]) ? 1 : -1, .events = POLLOUT },
+		                       { .fd = out_pending(&j->out[1]) ? 2 : -1, .events = POLLOUT } };
+
+		poll(p, 2, -1);
+		out_flush(&j->out[0]);
+		out_flush(&j->out[1]);
+	}
+}
+
 static void close_all(struct job *j)
 {
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
@@ -489,14 +511,6 @@ static void close_all(struct job *j)
 	}
 	if (proc_children_end(2000))
 		drv_warn("torus run: a process of the job does not die");
-	while (out_pending(&j->out[0]) + out_pending(&j->out[1])) {
-		struct pollfd p[2] = { { .fd = out_pending(&j->out[0]) ? 1 : -1, .events = POLLOUT },
-		                       { .fd = out_pending(&j->out[1]) ? 2 : -1, .events = POLLOUT } };
-
-		poll(p, 2, -1);
-		out_flush(&j->out[0]);
-		out_flush(&j->out[1]);
-	}
 	free(j->out[0].data);
 	free(j->out[1].data);
 	free(j->agent);
@@ -535,8 +549,12 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	}
 	while (!over(j))
 		look(j, fds);
+	j->ended_ns = drv_clock_ns();
+	output_drain(j);
 	if (plan->report)
 		job_report(j);
+	if (j->virt.known)
+		job_report_virtual(j);
 	close_all(j);
 	free(fds);
 	return j->status;

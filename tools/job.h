@@ -29,6 +29,12 @@ struct job_agent {
 	uint64_t heard_ns;
 };
 
+/* What the simulator said at its end. */
+struct job_virtual {
+	int known, reproducible;
+	uint64_t ps, hash, events, packets, hops, events_ns, tasks_ns;
+};
+
 struct job {
 	const struct plan *plan;
 	struct job_agent *agent; /* [hosts] */
@@ -43,8 +49,8 @@ struct job {
 	uint32_t input_room;
 	sigset_t mask;           /* as it was when we started */
 	struct emu_link_stat *links; /* [nodes * EMU_LINKS], with plan->report */
-	uint64_t virtual_ps, virtual_hash, virtual_events;
-	int virtual_known, virtual_reproducible;
+	struct job_virtual virt;
+	uint64_t ended_ns;
 };
 
 /* Run the job to its end; returns the exit status for torus run. timeout_s 0: none. */
@@ -55,5 +61,7 @@ int job_agents_start(struct job *j);
 
 /* report.c: what ran where and what went over the links, to stderr. */
 void job_report(const struct job *j);
+/* Virtual clock: time and hash, one line to stderr. */
+void job_report_virtual(const struct job *j);
 
 #endif

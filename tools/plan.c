@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "emu/part.h"
+
 __attribute__((format(printf, 2, 3))) static int fail(char *err, const char *format, ...)
 {
 	va_list ap;
@@ -182,6 +184,20 @@ static int clock_check(const struct plan *p, char *err)
 	return 0;
 }
 
+/* A task lies where its node lies. */
+static int hosts_assign(struct plan *p, char *err)
+{
+	uint16_t *host_of = calloc(emu_shape_nodes(&p->shape), sizeof *host_of);
+
+	if (!host_of)
+		return fail(err, "no memory for %u nodes", emu_shape_nodes(&p->shape));
+	emu_part_blocks(&p->shape, p->hosts, host_of);
+	for (uint32_t i = 0; i < p->tasks; i++)
+		p->task_host[i] = host_of[emu_coord_node(&p->shape, &p->coords[i])];
+	free(host_of);
+	return 0;
+}
+
 int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 {
 	int rc, hosts;
@@ -211,10 +227,7 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 		return fail(err, "no memory for %u tasks", p->tasks);
 	if (emu_map_tasks(&p->shape, p->mapping, p->tasks, p->coords, err, PLAN_ERR_BYTES))
 		return -EINVAL;
-	for (uint32_t i = 0; i < p->tasks; i++)
-		p->task_host[i] = (uint16_t)((uint64_t)emu_coord_node(&p->shape, &p->coords[i]) * p->hosts /
-		                             emu_shape_nodes(&p->shape));
-	return 0;
+	return hosts_assign(p, err);
 }
 
 void plan_free(struct plan *p)
@@ -223,7 +236,7 @@ void plan_free(struct plan *p)
 		for (uint32_t i = 0; p->argv && i < p->argc; i++)
 			free(p->argv[i]);
 		free(p->argv);
-		free(p->costs);
+		free(p->hw);
 		free(p->directory);
 	}
 	free(p->host);
@@ -274,7 +287,7 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 		ctl_put_text(b, p->host[i].port);
 	}
 	ctl_put_text(b, p->mapping);
-	ctl_put_text(b, p->costs);
+	ctl_put_text(b, p->hw);
 	ctl_put_text(b, p->directory);
 	for (uint32_t i = 0; i < p->argc; i++)
 		ctl_put_text(b, p->argv[i]);
@@ -334,7 +347,7 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 		get_text(m, p->host[i].port, sizeof p->host[i].port);
 	}
 	get_text(m, p->mapping, sizeof p->mapping);
-	p->costs = strdup(ctl_get_text(m));
+	p->hw = strdup(ctl_get_text(m));
 	p->directory = strdup(ctl_get_text(m));
 	for (uint32_t i = 0; i < p->argc; i++)
 		p->argv[i] = strdup(ctl_get_text(m));

@@ -3,8 +3,7 @@
  * The plan of a job: everything `torus run` decides before anything is started. Made from the
  * command line, sent whole to each agent, constant from then on.
  *
- * Hosts carry contiguous blocks of nodes in node order: node n of N lies on host n * hosts / N.
- * A task lies where its node lies.
+ * Hosts carry contiguous blocks of nodes (emu/part.h); a task lies where its node lies.
  */
 #ifndef TOOLS_PLAN_H
 #define TOOLS_PLAN_H
@@ -37,13 +36,13 @@ struct plan {
 	struct emu_coord *coords; /* [tasks] */
 	uint16_t *task_host;      /* [tasks] */
 	char mapping[256];        /* permutation or map file, as given */
-	char *costs;              /* text of the cost file, or NULL */
+	char *hw;                 /* virtual clock: hardware times, "name=value,...", or NULL */
 	int tag;                  /* output goes through torus run, line by line, with the task's number */
 	int report;
 	char *directory;
 	char **argv;              /* the program, NULL-terminated */
 	uint32_t argc;
-	int owned;                /* argv, costs, directory are ours to free (decoded) */
+	int owned;                /* argv, hw, directory are ours to free (decoded) */
 };
 
 /* What the user said; 0, NULL and "" mean "not said". */

@@ -1,14 +1,101 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What torus run says at the end, on stderr: the program's output is its own. */
+#define _GNU_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "tools/draw.h"
 #include "tools/job.h"
+
+/* Tasks of a host as ranges: "0-3,8-11"; cut where it gets long. */
+static void print_tasks(FILE *f, const struct plan *p, uint32_t host)
+{
+	unsigned ranges = 0, count = 0;
+
+	for (uint32_t i = 0; i < p->tasks; i++)
+		count += p->task_host[i] == host;
+	fprintf(f, "%u task%s", count, count == 1 ? " " : "s");
+	for (uint32_t i = 0; i < p->tasks; i++) {
+		uint32_t end = i;
+
+		if (p->task_host[i] != host)
+			continue;
+		while (end + 1 < p->tasks && p->task_host[end + 1] == host)
+			end++;
+		if (++ranges > 8) {
+			fprintf(f, ",...");
+			return;
+		}
+		fprintf(f, end > i ? "%s%u-%u" : "%s%u", ranges == 1 ? " " : ",", i, end);
+		i = end;
+	}
+}
+
+static void print_hosts(FILE *f, const struct job *j)
+{
+	char where[160];
+
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		const struct plan_host *h = &j->plan->host[i];
+		const char *b = &"()[]{}<>"[2 * (i < 4 ? i : 3)];
+
+		fprintf(f, "  %c%c  host %-12s ", b[0], b[1], plan_host_text(j->plan, i, where, sizeof where));
+		print_tasks(f, j->plan, i);
+		if (j->plan->hosts > 1)
+			fprintf(f, ", port %s", h->port);
+		fputc('\n', f);
+	}
+}
+
+/* Which bracket a node gets: its host's. Nodes without tasks count as the first's. */
+static uint16_t *hosts_of_nodes(const struct plan *p)
+{
+	uint16_t *host = calloc(emu_shape_nodes(&p->shape), sizeof *host);
+
+	for (uint32_t i = 0; host && i < p->tasks; i++)
+		host[emu_coord_node(&p->shape, &p->coords[i])] = p->task_host[i];
+	return host;
+}
 
 void job_report(const struct job *j)
 {
-	char where[160], shape[64];
+	const struct plan *p = j->plan;
+	uint16_t *node_host = hosts_of_nodes(p);
+	struct draw d;
+	char shape[64];
 
-	emu_shape_print(&j->plan->shape, shape, sizeof shape);
-	fprintf(stderr, "torus run: %u tasks on %u hosts, shape %s\n", j->plan->tasks, j->plan->hosts, shape);
-	for (uint32_t i = 0; i < j->plan->hosts; i++)
-		fprintf(stderr, "  host %s\n", plan_host_text(j->plan, i, where, sizeof where));
+	emu_shape_print(&p->shape, shape, sizeof shape);
+	fprintf(stderr, "\ntorus run: %u task%s on %u node%s (%s, mapping %s), %u host%s, fabric %s, clock %s, seed %llu, "
+	        "%.3f s\n", p->tasks, p->tasks > 1 ? "s" : "", emu_shape_nodes(&p->shape),
+	        emu_shape_nodes(&p->shape) > 1 ? "s" : "", shape, p->mapping, p->hosts, p->hosts > 1 ? "s" : "",
+	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
+	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
+	print_hosts(stderr, j);
+	if (p->fabric != MU_FABRIC_TORUS) {
+		fprintf(stderr, "  links: fabric express goes in one step; --fabric torus counts what each link carries\n");
+	} else {
+		draw_init(&d, &p->shape, j->links);
+		d.node_host = node_host;
+		fputc('\n', stderr);
+		draw_torus(stderr, &d);
+		fputc('\n', stderr);
+		draw_table(stderr, &d);
+	}
+	free(node_host);
+}
+
+void job_report_virtual(const struct job *j)
+{
+	const struct job_virtual *v = &j->virt;
+	double events_s = (double)v->events_ns / 1e9;
+
+	fprintf(stderr, "torus run: virtual time %.3f us, %llu events, %llu packets, %llu hops, ", (double)v->ps / 1e6,
+	        (unsigned long long)v->events, (unsigned long long)v->packets, (unsigned long long)v->hops);
+	if (v->reproducible)
+		fprintf(stderr, "hash %016llx\n", (unsigned long long)v->hash);
+	else
+		fprintf(stderr, "not reproducible: no hash\n");
+	if (j->plan->report)
+		fprintf(stderr, "  simulator %.3f s of %.3f s (%.2f M packet-hops/s), the rest is the tasks' own\n", events_s,
+		        events_s + (double)v->tasks_ns / 1e9, events_s > 0 ? (double)v->hops / events_s / 1e6 : 0.0);
 }

@@ -2,6 +2,7 @@
 # Sourced by the tests of torus run. $1 of the test is the task program (run_task.c).
 set -u
 task=$1
+command -v torus >/dev/null || { echo "no torus in PATH: run through meson test"; exit 1; }
 dir=$(mktemp -d)
 fails=0
 seed=${QT_SEED:-$RANDOM}
