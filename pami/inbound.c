@@ -84,7 +84,7 @@ static void apply_hints(const struct pami_dispatch *d, pami_recv_t *recv)
 		recv->type = PAMI_BYTES;
 		recv->offset = 0;
 	}
-	if (d->copy) {
+	if (d->copy || !recv->data_fn) { /* programs clear the whole structure */
 		recv->data_fn = pami_data_copy;
 		recv->data_cookie = NULL;
 	}
