@@ -414,8 +414,10 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 	unsigned in = s->live->pool[packet].route.in;
 	int rc = s->live->ops.deliver(s->live->arg, s->local, &s->live->pool[packet]);
 
-	if (rc)
+	if (rc == -EAGAIN)
 		return rc;
+	if (rc) /* it will never be taken: drop it */
+		__atomic_fetch_add(&s->live->mem->bad, 1, __ATOMIC_RELAXED);
 	pool_put(s->live, packet);
 	if (in >= EMU_LINKS)
 		place_release(s->live, s->local, in - EMU_LINKS);

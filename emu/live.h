@@ -41,7 +41,7 @@ int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const 
  * allowed inside, poll is not useful there. */
 struct emu_live_ops {
 	/* 0: taken, the packet is free when it returns. -EAGAIN: no room; asked again at the router's next
-	 * step, at the latest after emu_live_kick(local_node). */
+	 * step, at the latest after emu_live_kick(local_node). Else: the packet is dropped and counted (emu_live_bad). */
 	int (*deliver)(void *arg, uint32_t local_node, struct emu_packet *packet);
 	/*
 	 * A packet for the host that owns the neighbour over `link`, which calls

@@ -52,34 +52,38 @@ void emu_route_init(struct emu_route *r, const struct emu_shape *shape)
 	}
 }
 
+/* The direction for one dimension, 2 minus or 1 plus; 0: `wanted` cannot be. */
+static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, unsigned to, unsigned wanted,
+                          unsigned odd)
+{
+	unsigned n = r->shape.n[d];
+
+	if (r->shape.mesh >> d & 1) {
+		unsigned only = to > from ? 1 : 2;
+
+		return !wanted || wanted == only ? only : 0;
+	}
+	if (wanted)
+		return wanted;
+	unsigned up = to > from ? to - from : to + n - from;
+	return 2 * up + odd <= n ? 1 : 2; /* odd sizes have no tie, and then `odd` never decides */
+}
+
 int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted, unsigned *hints)
 {
-	struct emu_coord a, b;
-	unsigned sum = 0, result = 0;
+	unsigned odd = (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) & 1; /* sum of coordinates */
+	unsigned result = 0;
 
-	emu_coord_from_word(from, &a);
-	emu_coord_from_word(to, &b);
-	for (int d = 0; d < EMU_DIMS; d++)
-		sum += a.c[d];
-	for (unsigned d = 0; d < EMU_DIMS; d++) {
-		unsigned n = r->shape.n[d], mesh = r->shape.mesh >> d & 1;
-		unsigned pair = wanted >> (8 - 2 * d) & 3; /* 2 minus, 1 plus */
+	if (wanted & wanted >> 1 & 0x155)
+		return -EINVAL;
+	for (unsigned set = emu_route_undone(from, to); set; set &= set - 1) {
+		unsigned d = (unsigned)__builtin_ctz(set), shift = 6 * (4 - d), b = to >> shift & 63, pair;
 
-		if (b.c[d] >= n || pair == 3)
+		if (b >= r->shape.n[d])
 			return -EINVAL;
-		if (a.c[d] == b.c[d])
-			continue;
-		if (mesh) {
-			unsigned only = b.c[d] > a.c[d] ? 1 : 2;
-
-			if (pair && pair != only)
-				return -EINVAL;
-			pair = only;
-		} else if (!pair) {
-			unsigned up = b.c[d] > a.c[d] ? (unsigned)b.c[d] - a.c[d] : b.c[d] + n - a.c[d];
-
-			pair = 2 * up < n || (2 * up == n && sum % 2 == 0) ? 1 : 2;
-		}
+		pair = direction(r, d, from >> shift & 63, b, wanted >> (8 - 2 * d) & 3, odd);
+		if (!pair)
+			return -EINVAL;
 		result |= pair << (8 - 2 * d);
 	}
 	*hints = result;

@@ -26,6 +26,22 @@ struct queue {
 	uint32_t head, tail;
 };
 
+/* A link in both directions, in two cache lines: a packet touches those of its way in and of its way out. */
+struct link {
+	/* Out. */
+	_Alignas(64) uint64_t free_at;
+	uint64_t request[EMU_VCS];
+	uint16_t credits[EMU_VCS];
+	uint8_t turn[2]; /* last queue served: from links, from injection */
+	uint8_t share;
+	/* In. */
+	uint8_t unused;
+	uint16_t waiting; /* packets in all queues */
+	uint16_t count[EMU_VCS];
+	_Alignas(64) struct queue queue[EMU_VCS];
+	struct emu_link_stat stat;
+};
+
 struct emu_router {
 	/* What waits. */
 	_Alignas(64) uint64_t occupied;
@@ -34,19 +50,13 @@ struct emu_router {
 	uint16_t credit0; /* links with a credit on VC 0 */
 	uint32_t here;    /* own destination word */
 	uint32_t node, sequence, ps_per_byte;
-	struct emu_route route;
 	uint8_t no_bubble;
+	struct emu_route route;
 	uint16_t slots[EMU_VCS];
-	uint16_t credits[EMU_LINKS][EMU_VCS];
-	uint8_t turn[EMU_LINKS][2]; /* last queue served: from links, from injection */
-	uint8_t share[EMU_LINKS];
-	uint64_t free_at[EMU_LINKS];
-	uint64_t request[EMU_LINKS][EMU_VCS];
+	struct queue injection[EMU_INJECTIONS];
+	uint16_t injections[EMU_INJECTIONS]; /* packets in each */
 	uint16_t want[QUEUES]; /* of a dynamic head: links on VC 0 (bits 0 .. 9), escape link << 12 */
-	uint16_t count[QUEUES];
-	uint16_t waiting[EMU_LINKS]; /* packets in all queues of an input link */
-	struct queue queue[QUEUES];
-	struct emu_link_stat stat[EMU_LINKS];
+	struct link link[EMU_LINKS];
 };
 
 struct step {
@@ -58,6 +68,16 @@ struct step {
 };
 
 static inline uint64_t bit(unsigned q) { return 1ull << q; }
+
+static inline struct queue *queue_of(struct emu_router *r, unsigned q)
+{
+	return q < FROM_LINKS ? &r->link[q / EMU_VCS].queue[q % EMU_VCS] : &r->injection[q - FROM_LINKS];
+}
+
+static inline uint16_t *count_of(struct emu_router *r, unsigned q)
+{
+	return q < FROM_LINKS ? &r->link[q / EMU_VCS].count[q % EMU_VCS] : &r->injections[q - FROM_LINKS];
+}
 
 /* Counters are read by others while we run; one writer. */
 static inline void stat_add(uint64_t *counter, uint64_t n)
@@ -88,7 +108,7 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 		r->slots[v] = (uint16_t)(n < EMU_VC_SLOTS_MIN ? EMU_VC_SLOTS_MIN : n);
 	}
 	for (int l = 0; l < EMU_LINKS; l++)
-		memcpy(r->credits[l], r->slots, sizeof(r->slots));
+		memcpy(r->link[l].credits, r->slots, sizeof(r->slots));
 	r->credit0 = (1u << EMU_LINKS) - 1;
 }
 
@@ -96,10 +116,10 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 
 static void push(struct emu_router *r, struct emu_packet *pool, unsigned q, uint32_t packet)
 {
-	struct queue *k = &r->queue[q];
+	struct queue *k = queue_of(r, q);
 
 	pool[packet].route.next = EMU_NO_PACKET;
-	r->count[q]++;
+	++*count_of(r, q);
 	if (r->occupied & bit(q)) {
 		pool[k->tail].route.next = packet;
 		k->tail = packet;
@@ -112,8 +132,8 @@ static void push(struct emu_router *r, struct emu_packet *pool, unsigned q, uint
 
 static void pop(struct emu_router *r, unsigned q, uint32_t next)
 {
-	r->queue[q].head = next;
-	if (--r->count[q])
+	queue_of(r, q)->head = next;
+	if (--*count_of(r, q))
 		r->fresh |= bit(q);
 	else
 		r->occupied &= ~bit(q);
@@ -128,11 +148,11 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 
 	if (queue >= EMU_INJECTIONS || vc >= EMU_VCS || p->bytes > sizeof(p->payload))
 		return -EINVAL;
+	if (r->injections[queue] >= EMU_INJECTION_SLOTS)
+		return -EAGAIN;
 	rc = emu_route_hints(&r->route, r->here, h->Destination.Destination.Destination, emu_hints_get(h), &hints);
 	if (rc)
 		return rc;
-	if (r->count[FROM_LINKS + queue] >= EMU_INJECTION_SLOTS)
-		return -EAGAIN;
 	emu_hints_set(h, hints);
 	p->route.hops = 0;
 	p->route.vc = (uint8_t)vc;
@@ -146,27 +166,28 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned vc,
                       uint32_t packet)
 {
-	unsigned q = link * EMU_VCS + vc;
-	struct emu_link_stat *stat;
+	struct link *in = &r->link[link];
 
 	if (link >= EMU_LINKS || vc >= EMU_VCS)
 		return -EINVAL;
-	if (r->count[q] >= r->slots[vc])
+	if (in->count[vc] >= r->slots[vc])
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)vc;
 	pool[packet].route.in = (uint8_t)link;
-	push(r, pool, q, packet);
-	stat = &r->stat[link];
-	if (++r->waiting[link] > stat->queued_max)
-		stat_add(&stat->queued_max, 1);
+	push(r, pool, link * EMU_VCS + vc, packet);
+	if (++in->waiting > in->stat.queued_max)
+		stat_add(&in->stat.queued_max, 1);
 	return 0;
 }
 
 int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 {
-	if (r->credits[link][vc] < r->slots[vc]) /* more than there are slots: a broken neighbour */
-		r->credits[link][vc]++;
-	r->credit0 |= (uint16_t)((r->credits[link][EMU_VC_DYNAMIC] != 0) << link);
+	uint16_t *credits = &r->link[link].credits[vc];
+
+	if (*credits < r->slots[vc]) /* more than there are slots: a broken neighbour */
+		++*credits;
+	if (vc == EMU_VC_DYNAMIC)
+		r->credit0 |= (uint16_t)(1u << link);
 	return r->wanted >> link & 1;
 }
 
@@ -174,7 +195,7 @@ int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 
 static void ask(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
 {
-	r->request[link][vc] |= bit(q);
+	r->link[link].request[vc] |= bit(q);
 	r->wanted |= (uint16_t)(1u << link);
 }
 
@@ -182,7 +203,7 @@ static void ask(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
 static void look(struct step *s, unsigned q)
 {
 	struct emu_router *r = s->r;
-	const struct emu_packet *p = &s->pool[r->queue[q].head];
+	const struct emu_packet *p = &s->pool[queue_of(r, q)->head];
 	const MUHWI_Pt2PtNetworkHeader_t *h = &p->hdr.NetworkHeader.pt2pt;
 	unsigned undone, hints, next;
 
@@ -211,7 +232,7 @@ static void look(struct step *s, unsigned q)
 
 static void retract(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
 {
-	uint64_t *k = r->request[link];
+	uint64_t *k = r->link[link].request;
 
 	k[vc] &= ~bit(q);
 	if (!(k[0] | k[1] | k[2] | k[3]))
@@ -223,14 +244,15 @@ static void freed(struct step *s, unsigned q)
 {
 	if (q >= FROM_LINKS)
 		return;
-	s->r->waiting[q / EMU_VCS]--;
+	s->r->link[q / EMU_VCS].waiting--;
 	s->ops->credit(s->arg, s->r->node, q / EMU_VCS, q % EMU_VCS, s->now);
 }
 
 static void send(struct step *s, unsigned q, unsigned link, unsigned vc)
 {
 	struct emu_router *r = s->r;
-	uint32_t packet = r->queue[q].head;
+	struct link *out = &r->link[link];
+	uint32_t packet = queue_of(r, q)->head;
 	struct emu_packet *p = &s->pool[packet];
 	uint32_t bytes = emu_packet_wire_bytes(p);
 
@@ -243,11 +265,11 @@ static void send(struct step *s, unsigned q, unsigned link, unsigned vc)
 		retract(r, link, vc, q);
 	}
 	pop(r, q, p->route.next);
-	if (!--r->credits[link][vc] && vc == EMU_VC_DYNAMIC)
+	if (!--out->credits[vc] && vc == EMU_VC_DYNAMIC)
 		r->credit0 &= (uint16_t)~(1u << link);
-	r->free_at[link] = s->now + (uint64_t)bytes * r->ps_per_byte;
-	stat_add(&r->stat[link].packets, 1);
-	stat_add(&r->stat[link].bytes, bytes);
+	out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
+	stat_add(&out->stat.packets, 1);
+	stat_add(&out->stat.bytes, bytes);
 	p->route.hops++;
 	s->ops->send(s->arg, r->node, link, vc, packet, s->now);
 	freed(s, q);
@@ -256,7 +278,7 @@ static void send(struct step *s, unsigned q, unsigned link, unsigned vc)
 /* Those of the queues that may use the link's channel vc with its present credits: the bubble rule. */
 static uint64_t allowed(const struct emu_router *r, unsigned link, unsigned vc)
 {
-	unsigned credits = r->credits[link][vc];
+	unsigned credits = r->link[link].credits[vc];
 
 	if (credits == 0)
 		return 0;
@@ -286,13 +308,14 @@ static unsigned round_robin(uint64_t queues, uint8_t *turn)
 static unsigned choose(struct emu_router *r, unsigned link, uint64_t queues)
 {
 	uint64_t through = queues & THROUGH, injection = queues & ~THROUGH;
+	struct link *out = &r->link[link];
 
-	if (through && (!injection || r->share[link] < SHARE)) {
-		r->share[link] = (uint8_t)(injection ? r->share[link] + 1 : 0);
-		return round_robin(through, &r->turn[link][0]);
+	if (through && (!injection || out->share < SHARE)) {
+		out->share = (uint8_t)(injection ? out->share + 1 : 0);
+		return round_robin(through, &out->turn[0]);
 	}
-	r->share[link] = 0;
-	return round_robin(injection, &r->turn[link][1]);
+	out->share = 0;
+	return round_robin(injection, &out->turn[1]);
 }
 
 /* The free link, among those the dynamic head may take, with most credits (spec/mu.md 6.3: assumed). */
@@ -303,7 +326,8 @@ static unsigned least_loaded(struct step *s, unsigned q, unsigned link)
 	for (unsigned links = r->want[q] & r->credit0; links; links &= links - 1) {
 		unsigned l = (unsigned)__builtin_ctz(links);
 
-		if (r->free_at[l] <= s->now && r->credits[l][EMU_VC_DYNAMIC] > r->credits[link][EMU_VC_DYNAMIC])
+		if (r->link[l].free_at <= s->now &&
+		    r->link[l].credits[EMU_VC_DYNAMIC] > r->link[link].credits[EMU_VC_DYNAMIC])
 			link = l;
 	}
 	return link;
@@ -318,15 +342,15 @@ static int pick(struct step *s, unsigned link)
 	unsigned q;
 
 	for (unsigned i = 0; i < sizeof(first); i++) {
-		uint64_t queues = r->request[link][first[i]];
+		uint64_t queues = r->link[link].request[first[i]];
 
 		if (queues && (queues &= allowed(r, link, first[i]))) {
 			send(s, choose(r, link, queues), link, first[i]);
 			return 1;
 		}
 	}
-	on0 = r->request[link][EMU_VC_DYNAMIC] & allowed(r, link, EMU_VC_DYNAMIC);
-	on1 = escaping(r, r->request[link][EMU_VC_BUBBLE] & allowed(r, link, EMU_VC_BUBBLE));
+	on0 = r->link[link].request[EMU_VC_DYNAMIC] & allowed(r, link, EMU_VC_DYNAMIC);
+	on1 = escaping(r, r->link[link].request[EMU_VC_BUBBLE] & allowed(r, link, EMU_VC_BUBBLE));
 	if (!(on0 | on1))
 		return 0;
 	q = choose(r, link, on0 | on1);
@@ -344,7 +368,7 @@ static void deliver(struct step *s)
 
 	for (uint64_t todo = r->local; todo; todo &= todo - 1) {
 		unsigned q = (unsigned)__builtin_ctzll(todo);
-		uint32_t packet = r->queue[q].head, next = s->pool[packet].route.next;
+		uint32_t packet = queue_of(r, q)->head, next = s->pool[packet].route.next;
 
 		if (s->ops->deliver(s->arg, r->node, packet, s->now))
 			continue;
@@ -364,7 +388,7 @@ static int serve(struct step *s)
 		unsigned l = (unsigned)__builtin_ctz(links);
 		int any = 0;
 
-		while (r->free_at[l] <= s->now && r->wanted >> l & 1 && pick(s, l))
+		while (r->link[l].free_at <= s->now && r->wanted >> l & 1 && pick(s, l))
 			any = 1;
 		sent |= any;
 	}
@@ -377,17 +401,19 @@ static uint64_t next_time(struct step *s)
 	uint64_t t = UINT64_MAX;
 
 	for (uint64_t u = r->unready; u; u &= u - 1) {
-		uint64_t ready = s->pool[r->queue[__builtin_ctzll(u)].head].route.ready;
+		uint64_t ready = s->pool[queue_of(r, (unsigned)__builtin_ctzll(u))->head].route.ready;
 
 		t = ready < t ? ready : t;
 	}
 	for (unsigned links = r->wanted; links; links &= links - 1) {
 		unsigned l = (unsigned)__builtin_ctz(links);
 
-		if (r->free_at[l] > s->now)
-			t = r->free_at[l] < t ? r->free_at[l] : t;
+		struct link *out = &r->link[l];
+
+		if (out->free_at > s->now)
+			t = out->free_at < t ? out->free_at : t;
 		else
-			stat_add(&r->stat[l].stalls, 1);
+			stat_add(&out->stat.stalls, 1);
 	}
 	return t;
 }
@@ -424,5 +450,5 @@ unsigned emu_router_wanted(const struct emu_router *r)
 
 const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link)
 {
-	return &r->stat[link];
+	return &r->link[link].stat;
 }
