@@ -60,14 +60,17 @@ int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err
 		char *end;
 
 		if (!isdigit((unsigned char)*p)) {
-			snprintf(err, err_bytes, "shape '%s': expected a number at '%s' (write AxBxCxDxE or AxBxCxDxExT, "
-			         "as 2x2x2x1x1)", text, p);
+			snprintf(
+			    err, err_bytes,
+			    "shape '%s': expected a number at '%s' (write AxBxCxDxE or AxBxCxDxExT, "
+			    "as 2x2x2x1x1)",
+			    text, p);
 			return -EINVAL;
 		}
 		v[count] = strtoul(p, &end, 10);
 		if (v[count] < 1 || v[count] > EXTENT_MAX) {
-			snprintf(err, err_bytes, "shape '%s': %c is %.*s, expected 1 to %d", text, letters[count],
-			         (int)(end - p), p, EXTENT_MAX);
+			snprintf(err, err_bytes, "shape '%s': %c is %.*s, expected 1 to %d", text,
+				 letters[count], (int)(end - p), p, EXTENT_MAX);
 			return -EINVAL;
 		}
 		count++;
@@ -85,8 +88,9 @@ int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err
 		}
 	}
 	if (count < EMU_DIMS) {
-		snprintf(err, err_bytes, "shape '%s' has %u extents, expected five (AxBxCxDxE) or six (with xT)", text,
-		         count);
+		snprintf(err, err_bytes,
+			 "shape '%s' has %u extents, expected five (AxBxCxDxE) or six (with xT)", text,
+			 count);
 		return -EINVAL;
 	}
 	memset(s, 0, sizeof(*s));
@@ -98,13 +102,14 @@ int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err
 
 int emu_shape_print(const struct emu_shape *s, char *text, size_t bytes)
 {
-	return snprintf(text, bytes, "%ux%ux%ux%ux%ux%u", s->n[0], s->n[1], s->n[2], s->n[3], s->n[4], s->t);
+	return snprintf(text, bytes, "%ux%ux%ux%ux%ux%u", s->n[0], s->n[1], s->n[2], s->n[3], s->n[4],
+			s->t);
 }
 
 /* Partitions of the machine (spec/mu.md 1.2; of two shapes for 2048 nodes the first). */
 static const uint8_t partitions[][EMU_DIMS] = {
-	{2, 2, 2, 2, 2},  {2, 2, 4, 2, 2},   {2, 2, 4, 4, 2},    {4, 2, 4, 4, 2},     {4, 4, 4, 4, 2},
-	{4, 4, 4, 8, 2},  {4, 4, 4, 16, 2},  {8, 12, 16, 16, 2}, {16, 12, 16, 16, 2},
+    {2, 2, 2, 2, 2}, {2, 2, 4, 2, 2},  {2, 2, 4, 4, 2},    {4, 2, 4, 4, 2},     {4, 4, 4, 4, 2},
+    {4, 4, 4, 8, 2}, {4, 4, 4, 16, 2}, {8, 12, 16, 16, 2}, {16, 12, 16, 16, 2},
 };
 
 /* Split n into five extents of at most 64, largest prime factors first onto the shortest dimension. */
@@ -166,7 +171,8 @@ static int is_letters(const char *text)
 	return 1;
 }
 
-static void map_letters(const struct emu_shape *s, const char *order, uint32_t count, struct emu_coord *coords)
+static void map_letters(const struct emu_shape *s, const char *order, uint32_t count,
+			struct emu_coord *coords)
 {
 	for (uint32_t task = 0; task < count; task++) {
 		uint32_t rest = task;
@@ -191,7 +197,7 @@ struct map_file {
 static int map_error(struct map_file *m, const char *what, const char *near)
 {
 	snprintf(m->err, m->err_bytes, "map file %s:%u: %s%s%s", m->path, m->line, what, near ? " " : "",
-	         near ? near : "");
+		 near ? near : "");
 	return -EINVAL;
 }
 
@@ -201,12 +207,14 @@ static int map_directive(struct map_file *m, char *text, char *letters_out)
 	char *save = NULL, *word = strtok_r(text, " \t\r\n", &save);
 
 	if (word && !strcmp(word, "#mpmd"))
-		return map_error(m, "#mpmd (several programs in one job) is not supported; remove the line", NULL);
+		return map_error(
+		    m, "#mpmd (several programs in one job) is not supported; remove the line", NULL);
 	if (!word || strcmp(word, "#mapping"))
 		return 0;
 	word = strtok_r(NULL, " \t\r\n", &save);
 	if (!word || !is_letters(word))
-		return map_error(m, "expected a permutation of ABCDET after #mapping, found", word ? word : "nothing");
+		return map_error(m, "expected a permutation of ABCDET after #mapping, found",
+				 word ? word : "nothing");
 	memcpy(letters_out, word, 7);
 	return 0;
 }
@@ -229,7 +237,8 @@ static int map_line(struct map_file *m, const struct emu_shape *s, char *text, s
 			return map_error(m, "expected six numbers A B C D E T", NULL);
 		v = strtoul(p, &end, 10);
 		if (v >= size) {
-			snprintf(what, sizeof(what), "%c is %lu, the shape has 0 to %u", letters[k], v, size - 1);
+			snprintf(what, sizeof(what), "%c is %lu, the shape has 0 to %u", letters[k], v,
+				 size - 1);
 			return map_error(m, what, NULL);
 		}
 		*(k == EMU_DIMS ? &x->t : &x->c[k]) = (uint8_t)v;
@@ -244,7 +253,7 @@ static int map_line(struct map_file *m, const struct emu_shape *s, char *text, s
 
 /* Fill coords from the lines; *found tasks. taken: one bit per slot of the shape. */
 static int map_read(FILE *f, struct map_file *m, const struct emu_shape *s, uint32_t count,
-                    struct emu_coord *coords, uint8_t *taken, uint32_t *found, char *order)
+		    struct emu_coord *coords, uint8_t *taken, uint32_t *found, char *order)
 {
 	char text[512];
 	int rc;
@@ -274,7 +283,7 @@ static int map_read(FILE *f, struct map_file *m, const struct emu_shape *s, uint
 }
 
 static int map_from_file(const struct emu_shape *s, const char *path, uint32_t count,
-                         struct emu_coord *coords, char *err, size_t err_bytes)
+			 struct emu_coord *coords, char *err, size_t err_bytes)
 {
 	struct map_file m = {path, 0, err, err_bytes};
 	uint64_t slots = (uint64_t)emu_shape_nodes(s) * s->t;
@@ -285,8 +294,10 @@ static int map_from_file(const struct emu_shape *s, const char *path, uint32_t c
 	int rc = 0;
 
 	if (!f) {
-		snprintf(err, err_bytes, "mapping '%s' is no permutation of ABCDET, and no map file of that name can be "
-		         "read: %s", path, strerror(errno));
+		snprintf(err, err_bytes,
+			 "mapping '%s' is no permutation of ABCDET, and no map file of that name can be "
+			 "read: %s",
+			 path, strerror(errno));
 		rc = -ENOENT;
 	} else if (!taken) {
 		snprintf(err, err_bytes, "map file %s: no memory", path);
@@ -297,8 +308,9 @@ static int map_from_file(const struct emu_shape *s, const char *path, uint32_t c
 	if (!rc && !found && order[0])
 		map_letters(s, order, count, coords);
 	else if (!rc && found < count) {
-		snprintf(err, err_bytes, "map file %s places %u tasks, the job has %u: add a line for each", path, found,
-		         count);
+		snprintf(err, err_bytes,
+			 "map file %s places %u tasks, the job has %u: add a line for each", path, found,
+			 count);
 		rc = -EINVAL;
 	}
 	if (f)
@@ -308,7 +320,7 @@ static int map_from_file(const struct emu_shape *s, const char *path, uint32_t c
 }
 
 int emu_map_tasks(const struct emu_shape *s, const char *mapping, uint32_t count,
-                  struct emu_coord *coords, char *err, size_t err_bytes)
+		  struct emu_coord *coords, char *err, size_t err_bytes)
 {
 	uint64_t slots = (uint64_t)emu_shape_nodes(s) * s->t;
 
@@ -316,8 +328,10 @@ int emu_map_tasks(const struct emu_shape *s, const char *mapping, uint32_t count
 		char text[32];
 
 		emu_shape_print(s, text, sizeof(text));
-		snprintf(err, err_bytes, "%u tasks do not fit shape %s (%u nodes, %u tasks each): use a larger shape or T",
-		         count, text, emu_shape_nodes(s), s->t);
+		snprintf(
+		    err, err_bytes,
+		    "%u tasks do not fit shape %s (%u nodes, %u tasks each): use a larger shape or T",
+		    count, text, emu_shape_nodes(s), s->t);
 		return -ENOSPC;
 	}
 	if (!mapping || !*mapping)

@@ -7,9 +7,9 @@
  *   wants    the holder; read by those who return credits
  *   the rest of a node, and its router: the holder
  *
- * Why no wake-up is lost. A producer pushes, then sets the active bit; a poller locks, clears the bit, then
- * takes the inbox: it sees the push, or the bit is set after its clearing. A poller that cannot get the lock
- * leaves the bit. Returned credits make a router active only if it wants them: it publishes
+ * Why no wake-up is lost. A producer pushes, then sets the active bit; a poller locks, clears the bit,
+ * then takes the inbox: it sees the push, or the bit is set after its clearing. A poller that cannot get
+ * the lock leaves the bit. Returned credits make a router active only if it wants them: it publishes
  * wants, then looks for credits; they are added, then wants is read; both in one total order (SEQ_CST).
  */
 #include "emu/live.h"
@@ -21,19 +21,19 @@
 #include "drivers/base/log.h"
 #include "emu/route.h"
 
-#define MAGIC    0x45564c51u /* "QLVE" */
-#define VERSION  1u
-#define NIL      EMU_NO_PACKET
-#define KICK     (1u << 31) /* in flags; bits 0 .. 9: credits of that link */
-#define ROUNDS   8          /* of one router before others have their turn */
+#define MAGIC   0x45564c51u /* "QLVE" */
+#define VERSION 1u
+#define NIL     EMU_NO_PACKET
+#define KICK    (1u << 31) /* in flags; bits 0 .. 9: credits of that link */
+#define ROUNDS  8          /* of one router before others have their turn */
 
 struct live_node {
-	_Alignas(64) uint32_t lock; /* 0 free */
+	_Alignas(64) uint32_t lock;  /* 0 free */
 	_Alignas(64) uint32_t inbox; /* pool index of the newest, linked by route.next; NIL: empty */
 	uint32_t flags;
-	uint32_t wants; /* links for which a packet waits for a credit */
-	uint32_t refused; /* an alloc was refused since the last room() */
-	uint32_t used[EMU_INJECTIONS]; /* injection places taken */
+	uint32_t wants;                          /* links for which a packet waits for a credit */
+	uint32_t refused;                        /* an alloc was refused since the last room() */
+	uint32_t used[EMU_INJECTIONS];           /* injection places taken */
 	_Alignas(64) uint64_t credit[EMU_LINKS]; /* back from neighbours, 16 bits a VC */
 	/* Constant. */
 	_Alignas(64) uint32_t node, here;
@@ -75,7 +75,10 @@ struct live_step {
 	uint32_t local;
 };
 
-static inline size_t round64(size_t n) { return (n + 63) & ~(size_t)63; }
+static inline size_t round64(size_t n)
+{
+	return (n + 63) & ~(size_t)63;
+}
 
 static inline struct live_node *node_of(const struct emu_live *live, uint32_t local)
 {
@@ -90,7 +93,7 @@ static inline struct emu_router *router_of(struct live_node *n)
 /* ---- layout ---- */
 
 static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t local_nodes,
-                   const struct emu_router_conf *conf)
+		   const struct emu_router_conf *conf)
 {
 	uint64_t at = round64(sizeof(*m)), slots = 0;
 
@@ -105,7 +108,8 @@ static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t l
 		slots += m->slots[v];
 	}
 	/* Each slot of an input, of an output to another host, and each place of injection. */
-	m->pool_count = (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_INJECTIONS * EMU_INJECTION_SLOTS));
+	m->pool_count =
+	    (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_INJECTIONS * EMU_INJECTION_SLOTS));
 	m->active_words = (local_nodes + 63) / 64;
 	m->node_bytes = round64(sizeof(struct live_node)) + emu_router_bytes();
 	m->active_at = at;
@@ -121,7 +125,8 @@ static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t l
 	m->bytes = at;
 }
 
-size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes, const struct emu_router_conf *conf)
+size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes,
+		      const struct emu_router_conf *conf)
 {
 	struct live_mem m;
 
@@ -148,13 +153,14 @@ static void node_init(struct live_mem *m, struct live_node *n, const uint32_t *l
 }
 
 int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const uint32_t *nodes,
-                  uint32_t local_nodes, const struct emu_router_conf *conf)
+		  uint32_t local_nodes, const struct emu_router_conf *conf)
 {
 	struct live_mem *m = mem;
 	uint32_t *local;
 
 	if (bytes < emu_live_bytes(shape, local_nodes, conf)) {
-		drv_error("torus memory: %zu bytes given, %zu needed", bytes, emu_live_bytes(shape, local_nodes, conf));
+		drv_error("torus memory: %zu bytes given, %zu needed", bytes,
+			  emu_live_bytes(shape, local_nodes, conf));
 		return -EINVAL;
 	}
 	layout(m, shape, local_nodes, conf);
@@ -162,7 +168,8 @@ int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const 
 	memset(local, 0xff, (size_t)m->nodes * 4);
 	for (uint32_t i = 0; i < local_nodes; i++) {
 		if (nodes[i] >= m->nodes || local[nodes[i]] != NIL) {
-			drv_error("torus memory: node %u is %s", nodes[i], nodes[i] >= m->nodes ? "outside the shape" : "given twice");
+			drv_error("torus memory: node %u is %s", nodes[i],
+				  nodes[i] >= m->nodes ? "outside the shape" : "given twice");
 			return -EINVAL;
 		}
 		local[nodes[i]] = i;
@@ -246,13 +253,14 @@ static uint32_t pool_get(struct emu_live *live)
 	while ((uint32_t)head != NIL) {
 		uint32_t i = (uint32_t)head, next = __atomic_load_n(&live->next[i], __ATOMIC_RELAXED);
 
-		if (__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | next, 1, __ATOMIC_ACQ_REL,
-		                                __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | next, 1,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return i;
 	}
 	uint32_t fresh = __atomic_load_n(&m->fresh, __ATOMIC_RELAXED);
 	while (fresh < m->pool_count)
-		if (__atomic_compare_exchange_n(&m->fresh, &fresh, fresh + 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		if (__atomic_compare_exchange_n(&m->fresh, &fresh, fresh + 1, 1, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
 			return fresh;
 	return NIL;
 }
@@ -264,8 +272,8 @@ static void pool_put(struct emu_live *live, uint32_t i)
 
 	do {
 		__atomic_store_n(&live->next[i], (uint32_t)head, __ATOMIC_RELAXED);
-	} while (!__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | i, 1, __ATOMIC_RELEASE,
-	                                      __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&m->free_head, &head, ((head >> 32) + 1) << 32 | i, 1,
+					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
 /* ---- inbox, flags, active ---- */
@@ -286,7 +294,8 @@ static void inbox_push(struct emu_live *live, uint32_t local, uint32_t packet)
 
 	do {
 		live->pool[packet].route.next = head;
-	} while (!__atomic_compare_exchange_n(&n->inbox, &head, packet, 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&n->inbox, &head, packet, 1, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
 	activate(live, local);
 }
 
@@ -324,8 +333,8 @@ static void place_release(struct emu_live *live, uint32_t local, unsigned queue)
 	struct live_node *n = node_of(live, local);
 
 	__atomic_fetch_sub(&n->used[queue], 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&n->refused, __ATOMIC_SEQ_CST) && __atomic_exchange_n(&n->refused, 0, __ATOMIC_SEQ_CST) &&
-	    live->ops.room)
+	if (__atomic_load_n(&n->refused, __ATOMIC_SEQ_CST) &&
+	    __atomic_exchange_n(&n->refused, 0, __ATOMIC_SEQ_CST) && live->ops.room)
 		live->ops.room(live->arg, local);
 }
 
@@ -334,7 +343,8 @@ static int place_take(struct live_node *n, unsigned queue)
 	uint32_t used = __atomic_load_n(&n->used[queue], __ATOMIC_SEQ_CST);
 
 	while (used < EMU_INJECTION_SLOTS)
-		if (__atomic_compare_exchange_n(&n->used[queue], &used, used + 1, 1, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		if (__atomic_compare_exchange_n(&n->used[queue], &used, used + 1, 1, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
 			return 1;
 	return 0;
 }
@@ -370,8 +380,8 @@ int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, 
 	unsigned vc = emu_vc_start(h), hints;
 
 	if (vc >= EMU_VCS || p->bytes > sizeof(p->payload) ||
-	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here, h->Destination.Destination.Destination,
-	                    emu_hints_get(h), &hints)) {
+	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
+			    h->Destination.Destination.Destination, emu_hints_get(h), &hints)) {
 		emu_live_cancel(live, local_node, queue, packet);
 		return -EINVAL;
 	}
@@ -525,7 +535,8 @@ static int step_node(struct emu_live *live, uint32_t local)
 	uint64_t bit = 1ull << (local % 64);
 	int rounds = 0;
 
-	if (__atomic_load_n(&n->lock, __ATOMIC_RELAXED) || __atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
+	if (__atomic_load_n(&n->lock, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
 		return 0;
 	__atomic_fetch_and(&live->active[local / 64], ~bit, __ATOMIC_SEQ_CST);
 	do {
@@ -593,16 +604,18 @@ static int is_remote(const struct emu_live *live, uint32_t local_node, unsigned 
 }
 
 int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned link,
-                           const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr, const void *payload)
+			   const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr,
+			   const void *payload)
 {
 	unsigned hints, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
 	struct emu_packet *p;
 	uint32_t i;
 
-	if (!is_remote(live, local_node, link) || tag->vc >= EMU_VCS || vc >= EMU_VCS || tag->bytes > sizeof(p->payload) ||
+	if (!is_remote(live, local_node, link) || tag->vc >= EMU_VCS || vc >= EMU_VCS ||
+	    tag->bytes > sizeof(p->payload) ||
 	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
-	                    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
-	                    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints))
+			    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints))
 		return refuse(live);
 	i = pool_get(live);
 	if (i == NIL)
@@ -640,9 +653,10 @@ int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned 
 /* ---- counters ---- */
 
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,
-                        struct emu_link_stat *stat)
+			struct emu_link_stat *stat)
 {
-	const struct emu_link_stat *from = emu_router_link_stat(router_of(node_of(live, local_node)), link);
+	const struct emu_link_stat *from =
+	    emu_router_link_stat(router_of(node_of(live, local_node)), link);
 
 	stat->packets = __atomic_load_n(&from->packets, __ATOMIC_RELAXED);
 	stat->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);

@@ -27,7 +27,8 @@
 #define EMU_LIVE_NONE UINT32_MAX
 
 /* Bytes for `local_nodes` routers of the shape, their pool and tables; sparse: most is never touched. */
-size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes, const struct emu_router_conf *conf);
+size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes,
+		      const struct emu_router_conf *conf);
 
 /*
  * Once, before anybody opens it: mem is zeroed, 64-byte aligned, of emu_live_bytes(). nodes[local_nodes]
@@ -35,22 +36,25 @@ size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes, const
  * -EINVAL (a node outside the shape or twice, mem too small; logged).
  */
 int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const uint32_t *nodes,
-                  uint32_t local_nodes, const struct emu_router_conf *conf);
+		  uint32_t local_nodes, const struct emu_router_conf *conf);
 
 /* What a handle's polls call, with the lock of local_node's router held: alloc and inject are
  * allowed inside, poll is not useful there. */
 struct emu_live_ops {
-	/* 0: taken, the packet is free when it returns. -EAGAIN: no room; asked again at the router's next
-	 * step, at the latest after emu_live_kick(local_node). Else: the packet is dropped and counted (emu_live_bad). */
+	/* 0: taken, the packet is free when it returns. -EAGAIN: no room; asked again at the router's
+	 * next step, at the latest after emu_live_kick(local_node). Else: the packet is dropped and
+	 * counted (emu_live_bad). */
 	int (*deliver)(void *arg, uint32_t local_node, struct emu_packet *packet);
 	/*
 	 * A packet for the host that owns the neighbour over `link`, which calls
 	 * emu_live_arrive_remote() for that node with the opposite link. 0: copied. -EAGAIN: it stays in
 	 * its place; kick when there is room. NULL where all nodes are local.
 	 */
-	int (*send_remote)(void *arg, uint32_t local_node, unsigned link, unsigned vc, const struct emu_packet *packet);
-	/* Credits for that neighbour (16 bits a VC, VC 0 lowest): its host calls emu_live_credit_remote()
-	 * with the opposite link. 0, or -EAGAIN: kept, and added to, until the next step or kick. */
+	int (*send_remote)(void *arg, uint32_t local_node, unsigned link, unsigned vc,
+			   const struct emu_packet *packet);
+	/* Credits for that neighbour (16 bits a VC, VC 0 lowest): its host calls
+	 * emu_live_credit_remote() with the opposite link. 0, or -EAGAIN: kept, and added to, until the
+	 * next step or kick. */
 	int (*credit_remote)(void *arg, uint32_t local_node, unsigned link, uint64_t credits);
 	/* An injection queue of local_node that said -EAGAIN has room again. May be NULL. */
 	void (*room)(void *arg, uint32_t local_node);
@@ -74,14 +78,16 @@ const struct emu_shape *emu_live_shape(const struct emu_live *live);
  */
 int emu_live_alloc(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t *packet);
 struct emu_packet *emu_live_packet(struct emu_live *live, uint32_t packet);
-/* hdr, bytes, payload and task are set. In order per (calling thread, node, queue). 0, or -EINVAL: destination, hints
- * or VC that cannot be (emu_router_inject); the packet is gone in both cases. Then poll. */
+/* hdr, bytes, payload and task are set. In order per (calling thread, node, queue). 0, or -EINVAL:
+ * destination, hints or VC that cannot be (emu_router_inject); the packet is gone in both cases. Then
+ * poll. */
 int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet);
 void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet);
 
 /*
- * Step routers that have something to do until none has (or another process holds those that do), at most
- * about `budget` router steps. Returns steps made; 0 = nothing to do. Idle cost: one load per 64 nodes.
+ * Step routers that have something to do until none has (or another process holds those that do), at
+ * most about `budget` router steps. Returns steps made; 0 = nothing to do. Idle cost: one load per 64
+ * nodes.
  */
 int emu_live_poll(struct emu_live *live, int budget);
 /* True if some router waits to be stepped: do not sleep. */
@@ -99,23 +105,24 @@ struct emu_live_tag {
 
 static inline void emu_live_tag_of(const struct emu_packet *p, unsigned vc, struct emu_live_tag *tag)
 {
-	*tag = (struct emu_live_tag){p->task, p->route.source, p->route.sequence, (uint16_t)p->bytes, p->route.hops,
-	                             (uint8_t)vc};
+	*tag = (struct emu_live_tag){
+	    p->task, p->route.source, p->route.sequence, (uint16_t)p->bytes, p->route.hops, (uint8_t)vc};
 }
 
 /*
- * A packet from another host for local_node over its link `link`; one caller at a time per link, in order.
- * payload: tag->bytes. -EPROTO: no such remote link, a header that cannot be, or more than was credited
- * (refused and counted in emu_live_bad()).
+ * A packet from another host for local_node over its link `link`; one caller at a time per link, in
+ * order. payload: tag->bytes. -EPROTO: no such remote link, a header that cannot be, or more than was
+ * credited (refused and counted in emu_live_bad()).
  */
 int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned link,
-                           const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr, const void *payload);
+			   const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr,
+			   const void *payload);
 /* Credits (16 bits a VC) from the host at the other end of local_node's link. -EPROTO as above. */
 int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits);
 
 /* Counters of a link as they are now. */
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,
-                        struct emu_link_stat *stat);
+			struct emu_link_stat *stat);
 /* Packets and credits refused since init, on all nodes. */
 uint64_t emu_live_bad(const struct emu_live *live);
 

@@ -26,7 +26,8 @@ void emu_part_blocks(const struct emu_shape *s, uint32_t hosts, uint16_t *host_o
 	}
 }
 
-/* Give nodes without a host the one of the nearest node that has one: a search from all of these at once. */
+/* Give nodes without a host the one of the nearest node that has one: a search from all of these at
+ * once. */
 static int spread(const struct emu_shape *s, uint16_t *host_of)
 {
 	uint32_t nodes = emu_shape_nodes(s), head = 0, tail = 0;
@@ -54,7 +55,7 @@ static int spread(const struct emu_shape *s, uint16_t *host_of)
 }
 
 int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct emu_coord *coords,
-                      const uint16_t *task_host, uint16_t *host_of, char *err, size_t err_bytes)
+		      const uint16_t *task_host, uint16_t *host_of, char *err, size_t err_bytes)
 {
 	uint32_t nodes = emu_shape_nodes(s);
 
@@ -69,14 +70,17 @@ int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct em
 
 		for (int d = 0; d < EMU_DIMS; d++)
 			if (x->c[d] >= s->n[d]) {
-				snprintf(err, err_bytes, "task %u at (%u,%u,%u,%u,%u) is outside the shape", t, x->c[0], x->c[1],
-				         x->c[2], x->c[3], x->c[4]);
+				snprintf(err, err_bytes,
+					 "task %u at (%u,%u,%u,%u,%u) is outside the shape", t, x->c[0],
+					 x->c[1], x->c[2], x->c[3], x->c[4]);
 				return -EINVAL;
 			}
 		if (host_of[node] != NOBODY && host_of[node] != task_host[t]) {
 			snprintf(err, err_bytes,
-			         "node (%u,%u,%u,%u,%u) has tasks on hosts %u and %u: place the tasks of a node on one host",
-			         x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], host_of[node], task_host[t]);
+				 "node (%u,%u,%u,%u,%u) has tasks on hosts %u and %u: place the tasks "
+				 "of a node on one host",
+				 x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], host_of[node],
+				 task_host[t]);
 			return -EINVAL;
 		}
 		host_of[node] = task_host[t];
@@ -84,7 +88,8 @@ int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct em
 	return spread(s, host_of);
 }
 
-uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host, uint32_t *nodes)
+uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host,
+			uint32_t *nodes)
 {
 	uint32_t count = 0;
 

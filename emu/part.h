@@ -22,9 +22,10 @@ void emu_part_blocks(const struct emu_shape *s, uint32_t hosts, uint16_t *host_o
  * shape, no tasks; -ENOMEM.
  */
 int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct emu_coord *coords,
-                      const uint16_t *task_host, uint16_t *host_of, char *err, size_t err_bytes);
+		      const uint16_t *task_host, uint16_t *host_of, char *err, size_t err_bytes);
 
 /* Indices of a host's nodes, ascending, into nodes[] (as many as there are); returns how many. */
-uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host, uint32_t *nodes);
+uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host,
+			uint32_t *nodes);
 
 #endif

@@ -10,7 +10,8 @@ static unsigned effective(const struct emu_shape *s, unsigned d)
 	return s->mesh >> d & 1 ? s->n[d] : s->n[d] / 2;
 }
 
-/* Longest first; equal tori keep the order A .. E, a mesh goes before an equal torus (spec/mu.md 6.2). */
+/* Longest first; equal tori keep the order A .. E, a mesh goes before an equal torus (spec/mu.md 6.2).
+ */
 static void order_init(struct emu_route *r)
 {
 	const struct emu_shape *s = &r->shape;
@@ -53,8 +54,8 @@ void emu_route_init(struct emu_route *r, const struct emu_shape *shape)
 }
 
 /* The direction for one dimension, 2 minus or 1 plus; 0: `wanted` cannot be. */
-static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, unsigned to, unsigned wanted,
-                          unsigned odd)
+static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, unsigned to,
+			  unsigned wanted, unsigned odd)
 {
 	unsigned n = r->shape.n[d];
 
@@ -69,15 +70,18 @@ static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, 
 	return 2 * up + odd <= n ? 1 : 2; /* odd sizes have no tie, and then `odd` never decides */
 }
 
-int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted, unsigned *hints)
+int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted,
+		    unsigned *hints)
 {
-	unsigned odd = (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) & 1; /* sum of coordinates */
+	unsigned odd =
+	    (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) & 1; /* sum of coordinates */
 	unsigned result = 0;
 
 	if (wanted & wanted >> 1 & 0x155)
 		return -EINVAL;
 	for (unsigned set = emu_route_undone(from, to); set; set &= set - 1) {
-		unsigned d = (unsigned)__builtin_ctz(set), shift = 6 * (4 - d), b = to >> shift & 63, pair;
+		unsigned d = (unsigned)__builtin_ctz(set), shift = 6 * (4 - d), b = to >> shift & 63,
+			 pair;
 
 		if (b >= r->shape.n[d])
 			return -EINVAL;

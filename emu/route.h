@@ -22,7 +22,7 @@ struct emu_route {
 	struct emu_shape shape;
 	uint8_t order[EMU_DIMS];           /* dimensions, first to last, of deterministic packets */
 	uint8_t zone[EMU_ZONES][EMU_DIMS]; /* sets of dimensions, in turn; 0 = none */
-	uint8_t rings;                     /* dimensions that wrap and have 3 nodes or more: bubble rule */
+	uint8_t rings; /* dimensions that wrap and have 3 nodes or more: bubble rule */
 };
 
 void emu_route_init(struct emu_route *r, const struct emu_shape *shape);
@@ -38,7 +38,10 @@ static inline void emu_hints_set(MUHWI_Pt2PtNetworkHeader_t *h, unsigned hints)
 	h->Byte2.Byte2 = (uint8_t)((h->Byte2.Byte2 & 0x3f) | hints << 6);
 }
 
-static inline unsigned emu_hint_of_link(unsigned link) { return 0x200u >> link; }
+static inline unsigned emu_hint_of_link(unsigned link)
+{
+	return 0x200u >> link;
+}
 
 /*
  * Directions for a packet at its source: explicit hints (0: none) are kept where a dimension is
@@ -46,7 +49,8 @@ static inline unsigned emu_hint_of_link(unsigned link) { return 0x200u >> link; 
  * five coordinates is even, else minus. Returns 0 and *hints with one bit per needed dimension, or
  *   -EINVAL  both signs of a dimension; a hint over the edge of a mesh; a destination outside the shape.
  */
-int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted, unsigned *hints);
+int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted,
+		    unsigned *hints);
 
 /* Dimensions in which two places differ. */
 static inline unsigned emu_route_undone(uint32_t here, uint32_t to)
@@ -71,9 +75,10 @@ static inline unsigned emu_route_next(const struct emu_route *r, unsigned undone
 	return EMU_HERE;
 }
 
-/* Links a dynamic packet may take (mask of links): the undone dimensions of the zone's first mask that has any. */
+/* Links a dynamic packet may take (mask of links): the undone dimensions of the zone's first mask that
+ * has any. */
 static inline unsigned emu_route_candidates(const struct emu_route *r, unsigned zone, unsigned undone,
-                                            unsigned hints)
+					    unsigned hints)
 {
 	unsigned links = 0, set = 0;
 

@@ -26,7 +26,8 @@ struct queue {
 	uint32_t head, tail;
 };
 
-/* A link in both directions, in two cache lines: a packet touches those of its way in and of its way out. */
+/* A link in both directions, in two cache lines: a packet touches those of its way in and of its way
+ * out. */
 struct link {
 	/* Out. */
 	_Alignas(64) uint64_t free_at;
@@ -67,7 +68,10 @@ struct step {
 	void *arg;
 };
 
-static inline uint64_t bit(unsigned q) { return 1ull << q; }
+static inline uint64_t bit(unsigned q)
+{
+	return 1ull << q;
+}
 
 static inline struct queue *queue_of(struct emu_router *r, unsigned q)
 {
@@ -76,7 +80,8 @@ static inline struct queue *queue_of(struct emu_router *r, unsigned q)
 
 static inline uint16_t *count_of(struct emu_router *r, unsigned q)
 {
-	return q < FROM_LINKS ? &r->link[q / EMU_VCS].count[q % EMU_VCS] : &r->injections[q - FROM_LINKS];
+	return q < FROM_LINKS ? &r->link[q / EMU_VCS].count[q % EMU_VCS]
+			      : &r->injections[q - FROM_LINKS];
 }
 
 /* Counters are read by others while we run; one writer. */
@@ -91,7 +96,7 @@ size_t emu_router_bytes(void)
 }
 
 void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32_t node,
-                     const struct emu_router_conf *conf, uint32_t ps_per_byte)
+		     const struct emu_router_conf *conf, uint32_t ps_per_byte)
 {
 	struct emu_coord x;
 
@@ -150,7 +155,8 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 		return -EINVAL;
 	if (r->injections[queue] >= EMU_INJECTION_SLOTS)
 		return -EAGAIN;
-	rc = emu_route_hints(&r->route, r->here, h->Destination.Destination.Destination, emu_hints_get(h), &hints);
+	rc = emu_route_hints(&r->route, r->here, h->Destination.Destination.Destination,
+			     emu_hints_get(h), &hints);
 	if (rc)
 		return rc;
 	emu_hints_set(h, hints);
@@ -164,7 +170,7 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 }
 
 int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned vc,
-                      uint32_t packet)
+		      uint32_t packet)
 {
 	struct link *in = &r->link[link];
 
@@ -282,7 +288,8 @@ static uint64_t allowed(const struct emu_router *r, unsigned link, unsigned vc)
 
 	if (credits == 0)
 		return 0;
-	if (credits > 1 || vc == EMU_VC_DYNAMIC || !(r->route.rings >> emu_link_dim(link) & 1) || r->no_bubble)
+	if (credits > 1 || vc == EMU_VC_DYNAMIC || !(r->route.rings >> emu_link_dim(link) & 1) ||
+	    r->no_bubble)
 		return ~0ull;
 	return bit(emu_link_opposite(link) * EMU_VCS + vc); /* straight on only */
 }
@@ -419,7 +426,7 @@ static uint64_t next_time(struct step *s)
 }
 
 uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t now,
-                         const struct emu_router_ops *ops, void *arg)
+			 const struct emu_router_ops *ops, void *arg)
 {
 	struct step s = {r, pool, now, ops, arg};
 

@@ -36,12 +36,12 @@
 struct emu_packet {
 	_Alignas(64) MUHWI_PacketHeader_t hdr;
 	struct {
-		uint64_t ready;    /* time from which it may move on (virtual clock: head arrival + hop) */
-		uint32_t next;     /* queue link, pool index */
-		uint8_t hops;      /* links crossed so far */
-		uint8_t vc, in;    /* where it waits: VC and input link (or EMU_LINKS + injection queue) */
-		uint8_t flags;     /* the caller's */
-		uint32_t source;   /* source node, for counters, traces and the hash */
+		uint64_t ready;  /* time from which it may move on (virtual clock: head arrival + hop) */
+		uint32_t next;   /* queue link, pool index */
+		uint8_t hops;    /* links crossed so far */
+		uint8_t vc, in;  /* where it waits: VC and input link (or EMU_LINKS + injection queue) */
+		uint8_t flags;   /* the caller's */
+		uint32_t source; /* source node, for counters, traces and the hash */
 		uint32_t sequence; /* per source node */
 	} route;
 	uint32_t task;  /* the user's (MU): source task */
@@ -57,7 +57,8 @@ static inline uint32_t emu_packet_wire_bytes(const struct emu_packet *p)
 
 /* What a router starts with; NULL where asked for: the defaults. */
 struct emu_router_conf {
-	/* Packet slots (credits) per input VC, 2 .. 1000; 0: the default of 7 (VC 0: 126 chunks = 7 full packets). */
+	/* Packet slots (credits) per input VC, 2 .. 1000; 0: the default of 7 (VC 0: 126 chunks = 7 full
+	 * packets). */
 	uint16_t slots[EMU_VCS];
 	uint8_t test_no_bubble; /* tests only: entering a ring needs one slot; deadlocks */
 };
@@ -77,7 +78,8 @@ struct emu_router; /* emu/router.c; sized by emu_router_bytes() */
  *          link, as emu_router_credit(neighbour, opposite link, vc).
  */
 struct emu_router_ops {
-	void (*send)(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now);
+	void (*send)(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet,
+		     uint64_t now);
 	int (*deliver)(void *arg, uint32_t node, uint32_t packet, uint64_t now);
 	void (*credit)(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now);
 };
@@ -85,7 +87,7 @@ struct emu_router_ops {
 size_t emu_router_bytes(void); /* a multiple of 64 */
 /* mem: emu_router_bytes(), 64-byte aligned. ps_per_byte: time on a link in picoseconds; 0 = live. */
 void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32_t node,
-                     const struct emu_router_conf *conf, uint32_t ps_per_byte);
+		     const struct emu_router_conf *conf, uint32_t ps_per_byte);
 
 /*
  * Queue a packet for injection: hdr, bytes and route.ready set by the caller. Explicit hints are
@@ -95,11 +97,12 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
  */
 int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned queue, uint32_t packet);
 /*
- * A packet came in over a link (route.ready set); best called when it is ready, so that the step after it moves
- * it. The credit protocol guarantees room: -EPROTO if it was broken; -EINVAL for link or vc out of range.
+ * A packet came in over a link (route.ready set); best called when it is ready, so that the step after
+ * it moves it. The credit protocol guarantees room: -EPROTO if it was broken; -EINVAL for link or vc out
+ * of range.
  */
 int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned vc,
-                      uint32_t packet);
+		      uint32_t packet);
 /* The neighbour over `link` has a slot of vc free again. True if a packet waits for that link: only then
  * can a step after it move anything new. */
 int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
@@ -113,7 +116,7 @@ int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
  * injection 15 : 1, each round robin over its queues.
  */
 uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t now,
-                         const struct emu_router_ops *ops, void *arg);
+			 const struct emu_router_ops *ops, void *arg);
 
 /* True if anything is queued. */
 int emu_router_busy(const struct emu_router *r);

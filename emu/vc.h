@@ -53,7 +53,9 @@ static inline unsigned emu_vc_start(const MUHWI_Pt2PtNetworkHeader_t *h)
 {
 	unsigned vc = h->Byte3.Byte3 >> 5;
 
-	return vc == EMU_VC_DYNAMIC && !(h->Byte2.Byte2 & MUHWI_PACKET_USE_DYNAMIC_ROUTING) ? EMU_VC_BUBBLE : vc;
+	return vc == EMU_VC_DYNAMIC && !(h->Byte2.Byte2 & MUHWI_PACKET_USE_DYNAMIC_ROUTING)
+		   ? EMU_VC_BUBBLE
+		   : vc;
 }
 
 /* May it choose its way at a node where it waits on channel vc? */

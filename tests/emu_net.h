@@ -43,13 +43,14 @@ struct net {
 	struct net_event *heap;
 	uint32_t events, heap_size;
 	uint64_t number;
-	uint64_t *last_arrival; /* [node * links + link]: links keep order */
-	uint64_t *step_at;      /* [node] pending step, UINT64_MAX none */
+	uint64_t *last_arrival;    /* [node * links + link]: links keep order */
+	uint64_t *step_at;         /* [node] pending step, UINT64_MAX none */
 	struct net_source *source; /* [node * EMU_INJECTIONS + queue] */
 	uint64_t sent, delivered, hops, wrong, disordered, refused;
 	unsigned refuse_percent; /* of deliveries are refused at first */
 	uint64_t hash;
-	uint32_t *last_sequence; /* [(from * nodes + to) * EMU_INJECTIONS + queue], deterministic packets */
+	uint32_t
+	    *last_sequence; /* [(from * nodes + to) * EMU_INJECTIONS + queue], deterministic packets */
 	void (*on_deliver)(struct net *n, uint32_t node, struct emu_packet *p);
 	void *arg;
 };
@@ -65,9 +66,10 @@ static inline int net_before(const struct net_event *a, const struct net_event *
 }
 
 static void net_event(struct net *n, uint64_t time, enum net_kind kind, uint32_t node, unsigned link,
-                      unsigned vc, uint32_t packet)
+		      unsigned vc, uint32_t packet)
 {
-	struct net_event e = {time, n->number++, node, packet, (uint8_t)kind, (uint8_t)link, (uint8_t)vc};
+	struct net_event e = {time,          n->number++,   node,       packet,
+			      (uint8_t)kind, (uint8_t)link, (uint8_t)vc};
 	uint32_t i;
 
 	if (n->events == n->heap_size) {
@@ -114,7 +116,8 @@ static uint64_t net_delay(struct net *n)
 	return n->hop_ps + (n->jitter_ps ? drv_rng_below(&n->rng, n->jitter_ps) : 0);
 }
 
-static void net_ops_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now)
+static void net_ops_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet,
+			 uint64_t now)
 {
 	struct net *n = arg;
 	uint32_t to = emu_node_neighbour(&n->shape, node, link);
@@ -136,10 +139,11 @@ static void net_ops_credit(void *arg, uint32_t node, unsigned link, unsigned vc,
 	struct net *n = arg;
 
 	net_event(n, now + net_delay(n), NET_CREDIT, emu_node_neighbour(&n->shape, node, link),
-	          emu_link_opposite(link), vc, 0);
+		  emu_link_opposite(link), vc, 0);
 }
 
-/* Right node; a minimal way unless it was told where to go (task 1); in order if deterministic with the same (computed) hints. */
+/* Right node; a minimal way unless it was told where to go (task 1); in order if deterministic with the
+ * same (computed) hints. */
 static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 {
 	struct net *n = arg;
@@ -155,8 +159,11 @@ static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t n
 	memcpy(&queue, p->payload + 4, sizeof(queue));
 	if (to != node || (p->task == 0 && p->route.hops != emu_hops(&n->shape, p->route.source, node)))
 		n->wrong++;
-	if (emu_vc_start(&p->hdr.NetworkHeader.pt2pt) != EMU_VC_DYNAMIC && p->task == 0 && n->last_sequence) {
-		uint32_t *last = &n->last_sequence[((uint64_t)p->route.source * n->nodes + node) * EMU_INJECTIONS + queue];
+	if (emu_vc_start(&p->hdr.NetworkHeader.pt2pt) != EMU_VC_DYNAMIC && p->task == 0 &&
+	    n->last_sequence) {
+		uint32_t *last =
+		    &n->last_sequence[((uint64_t)p->route.source * n->nodes + node) * EMU_INJECTIONS +
+				      queue];
 
 		if (p->route.sequence + 1 <= *last)
 			n->disordered++;
@@ -175,7 +182,8 @@ static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t n
 
 static const struct emu_router_ops net_ops = {net_ops_send, net_ops_deliver, net_ops_credit};
 
-static struct net *net_create(const struct emu_shape *shape, const struct emu_router_conf *conf, uint32_t ps_per_byte)
+static struct net *net_create(const struct emu_shape *shape, const struct emu_router_conf *conf,
+			      uint32_t ps_per_byte)
 {
 	struct net *n = calloc(1, sizeof(*n));
 
@@ -235,8 +243,8 @@ static uint32_t net_packet(struct net *n)
 }
 
 /* vc as in the header's byte 3 (code, not shifted); hints 0: computed. */
-static void net_send(struct net *n, uint32_t from, uint32_t to, unsigned vc, unsigned zone, unsigned hints,
-                     unsigned queue, uint32_t bytes)
+static void net_send(struct net *n, uint32_t from, uint32_t to, unsigned vc, unsigned zone,
+		     unsigned hints, unsigned queue, uint32_t bytes)
 {
 	uint32_t i = net_packet(n);
 	struct emu_packet *p = &n->pool[i];

@@ -21,20 +21,24 @@ static struct emu_shape shape(unsigned a, unsigned b, unsigned c, unsigned d, un
 
 enum { DETERMINISTIC, DYNAMIC, MIXED, LONG_WAY, LONG_WAY_DYNAMIC, KINDS };
 
-/* One packet from every node to every other. The long way: all in the plus directions, up to n - 1 hops. */
+/* One packet from every node to every other. The long way: all in the plus directions, up to n - 1 hops.
+ */
 static void add_all_to_all(struct net *n, int kind)
 {
 	const unsigned plus = 0x155, minus = 0x2aa;
 
 	for (uint32_t k = 1; k < n->nodes; k++)
 		for (uint32_t a = 0; a < n->nodes; a++) {
-			unsigned vc = kind == DYNAMIC || kind == LONG_WAY_DYNAMIC ? EMU_VC_DYNAMIC : EMU_VC_BUBBLE;
+			unsigned vc =
+			    kind == DYNAMIC || kind == LONG_WAY_DYNAMIC ? EMU_VC_DYNAMIC : EMU_VC_BUBBLE;
 			unsigned zone = (unsigned)drv_rng_below(&n->rng, EMU_ZONES), hints = 0;
 			static const uint8_t queue[EMU_VCS] = {0, 1, 2, 3};
 
 			if (kind == MIXED) {
 				vc = (unsigned)drv_rng_below(&n->rng, EMU_VCS);
-				hints = drv_rng_below(&n->rng, 4) ? 0 : drv_rng_below(&n->rng, 2) ? plus : minus;
+				hints = drv_rng_below(&n->rng, 4)   ? 0
+					: drv_rng_below(&n->rng, 2) ? plus
+								    : minus;
 			} else if (kind >= LONG_WAY) {
 				hints = plus;
 			}
@@ -43,8 +47,8 @@ static void add_all_to_all(struct net *n, int kind)
 }
 
 /* Keep the torus overloaded for a time, then drain it. False: stuck, or something came wrong. */
-static int overload(struct emu_shape s, const struct emu_router_conf *conf, int kind, uint32_t ps_per_byte,
-                    uint64_t seed, uint64_t until_ns, uint64_t *delivered)
+static int overload(struct emu_shape s, const struct emu_router_conf *conf, int kind,
+		    uint32_t ps_per_byte, uint64_t seed, uint64_t until_ns, uint64_t *delivered)
 {
 	struct net *n = net_create(&s, conf, ps_per_byte);
 	uint64_t full = (uint64_t)n->nodes * (n->nodes < 20 ? 100 : 4 * n->nodes);
@@ -61,9 +65,11 @@ static int overload(struct emu_shape s, const struct emu_router_conf *conf, int 
 	net_run(n);
 	ok = n->delivered == n->sent && !n->wrong && !n->disordered;
 	if (!ok && !conf->test_no_bubble)
-		fprintf(stderr, "kind %d, seed %llu: %llu of %llu delivered, %llu wrong, %llu out of order\n", kind,
-		        (unsigned long long)seed, (unsigned long long)n->delivered, (unsigned long long)n->sent,
-		        (unsigned long long)n->wrong, (unsigned long long)n->disordered);
+		fprintf(stderr,
+			"kind %d, seed %llu: %llu of %llu delivered, %llu wrong, %llu out of order\n",
+			kind, (unsigned long long)seed, (unsigned long long)n->delivered,
+			(unsigned long long)n->sent, (unsigned long long)n->wrong,
+			(unsigned long long)n->disordered);
 	*delivered += n->delivered;
 	net_destroy(n);
 	return ok;
@@ -72,21 +78,41 @@ static int overload(struct emu_shape s, const struct emu_router_conf *conf, int 
 /* All kinds of traffic, with links that take time and links that take none. */
 static void never_stuck(struct emu_shape s, unsigned long_seconds)
 {
-	uint64_t delivered = 0, each = (t_long() ? long_seconds * 1000000000ull : 750000000u) / (2 * KINDS);
+	uint64_t delivered = 0,
+		 each = (t_long() ? long_seconds * 1000000000ull : 750000000u) / (2 * KINDS);
 
 	for (int kind = 0; kind < KINDS; kind++)
 		for (uint32_t ps = 0; ps <= 500; ps += 500)
-			CU_ASSERT(overload(s, &smallest, kind, ps, t_seed() + ps + (unsigned)kind, drv_clock_ns() + each, &delivered));
-	fprintf(stderr, "%ux%ux%ux%ux%u: %llu packets delivered\n", s.n[0], s.n[1], s.n[2], s.n[3], s.n[4],
-	        (unsigned long long)delivered);
+			CU_ASSERT(overload(s, &smallest, kind, ps, t_seed() + ps + (unsigned)kind,
+					   drv_clock_ns() + each, &delivered));
+	fprintf(stderr, "%ux%ux%ux%ux%u: %llu packets delivered\n", s.n[0], s.n[1], s.n[2], s.n[3],
+		s.n[4], (unsigned long long)delivered);
 }
 
-static void torus_of_twos(void) { never_stuck(shape(2, 2, 2, 2, 2), 60); }
-static void torus_of_threes(void) { never_stuck(shape(3, 3, 3, 1, 1), 10); }
-static void ring_of_four(void) { never_stuck(shape(4, 1, 1, 1, 1), 10); }
-static void four_by_four(void) { never_stuck(shape(4, 4, 1, 1, 1), 10); }
-static void ring_of_seven(void) { never_stuck(shape(1, 7, 1, 1, 1), 10); }
-static void uneven(void) { never_stuck(shape(5, 2, 4, 1, 1), 10); }
+static void torus_of_twos(void)
+{
+	never_stuck(shape(2, 2, 2, 2, 2), 60);
+}
+static void torus_of_threes(void)
+{
+	never_stuck(shape(3, 3, 3, 1, 1), 10);
+}
+static void ring_of_four(void)
+{
+	never_stuck(shape(4, 1, 1, 1, 1), 10);
+}
+static void four_by_four(void)
+{
+	never_stuck(shape(4, 4, 1, 1, 1), 10);
+}
+static void ring_of_seven(void)
+{
+	never_stuck(shape(1, 7, 1, 1, 1), 10);
+}
+static void uneven(void)
+{
+	never_stuck(shape(5, 2, 4, 1, 1), 10);
+}
 
 /* The test can fail: without the bubble rule the same traffic closes a ring. */
 static void stuck_without_the_bubble_rule(void)
@@ -99,12 +125,13 @@ static void stuck_without_the_bubble_rule(void)
 		int ok = 1;
 
 		for (unsigned k = 0; k < 20 && ok; k++)
-			ok = overload(s, &no_bubble, LONG_WAY, 0, t_seed() + k, drv_clock_ns() + 100000000, &delivered);
+			ok = overload(s, &no_bubble, LONG_WAY, 0, t_seed() + k,
+				      drv_clock_ns() + 100000000, &delivered);
 		fprintf(stderr, "%ux%u without bubbles: %s after %llu packets\n", s.n[0], s.n[1],
-		        ok ? "not stuck" : "stuck", (unsigned long long)delivered);
+			ok ? "not stuck" : "stuck", (unsigned long long)delivered);
 		CU_ASSERT_FALSE(ok);
 	}
 }
 
-T_MAIN(T(torus_of_twos), T(torus_of_threes), T(ring_of_four), T(four_by_four), T(ring_of_seven), T(uneven),
-       T(stuck_without_the_bubble_rule))
+T_MAIN(T(torus_of_twos), T(torus_of_threes), T(ring_of_four), T(four_by_four), T(ring_of_seven),
+       T(uneven), T(stuck_without_the_bubble_rule))

@@ -16,7 +16,8 @@ static void snapshot(struct net *n, uint64_t *packets)
  * The links that counted one more packet make a path from a to b of minimal length: from each node
  * of it exactly one link was used, no other link at all.
  */
-static int is_minimal_path(struct net *n, uint32_t a, uint32_t b, const uint64_t *before, const uint64_t *after)
+static int is_minimal_path(struct net *n, uint32_t a, uint32_t b, const uint64_t *before,
+			   const uint64_t *after)
 {
 	unsigned used = 0, walked = 0;
 	uint32_t at = a;
@@ -59,8 +60,14 @@ static void pairs(unsigned vc, unsigned zone)
 	net_destroy(n);
 }
 
-static void deterministic(void) { pairs(EMU_VC_BUBBLE, 0); }
-static void high_priority(void) { pairs(EMU_VC_HIGH, 0); }
+static void deterministic(void)
+{
+	pairs(EMU_VC_BUBBLE, 0);
+}
+static void high_priority(void)
+{
+	pairs(EMU_VC_HIGH, 0);
+}
 static void dynamic_in_every_zone(void)
 {
 	for (unsigned z = 0; z < EMU_ZONES; z++)

@@ -33,7 +33,8 @@ static void shapes_parse_and_print(void)
 	struct emu_shape s = parse("2x3x4x5x6x7");
 	char text[32];
 
-	CU_ASSERT(s.n[0] == 2 && s.n[1] == 3 && s.n[2] == 4 && s.n[3] == 5 && s.n[4] == 6 && s.t == 7 && s.mesh == 0);
+	CU_ASSERT(s.n[0] == 2 && s.n[1] == 3 && s.n[2] == 4 && s.n[3] == 5 && s.n[4] == 6 && s.t == 7 &&
+		  s.mesh == 0);
 	emu_shape_print(&s, text, sizeof(text));
 	CU_ASSERT_STRING_EQUAL(text, "2x3x4x5x6x7");
 	CU_ASSERT_EQUAL(parse("1x1x1x1x64").t, 1);
@@ -81,7 +82,8 @@ static void neighbours_are_mutual(void)
 			for (unsigned l = 0; l < EMU_LINKS; l++) {
 				uint32_t n = emu_node_neighbour(&s, i, l);
 
-				CU_ASSERT(n == UINT32_MAX || emu_node_neighbour(&s, n, emu_link_opposite(l)) == i);
+				CU_ASSERT(n == UINT32_MAX ||
+					  emu_node_neighbour(&s, n, emu_link_opposite(l)) == i);
 				CU_ASSERT(n == UINT32_MAX || emu_hops(&s, i, n) == (n == i ? 0 : 1));
 			}
 	}
@@ -143,7 +145,8 @@ static void letters_match_the_strides(void)
 			for (int i = 5; i >= 0; i--) {
 				unsigned l = order[k][i] == 'T' ? 5 : (unsigned)(order[k][i] - 'A');
 
-				CU_ASSERT_EQUAL(task / stride % size[l], l == 5 ? x[task].t : x[task].c[l]);
+				CU_ASSERT_EQUAL(task / stride % size[l],
+						l == 5 ? x[task].t : x[task].c[l]);
 				stride *= size[l];
 			}
 		}
@@ -186,7 +189,8 @@ static void map_files(void)
 {
 	struct emu_coord x[8];
 
-	CU_ASSERT_EQUAL(map_file("# all\n1 1 0 0 0 1\n\n  0 1 0 0 0 0  # second\r\n0\t0 0 0 0 0", 3, x), 0);
+	CU_ASSERT_EQUAL(map_file("# all\n1 1 0 0 0 1\n\n  0 1 0 0 0 0  # second\r\n0\t0 0 0 0 0", 3, x),
+			0);
 	CU_ASSERT(x[0].c[0] == 1 && x[0].c[1] == 1 && x[0].t == 1);
 	CU_ASSERT(x[1].c[0] == 0 && x[1].c[1] == 1 && x[1].t == 0);
 	CU_ASSERT_EQUAL(map_file("1 1 0 0 0 1\n0 0 0 0 0 0\n", 1, x), 0); /* more lines than tasks */
@@ -206,5 +210,5 @@ static void map_files(void)
 	map_refused("", "places 0 tasks");
 }
 
-T_MAIN(T(shapes_parse_and_print), T(wrong_shapes_say_why), T(nodes_and_words_go_both_ways), T(neighbours_are_mutual),
-       T(default_shapes), T(letters_match_the_strides), T(map_files))
+T_MAIN(T(shapes_parse_and_print), T(wrong_shapes_say_why), T(nodes_and_words_go_both_ways),
+       T(neighbours_are_mutual), T(default_shapes), T(letters_match_the_strides), T(map_files))

@@ -53,12 +53,13 @@ static int on_deliver(void *arg, uint32_t local, struct emu_packet *p)
 		return -EAGAIN;
 	memcpy(word, p->payload, 8);
 	w->wrong += word[0] != p->route.source || word[1] != node || p->task != word[0] + 7 ||
-	            p->route.hops != emu_hops(&w->shape, p->route.source, node);
+		    p->route.hops != emu_hops(&w->shape, p->route.source, node);
 	w->delivered++;
 	return 0;
 }
 
-static int on_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc, const struct emu_packet *p)
+static int on_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc,
+			  const struct emu_packet *p)
 {
 	struct host *h = arg;
 	struct world *w = h->w;
@@ -70,8 +71,8 @@ static int on_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc,
 		return -EAGAIN;
 	emu_live_tag_of(p, vc, &tag);
 	w->crossed++;
-	if (emu_live_arrive_remote(other->live, emu_live_local(other->live, to), emu_link_opposite(link), &tag, &p->hdr,
-	                           p->payload))
+	if (emu_live_arrive_remote(other->live, emu_live_local(other->live, to), emu_link_opposite(link),
+				   &tag, &p->hdr, p->payload))
 		w->wrong++;
 	return 0;
 }
@@ -84,7 +85,8 @@ static int on_credit_remote(void *arg, uint32_t local, unsigned link, uint64_t c
 
 	if (refuses(h->w))
 		return -EAGAIN;
-	if (emu_live_credit_remote(other->live, emu_live_local(other->live, to), emu_link_opposite(link), credits))
+	if (emu_live_credit_remote(other->live, emu_live_local(other->live, to), emu_link_opposite(link),
+				   credits))
 		h->w->wrong++;
 	return 0;
 }
@@ -97,7 +99,8 @@ static void on_room(void *arg, uint32_t local)
 static const struct emu_live_ops ops = {on_deliver, on_send_remote, on_credit_remote, on_room};
 
 /* Node i belongs to host_of[i]. */
-static struct world *world_create(const struct emu_shape *s, unsigned hosts, const struct emu_router_conf *conf)
+static struct world *world_create(const struct emu_shape *s, unsigned hosts,
+				  const struct emu_router_conf *conf)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	uint32_t count = emu_shape_nodes(s), nodes[4096];
@@ -129,8 +132,8 @@ static void world_destroy(struct world *w)
 	free(w);
 }
 
-static int send(struct emu_live *live, const struct emu_shape *s, uint32_t from, uint32_t to, unsigned vc,
-                unsigned queue)
+static int send(struct emu_live *live, const struct emu_shape *s, uint32_t from, uint32_t to,
+		unsigned vc, unsigned queue)
 {
 	uint32_t packet, word[2] = {from, to}, local = emu_live_local(live, from);
 	int rc = emu_live_alloc(live, local, queue, &packet);
@@ -163,7 +166,8 @@ static void poll_all(struct world *w, unsigned hosts)
 			moved |= emu_live_poll(live, 1000000);
 			for (uint32_t l = 0; w->refuse_percent && l < emu_live_local_nodes(live); l++)
 				emu_live_kick(live, l);
-			moved |= w->refuse_percent && emu_live_poll(live, 1000000) && drv_rng_below(&w->rng, 2);
+			moved |= w->refuse_percent && emu_live_poll(live, 1000000) &&
+				 drv_rng_below(&w->rng, 2);
 		}
 	}
 }
@@ -178,7 +182,8 @@ static void all_pairs(unsigned hosts, unsigned refuse_percent)
 	for (unsigned vc = 0; vc < EMU_VCS; vc++)
 		for (uint32_t a = 0; a < count; a++)
 			for (uint32_t b = 0; b < count; b++) {
-				while (send(w->host[w->host_of[a]].live, &s, a, b, vc, b % EMU_INJECTIONS) == -EAGAIN)
+				while (send(w->host[w->host_of[a]].live, &s, a, b, vc,
+					    b % EMU_INJECTIONS) == -EAGAIN)
 					poll_all(w, hosts);
 				sent++;
 			}
@@ -198,10 +203,18 @@ static void all_pairs(unsigned hosts, unsigned refuse_percent)
 	world_destroy(w);
 }
 
-static void one_host_all_pairs(void) { all_pairs(1, 0); }
-static void three_hosts_all_pairs(void) { all_pairs(3, 0); }
-static void hosts_that_refuse(void) { all_pairs(4, 30); }
-
+static void one_host_all_pairs(void)
+{
+	all_pairs(1, 0);
+}
+static void three_hosts_all_pairs(void)
+{
+	all_pairs(3, 0);
+}
+static void hosts_that_refuse(void)
+{
+	all_pairs(4, 30);
+}
 
 /* A full ring on two slots: routers wait for credits, and credits wake them. */
 static void credits_wake_their_router(void)
@@ -214,9 +227,11 @@ static void credits_wake_their_router(void)
 		uint64_t sent = 0, stalls = 0;
 
 		for (int round = 0; round < 20; round++) {
-			for (uint32_t a = 0; a < (round < 10 ? 1 : 8); a++) /* nothing else comes to node 0 at first */
+			for (uint32_t a = 0; a < (round < 10 ? 1 : 8);
+			     a++) /* nothing else comes to node 0 at first */
 				for (uint32_t k = 0; k < EMU_INJECTION_SLOTS; k++)
-					sent += !send(w->host[w->host_of[a]].live, &s, a, (a + 3) % 8, 1, 0);
+					sent +=
+					    !send(w->host[w->host_of[a]].live, &s, a, (a + 3) % 8, 1, 0);
 			poll_all(w, hosts);
 			CU_ASSERT_EQUAL_FATAL(w->delivered, sent);
 		}
@@ -335,7 +350,8 @@ static void wrong_packets_from_outside_are_refused(void)
 	CU_ASSERT_EQUAL(emu_live_local(h.live, 4), EMU_LIVE_NONE);
 	/* The right one: node 3 is over A- of node 0. */
 	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), 0);
-	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 1, &tag, &hdr, payload), -EPROTO); /* a local link */
+	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 1, &tag, &hdr, payload),
+			-EPROTO); /* a local link */
 	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 2, 0, &tag, &hdr, payload), -EPROTO);
 	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 10, &tag, &hdr, payload), -EPROTO);
 	tag.vc = 4;
@@ -350,7 +366,8 @@ static void wrong_packets_from_outside_are_refused(void)
 	hdr.NetworkHeader.pt2pt.Hints = 0xc0;
 	CU_ASSERT_EQUAL(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), -EPROTO);
 	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 1, 1), -EPROTO);
-	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 0, 8), -EPROTO); /* more than there are slots */
+	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 0, 8),
+			-EPROTO); /* more than there are slots */
 	CU_ASSERT_EQUAL(emu_live_credit_remote(h.live, 0, 0, 1ull << 63), -EPROTO);
 	CU_ASSERT_EQUAL(emu_live_bad(h.live), 10);
 	hdr.NetworkHeader.pt2pt.Hints = 0;
@@ -423,7 +440,8 @@ static int crowd_deliver(void *arg, uint32_t local, struct emu_packet *p)
 	return 0;
 }
 
-static struct emu_live *crowd_other(struct worker_host *h, uint32_t local, unsigned link, uint32_t *there)
+static struct emu_live *crowd_other(struct worker_host *h, uint32_t local, unsigned link,
+				    uint32_t *there)
 {
 	struct crowd *c = h->w->c;
 	uint32_t to = emu_node_neighbour(&c->shape, emu_live_node(h->live, local), link);
@@ -433,7 +451,8 @@ static struct emu_live *crowd_other(struct worker_host *h, uint32_t local, unsig
 	return live;
 }
 
-static int crowd_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc, const struct emu_packet *p)
+static int crowd_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc,
+			     const struct emu_packet *p)
 {
 	struct worker_host *h = arg;
 	struct emu_live_tag tag;
@@ -457,13 +476,15 @@ static int crowd_credit_remote(void *arg, uint32_t local, unsigned link, uint64_
 	return 0;
 }
 
-static const struct emu_live_ops crowd_ops = {crowd_deliver, crowd_send_remote, crowd_credit_remote, NULL};
+static const struct emu_live_ops crowd_ops = {crowd_deliver, crowd_send_remote, crowd_credit_remote,
+					      NULL};
 
 static int crowd_inject(struct worker *w, struct drv_rng *rng, uint32_t number)
 {
 	struct crowd *c = w->c;
 	uint32_t nodes = emu_shape_nodes(&c->shape), from = (uint32_t)drv_rng_below(rng, nodes);
-	uint32_t to = (uint32_t)drv_rng_below(rng, nodes), packet, word[4] = {from, to, w->index, number};
+	uint32_t to = (uint32_t)drv_rng_below(rng, nodes), packet,
+		 word[4] = {from, to, w->index, number};
 	unsigned vc = (unsigned)drv_rng_below(rng, EMU_VCS);
 	struct emu_live *live = w->host[c->host_of[from]].live;
 	uint32_t local = emu_live_local(live, from);
@@ -496,7 +517,8 @@ static int crowd_work(void *arg)
 		if (!w->host[h].live)
 			return 1;
 	}
-	for (uint32_t sent = 0; __atomic_load_n(&c->delivered, __ATOMIC_ACQUIRE) < (uint64_t)WORKERS * c->packets;) {
+	for (uint32_t sent = 0;
+	     __atomic_load_n(&c->delivered, __ATOMIC_ACQUIRE) < (uint64_t)WORKERS * c->packets;) {
 		int moved = 0;
 
 		if (sent < c->packets && !crowd_inject(w, &rng, sent + 1)) {
@@ -515,7 +537,8 @@ static int crowd_work(void *arg)
 
 static struct crowd *crowd_create(struct emu_shape s, unsigned hosts, unsigned slots, unsigned packets)
 {
-	struct emu_router_conf conf = {.slots = {(uint16_t)slots, (uint16_t)slots, (uint16_t)slots, (uint16_t)slots}};
+	struct emu_router_conf conf = {
+	    .slots = {(uint16_t)slots, (uint16_t)slots, (uint16_t)slots, (uint16_t)slots}};
 	struct crowd *c = t_shared(sizeof(*c));
 
 	c->shape = s;
@@ -649,7 +672,9 @@ static void the_dead_stop_their_router_only(void)
 	world_destroy(w);
 }
 
-T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse), T(credits_wake_their_router), T(places_are_bounded_and_room_is_told),
+T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse),
+       T(credits_wake_their_router), T(places_are_bounded_and_room_is_told),
        T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
-       T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host), T(threads_on_three_hosts),
-       T(processes_on_one_host), T(processes_on_four_hosts), T(the_dead_stop_their_router_only))
+       T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host),
+       T(threads_on_three_hosts), T(processes_on_one_host), T(processes_on_four_hosts),
+       T(the_dead_stop_their_router_only))

@@ -53,8 +53,10 @@ static void nodes_follow_their_tasks(void)
 	char err[128];
 
 	CU_ASSERT_EQUAL(emu_part_by_tasks(&s, 3, x, host, host_of, err, sizeof(err)), 0);
-	CU_ASSERT(host_of[0] == 5 && host_of[1] == 5 && host_of[7] == 5 && host_of[3] == 2 && host_of[5] == 2);
-	CU_ASSERT_EQUAL(memcmp(host_of, want, sizeof(want)), 0); /* 2 and 6 are as near to both: lowest index */
+	CU_ASSERT(host_of[0] == 5 && host_of[1] == 5 && host_of[7] == 5 && host_of[3] == 2 &&
+		  host_of[5] == 2);
+	CU_ASSERT_EQUAL(memcmp(host_of, want, sizeof(want)),
+			0); /* 2 and 6 are as near to both: lowest index */
 	host[2] = 2;
 	CU_ASSERT_EQUAL(emu_part_by_tasks(&s, 3, x, host, host_of, err, sizeof(err)), -EINVAL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err, "hosts 5 and 2"));

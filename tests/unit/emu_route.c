@@ -12,7 +12,8 @@
 
 static struct emu_shape shape(unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned mesh)
 {
-	struct emu_shape s = {{(uint8_t)a, (uint8_t)b, (uint8_t)c, (uint8_t)d, (uint8_t)e}, 1, (uint8_t)mesh};
+	struct emu_shape s = {
+	    {(uint8_t)a, (uint8_t)b, (uint8_t)c, (uint8_t)d, (uint8_t)e}, 1, (uint8_t)mesh};
 
 	return s;
 }
@@ -47,13 +48,15 @@ static void search(const struct emu_shape *s, uint32_t from, uint32_t *distance)
 }
 
 /* Deterministic: as long as the search says, dimensions in order. Returns the links walked. */
-static void walk(const struct emu_route *r, uint32_t from, uint32_t to, unsigned hints, uint32_t distance)
+static void walk(const struct emu_route *r, uint32_t from, uint32_t to, unsigned hints,
+		 uint32_t distance)
 {
 	uint32_t at = from, hops = 0;
 	int position = -1;
 
 	for (;;) {
-		unsigned link = emu_route_next(r, emu_route_undone(word(&r->shape, at), word(&r->shape, to)), hints);
+		unsigned link =
+		    emu_route_next(r, emu_route_undone(word(&r->shape, at), word(&r->shape, to)), hints);
 		int i = 0;
 
 		if (link == EMU_HERE)
@@ -70,7 +73,8 @@ static void walk(const struct emu_route *r, uint32_t from, uint32_t to, unsigned
 	CU_ASSERT_EQUAL(hops, distance);
 }
 
-/* Dynamic: every link offered, at every node of a random walk, is one nearer; all in the zone's first unfinished set. */
+/* Dynamic: every link offered, at every node of a random walk, is one nearer; all in the zone's first
+ * unfinished set. */
 static void wander(const struct emu_route *r, unsigned zone, uint32_t from, uint32_t to, unsigned hints)
 {
 	uint32_t at = from;
@@ -89,7 +93,8 @@ static void wander(const struct emu_route *r, unsigned zone, uint32_t from, uint
 			if (links >> l & 1) {
 				uint32_t k = emu_node_neighbour(&r->shape, at, l);
 
-				CU_ASSERT_FATAL(k != UINT32_MAX && emu_hops(&r->shape, k, to) == left - 1);
+				CU_ASSERT_FATAL(k != UINT32_MAX &&
+						emu_hops(&r->shape, k, to) == left - 1);
 				if (drv_rng_below(t_rng(), ++seen) == 0)
 					chosen = l;
 			}
@@ -108,7 +113,8 @@ static void shape_is_minimal(struct emu_shape s)
 		for (uint32_t b = 0; b < nodes; b++) {
 			unsigned hints;
 
-			CU_ASSERT_EQUAL_FATAL(emu_route_hints(&r, word(&s, a), word(&s, b), 0, &hints), 0);
+			CU_ASSERT_EQUAL_FATAL(emu_route_hints(&r, word(&s, a), word(&s, b), 0, &hints),
+					      0);
 			CU_ASSERT_EQUAL(emu_hops(&s, a, b), distance[b]);
 			walk(&r, a, b, hints, distance[b]);
 			for (unsigned z = 0; z < EMU_ZONES; z++)
@@ -120,16 +126,19 @@ static void shape_is_minimal(struct emu_shape s)
 static void every_small_shape_is_minimal(void)
 {
 	static const uint8_t sizes[][EMU_DIMS] = {
-		{1, 1, 1, 1, 1}, {2, 1, 1, 1, 1}, {3, 1, 1, 1, 1}, {1, 4, 1, 1, 1}, {1, 1, 5, 1, 1}, {1, 1, 1, 6, 1}, {1, 1, 1, 1, 7},
-		{3, 2, 1, 4, 2}, {2, 2, 2, 2, 2}, {5, 3, 2, 1, 4}, {4, 4, 3, 1, 2}, {1, 5, 5, 1, 3},
+	    {1, 1, 1, 1, 1}, {2, 1, 1, 1, 1}, {3, 1, 1, 1, 1}, {1, 4, 1, 1, 1},
+	    {1, 1, 5, 1, 1}, {1, 1, 1, 6, 1}, {1, 1, 1, 1, 7}, {3, 2, 1, 4, 2},
+	    {2, 2, 2, 2, 2}, {5, 3, 2, 1, 4}, {4, 4, 3, 1, 2}, {1, 5, 5, 1, 3},
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (unsigned mesh = 0; mesh < 32; mesh += i < 7 ? 1 : 5)
-			shape_is_minimal(shape(sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3], sizes[i][4], mesh));
+			shape_is_minimal(shape(sizes[i][0], sizes[i][1], sizes[i][2], sizes[i][3],
+					       sizes[i][4], mesh));
 }
 
-/* The cut-offs of spec/mu.md 6.1, literally, for the sizes where they are minimal (even, 1, and meshes). */
+/* The cut-offs of spec/mu.md 6.1, literally, for the sizes where they are minimal (even, 1, and meshes).
+ */
 static int by_cutoffs(unsigned n, int mesh, unsigned sum, int c, int d)
 {
 	int a = (int)n / 2, b = a > 1 ? a - 1 : 0, top = (int)n - 1;
@@ -150,12 +159,20 @@ static void hints_follow_the_cutoffs(void)
 				emu_route_init(&r, &s);
 				for (unsigned c = 0; c < n; c++)
 					for (unsigned d = 0; d < n; d++) {
-						struct emu_coord x = {{(uint8_t)odd, 0, (uint8_t)c, 0, 0}, 0}, y = x;
+						struct emu_coord x = {{(uint8_t)odd, 0, (uint8_t)c, 0,
+								       0},
+								      0},
+								 y = x;
 						unsigned hints, want;
 
 						y.c[2] = (uint8_t)d;
-						CU_ASSERT_EQUAL(emu_route_hints(&r, emu_coord_word(&x), emu_coord_word(&y), 0, &hints), 0);
-						want = by_cutoffs(n, mesh, odd + c, (int)c, (int)d) ? emu_hint_of_link(5) : emu_hint_of_link(4);
+						CU_ASSERT_EQUAL(emu_route_hints(&r, emu_coord_word(&x),
+										emu_coord_word(&y), 0,
+										&hints),
+								0);
+						want = by_cutoffs(n, mesh, odd + c, (int)c, (int)d)
+							   ? emu_hint_of_link(5)
+							   : emu_hint_of_link(4);
 						CU_ASSERT_EQUAL(hints, c == d ? 0 : want);
 					}
 			}
@@ -164,9 +181,10 @@ static void hints_follow_the_cutoffs(void)
 static void hint_bits_are_the_datasheets(void)
 {
 	static const uint8_t bits[EMU_LINKS][2] = {
-		{MUHWI_PACKET_HINT_AM, 0}, {MUHWI_PACKET_HINT_AP, 0}, {MUHWI_PACKET_HINT_BM, 0}, {MUHWI_PACKET_HINT_BP, 0},
-		{MUHWI_PACKET_HINT_CM, 0}, {MUHWI_PACKET_HINT_CP, 0}, {MUHWI_PACKET_HINT_DM, 0}, {MUHWI_PACKET_HINT_DP, 0},
-		{0, MUHWI_PACKET_HINT_EM}, {0, MUHWI_PACKET_HINT_EP},
+	    {MUHWI_PACKET_HINT_AM, 0}, {MUHWI_PACKET_HINT_AP, 0}, {MUHWI_PACKET_HINT_BM, 0},
+	    {MUHWI_PACKET_HINT_BP, 0}, {MUHWI_PACKET_HINT_CM, 0}, {MUHWI_PACKET_HINT_CP, 0},
+	    {MUHWI_PACKET_HINT_DM, 0}, {MUHWI_PACKET_HINT_DP, 0}, {0, MUHWI_PACKET_HINT_EM},
+	    {0, MUHWI_PACKET_HINT_EP},
 	};
 
 	for (unsigned l = 0; l < EMU_LINKS; l++) {
@@ -185,17 +203,21 @@ static void hint_bits_are_the_datasheets(void)
 static void explicit_hints_are_kept(void)
 {
 	struct emu_shape s = shape(4, 2, 5, 1, 1, 4);
-	struct emu_coord a = {{0, 0, 2, 0, 0}, 0}, b = {{1, 1, 2, 0, 0}, 0}, c = {{0, 0, 4, 0, 0}, 0}, out = {{0, 2, 0, 0, 0}, 0};
+	struct emu_coord a = {{0, 0, 2, 0, 0}, 0}, b = {{1, 1, 2, 0, 0}, 0}, c = {{0, 0, 4, 0, 0}, 0},
+			 out = {{0, 2, 0, 0, 0}, 0};
 	uint32_t from = emu_coord_word(&a), to = emu_coord_word(&b), up = emu_coord_word(&c);
-	unsigned hints, am = emu_hint_of_link(0), ap = emu_hint_of_link(1), bm = emu_hint_of_link(2), bp = emu_hint_of_link(3),
-	         cm = emu_hint_of_link(4), cp = emu_hint_of_link(5), em = emu_hint_of_link(8);
+	unsigned hints, am = emu_hint_of_link(0), ap = emu_hint_of_link(1), bm = emu_hint_of_link(2),
+			bp = emu_hint_of_link(3), cm = emu_hint_of_link(4), cp = emu_hint_of_link(5),
+			em = emu_hint_of_link(8);
 	struct emu_route r;
 
 	emu_route_init(&r, &s);
 	CU_ASSERT(emu_route_hints(&r, from, to, 0, &hints) == 0 && hints == (ap | bp));
-	CU_ASSERT(emu_route_hints(&r, from, to, am, &hints) == 0 && hints == (am | bp)); /* the long way, if told */
+	CU_ASSERT(emu_route_hints(&r, from, to, am, &hints) == 0 &&
+		  hints == (am | bp)); /* the long way, if told */
 	CU_ASSERT(emu_route_hints(&r, from, to, bm, &hints) == 0 && hints == (ap | bm));
-	CU_ASSERT(emu_route_hints(&r, from, to, em | bm, &hints) == 0 && hints == (ap | bm)); /* E is done */
+	CU_ASSERT(emu_route_hints(&r, from, to, em | bm, &hints) == 0 &&
+		  hints == (ap | bm)); /* E is done */
 	CU_ASSERT_EQUAL(emu_route_hints(&r, from, to, am | ap, &hints), -EINVAL);
 	CU_ASSERT_EQUAL(emu_route_hints(&r, from, from, cm | cp, &hints), -EINVAL);
 	CU_ASSERT(emu_route_hints(&r, from, up, cp, &hints) == 0 && hints == cp);

@@ -21,8 +21,8 @@ struct one {
 	struct emu_packet *pool;
 	struct emu_shape shape;
 	unsigned sends, delivers, credits, refuse;
-	uint32_t packet[1024];              /* sent or delivered, in order */
-	uint8_t link[1024], vc[1024];       /* of sends */
+	uint32_t packet[1024];        /* sent or delivered, in order */
+	uint8_t link[1024], vc[1024]; /* of sends */
 	uint8_t credit_link[1024], credit_vc[1024];
 	uint32_t used;
 };
@@ -57,7 +57,8 @@ static void rec_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uin
 
 static const struct emu_router_ops rec_ops = {rec_send, rec_deliver, rec_credit};
 
-static struct one *one_create(struct emu_shape s, const struct emu_router_conf *conf, uint32_t ps_per_byte)
+static struct one *one_create(struct emu_shape s, const struct emu_router_conf *conf,
+			      uint32_t ps_per_byte)
 {
 	struct one *o = calloc(1, sizeof(*o));
 
@@ -76,7 +77,10 @@ static void one_destroy(struct one *o)
 	free(o);
 }
 
-static uint64_t step(struct one *o, uint64_t now) { return emu_router_step(o->r, o->pool, now, &rec_ops, o); }
+static uint64_t step(struct one *o, uint64_t now)
+{
+	return emu_router_step(o->r, o->pool, now, &rec_ops, o);
+}
 
 static uint32_t make(struct one *o, unsigned a, unsigned b, unsigned vc, unsigned hints)
 {
@@ -189,8 +193,8 @@ static void bubble_rule(void)
 		inject(o, 1, 0, vc); /* enters the ring: both slots are free */
 		step(o, 0);
 		CU_ASSERT_EQUAL(o->sends, 1);
-		inject(o, 1, 0, vc);              /* one slot left: must not enter */
-		arrive(o, 3, 1, 0, vc, AP | BP);  /* nor may who turns from B into A */
+		inject(o, 1, 0, vc);             /* one slot left: must not enter */
+		arrive(o, 3, 1, 0, vc, AP | BP); /* nor may who turns from B into A */
 		CU_ASSERT_EQUAL(step(o, 0), UINT64_MAX);
 		CU_ASSERT_EQUAL(o->sends, 1);
 		CU_ASSERT_EQUAL(emu_router_wanted(o->r), 2);
@@ -329,7 +333,8 @@ static void dynamic_escapes_when_it_must(void)
 	for (int i = 0; i < 8; i++)
 		inject(o, 1, 1, EMU_VC_DYNAMIC);
 	step(o, 0);
-	/* Two each on VC 0 of A+ and B+, then one escape on A+ (first in order); a second needs a bubble. */
+	/* Two each on VC 0 of A+ and B+, then one escape on A+ (first in order); a second needs a
+	 * bubble. */
 	CU_ASSERT_EQUAL(o->sends, 5);
 	for (int i = 0; i < 4; i++)
 		CU_ASSERT_EQUAL(o->vc[i], EMU_VC_DYNAMIC);
@@ -371,10 +376,11 @@ static void deterministic_never_uses_channel_0(void)
 /* ---- small tori ---- */
 
 /* All pairs, `packets` each, all kinds; jitter shuffles what routers see. Returns the hash. */
-static uint64_t traffic(struct emu_shape s, unsigned slots, uint32_t ps_per_byte, unsigned refuse, uint64_t seed,
-                        unsigned packets, unsigned kinds)
+static uint64_t traffic(struct emu_shape s, unsigned slots, uint32_t ps_per_byte, unsigned refuse,
+			uint64_t seed, unsigned packets, unsigned kinds)
 {
-	struct emu_router_conf conf = {.slots = {(uint16_t)slots, (uint16_t)slots, (uint16_t)slots, (uint16_t)slots}};
+	struct emu_router_conf conf = {
+	    .slots = {(uint16_t)slots, (uint16_t)slots, (uint16_t)slots, (uint16_t)slots}};
 	struct net *n = net_create(&s, &conf, ps_per_byte);
 	uint64_t hash;
 
@@ -387,7 +393,7 @@ static uint64_t traffic(struct emu_shape s, unsigned slots, uint32_t ps_per_byte
 				unsigned vc = (unsigned)drv_rng_below(&n->rng, kinds);
 
 				net_send(n, a, b, vc, (unsigned)drv_rng_below(&n->rng, EMU_ZONES), 0, vc,
-				         (uint32_t)drv_rng_below(&n->rng, 505) + 8);
+					 (uint32_t)drv_rng_below(&n->rng, 505) + 8);
 			}
 	net_run(n);
 	CU_ASSERT_EQUAL(n->delivered, n->sent);
@@ -446,9 +452,12 @@ static void long_way_round_on_request(void)
 	net_destroy(n);
 }
 
-T_MAIN(T(injection_is_checked_and_bounded), T(input_is_bounded_by_credits), T(wire_time_keeps_the_link_busy),
-       T(not_ready_waits_in_order), T(bubble_rule), T(no_ring_no_bubble), T(credits_beyond_the_slots_are_ignored),
-       T(refused_delivery_blocks_its_queue_only), T(high_priority_goes_first), T(through_and_injection_15_to_1),
-       T(dynamic_takes_the_emptier_link), T(dynamic_escapes_when_it_must), T(back_from_the_bubble_unless_told_to_stay),
-       T(deterministic_never_uses_channel_0), T(mixed_traffic_arrives_in_order), T(refused_deliveries_come_later),
-       T(meshes_work_too), T(same_input_same_events), T(long_way_round_on_request))
+T_MAIN(T(injection_is_checked_and_bounded), T(input_is_bounded_by_credits),
+       T(wire_time_keeps_the_link_busy), T(not_ready_waits_in_order), T(bubble_rule),
+       T(no_ring_no_bubble), T(credits_beyond_the_slots_are_ignored),
+       T(refused_delivery_blocks_its_queue_only), T(high_priority_goes_first),
+       T(through_and_injection_15_to_1), T(dynamic_takes_the_emptier_link),
+       T(dynamic_escapes_when_it_must), T(back_from_the_bubble_unless_told_to_stay),
+       T(deterministic_never_uses_channel_0), T(mixed_traffic_arrives_in_order),
+       T(refused_deliveries_come_later), T(meshes_work_too), T(same_input_same_events),
+       T(long_way_round_on_request))
