@@ -148,9 +148,18 @@ static void spin_policy(struct mu_process *p)
 
 static void child_after_fork(void)
 {
-	/* The child is not a member: its calls fail and touch nothing (design decision 11). */
+	/* The child is not a member: its calls fail and touch nothing that is shared. */
 	mu_self.refs = 0;
 	mu_self.forked = 1;
+	mu_self.tasks = 0;
+	mu_self.express = 0;
+	mu_self.virtual_clock = 0;
+	mu_self.holder = NULL;
+	mu_self.live = NULL;
+	mu_self.thread_runs = 0;
+	for (unsigned i = 0; i < MU_CHANNELS_MAX; i++)
+		if (mu_self.channel[i])
+			mu_self.channel[i]->engine = 1; /* locked for good */
 }
 
 static int join(struct mu_process *p)
@@ -168,6 +177,7 @@ static int join(struct mu_process *p)
 	drv_wake_process_init();
 	p->pid = getpid();
 	p->channels = p->host->channels;
+	p->tasks = p->host->tasks;
 	p->own_host = (uint16_t)p->host->host;
 	p->virtual_clock = p->host->clock == MU_CLOCK_VIRTUAL;
 	p->express = p->host->fabric == MU_FABRIC_EXPRESS && !p->virtual_clock;

@@ -116,6 +116,7 @@ struct mu_process {
 	struct mu_task_entry *entry; /* [tasks] */
 	struct mu_task_area *area;   /* own */
 	uint32_t task, local, own_number;
+	uint32_t tasks; /* of the job; 0 in a forked child, so that nothing can be sent */
 	uint16_t own_host;
 	uint8_t channels, express, virtual_clock;
 	struct drv_ring_tx *tx;      /* [locals * channels] */

@@ -21,7 +21,7 @@ static inline struct mu_dest dest_of(const struct mu_process *p, uint32_t task, 
 
 static inline int bad_target(const struct mu_channel *ch, uint32_t task, uint32_t channel)
 {
-	return task >= ch->p->host->tasks || channel >= ch->p->channels;
+	return task >= ch->p->tasks || channel >= ch->p->channels;
 }
 
 /* On express between tasks of one host the initiator's engine does puts and gets itself. */

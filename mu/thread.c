@@ -100,7 +100,7 @@ void mu_idle(struct mu_channel *ch)
 	uint32_t seq;
 	int old;
 
-	if (p->backgrounds && mu_background_run(p))
+	if (p->forked || (p->backgrounds && mu_background_run(p)))
 		return;
 	if (!ch->idle++) {
 		ch->idle_since = drv_clock_ticks();

@@ -350,6 +350,35 @@ static int refuse_body(const struct mu_job *job)
 	return 0;
 }
 
+/* A forked child is no member: its calls fail, and the parent goes on undisturbed. */
+static int fork_body(const struct mu_job *job)
+{
+	const struct mu_job *again;
+	uint64_t value = 5;
+	pid_t child;
+	int status = -1;
+
+	open_channel();
+	child = fork();
+	if (!child) {
+		unsigned char soft[MU_SOFT_BYTES] = {'w'};
+		struct mu_op op = {.done = done};
+		int ok = mu_send_short(ch, 1 - job->task, 0, soft, NULL, 0, &value, 8) == -EINVAL &&
+		         mu_put(ch, 1, 0, &value, 16, 8, NULL, &op) == -EINVAL && mu_attach(&again) == -ECHILD;
+
+		for (int i = 0; i < 1000; i++)
+			ok = ok && mu_poll(ch) == 0;
+		mu_push(ch);
+		_exit(ok ? 0 : 1);
+	}
+	waitpid(child, &status, 0);
+	JOB_CHECK(status == 0);
+	send_word(1 - job->task, 77);
+	JOB_CHECK(wait_word() == 77);
+	mu_channel_close(ch);
+	return 0;
+}
+
 static int barrier_storm_body(const struct mu_job *job)
 {
 	static uint64_t count;
@@ -389,6 +418,7 @@ BOTH(big)
 BOTH(away)
 BOTH(fault)
 BOTH(refuse)
+BOTH(fork)
 
 static void storm(enum mu_fabric fabric)
 {
@@ -407,4 +437,4 @@ static void storm_of_32_torus(void)
 
 T_MAIN(T(sizes_express), T(sizes_torus), T(fifo_sizes_express), T(fifo_sizes_torus), T(big_express),
        T(big_torus), T(away_express), T(away_torus), T(fault_express), T(fault_torus), T(refuse_express),
-       T(refuse_torus), T(storm_of_32_express), T(storm_of_32_torus))
+       T(refuse_torus), T(fork_express), T(fork_torus), T(storm_of_32_express), T(storm_of_32_torus))
