@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -672,9 +673,41 @@ static void the_dead_stop_their_router_only(void)
 	world_destroy(w);
 }
 
+/* Killed anywhere, a process takes at most the router it was at with it: polls still return. */
+static void killed_at_any_moment(void)
+{
+	for (int round = 0; round < 50; round++) {
+		struct crowd *c = crowd_create(shape(4, 4, 1, 1, 1), 1, 2, UINT32_MAX);
+		struct worker w[2];
+		struct drv_rng rng;
+		pid_t child;
+		uint64_t before;
+
+		memset(w, 0, sizeof(w));
+		w[0].c = w[1].c = c;
+		w[1].index = 1;
+		child = t_child(crowd_work, &w[1]);
+		w[0].host[0].w = &w[0];
+		w[0].host[0].live = emu_live_open(c->mem[0], &crowd_ops, &w[0].host[0]);
+		drv_rng_seed(&rng, t_seed() + (unsigned)round);
+		before = drv_rng_below(&rng, 3000) + 1;
+		while (__atomic_load_n(&c->delivered, __ATOMIC_RELAXED) < before) {
+			crowd_inject(&w[0], &rng, (uint32_t)drv_rng_next(&rng) >> 1);
+			emu_live_poll(w[0].host[0].live, 16);
+		}
+		kill(child, SIGKILL);
+		CU_ASSERT_EQUAL(t_wait(child, 10), 128 + SIGKILL);
+		for (int i = 0; i < 3000; i++) {
+			crowd_inject(&w[0], &rng, UINT32_MAX);
+			emu_live_poll(w[0].host[0].live, 16);
+		}
+		emu_live_close(w[0].host[0].live);
+	}
+}
+
 T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse),
        T(credits_wake_their_router), T(places_are_bounded_and_room_is_told),
        T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
        T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host),
        T(threads_on_three_hosts), T(processes_on_one_host), T(processes_on_four_hosts),
-       T(the_dead_stop_their_router_only))
+       T(the_dead_stop_their_router_only), T(killed_at_any_moment))
