@@ -77,7 +77,9 @@ static const struct argp_option options[] = {
 	{ 0, 0, 0, 0, "Output:", 3 },
 	{ "tag", 't', 0, 0, "Put '[task] ' before each line that a task prints", 3 },
 	{ "help", KEY_HELP, 0, 0, "Print this", 4 },
-	{ "report", KEY_REPORT, 0, 0, "At the end, print what ran where and the traffic of each link", 3 },
+	{ "report", KEY_REPORT, "json", OPTION_ARG_OPTIONAL,
+	  "At the end, print what ran where and the traffic of each link (fabric torus) on standard error; "
+	  "as a picture and a table, or as one line of JSON", 3 },
 	{ 0 },
 };
 
@@ -170,7 +172,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		w->help = 1;
 		return ECANCELED;
 	case KEY_REPORT:
-		w->report = 1;
+		if (arg && strcmp(arg, "json"))
+			return wrong(w, "--report=%s: give --report or --report=json", arg);
+		w->report = arg ? PLAN_REPORT_JSON : PLAN_REPORT_TEXT;
 		return 0;
 	case KEY_SHAPE:
 		w->plan.shape = arg;

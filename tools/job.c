@@ -323,6 +323,29 @@ static void user_signal(struct job *j, const struct signalfd_siginfo *info)
 			ctl_send(&j->agent[i].ctl, CTL_SIGNAL, &value, sizeof value);
 }
 
+/*
+ * Suspended from the keyboard: the terminal has stopped the processes of this machine; those of
+ * others are told, and told to expect no heartbeats until we go on.
+ */
+static void suspend(struct job *j)
+{
+	for (int on = 1; on >= 0; on--) {
+		uint32_t paused = (uint32_t)on, sig = on ? SIGSTOP : SIGCONT;
+
+		for (uint32_t i = 0; i < j->plan->hosts; i++) {
+			struct job_agent *a = &j->agent[i];
+
+			if (!a->remote || a->lost)
+				continue;
+			ctl_send(&a->ctl, CTL_PAUSE, &paused, sizeof paused);
+			ctl_send(&a->ctl, CTL_SIGNAL, &sig, sizeof sig);
+			a->heard_ns = a->heard_ns ? drv_clock_ns() : 0;
+		}
+		if (on)
+			kill(getpid(), SIGSTOP);
+	}
+}
+
 static void signals_read(struct job *j)
 {
 	struct signalfd_siginfo info;
@@ -330,6 +353,8 @@ static void signals_read(struct job *j)
 	while (read(j->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(j);
+		else if (info.ssi_signo == SIGTSTP)
+			suspend(j);
 		else
 			user_signal(j, &info);
 	}
@@ -483,6 +508,9 @@ static void signals_open(struct job *j)
 	sigaddset(&set, SIGCHLD);
 	for (unsigned i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
 		sigaddset(&set, forwarded[i]);
+	for (uint32_t i = 0; i < j->plan->hosts; i++)
+		if (j->plan->host[i].kind == PLAN_HOST_SSH)
+			sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &set, &j->mask);
 	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide exit statuses */
 	signal(SIGPIPE, SIG_IGN);
@@ -551,9 +579,11 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 		look(j, fds);
 	j->ended_ns = drv_clock_ns();
 	output_drain(j);
-	if (plan->report)
+	if (plan->report == PLAN_REPORT_TEXT)
 		job_report(j);
-	if (j->virt.known)
+	if (plan->report == PLAN_REPORT_JSON)
+		job_report_json(j);
+	else if (j->virt.known)
 		job_report_virtual(j);
 	close_all(j);
 	free(fds);

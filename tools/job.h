@@ -61,6 +61,8 @@ int job_agents_start(struct job *j);
 
 /* report.c: what ran where and what went over the links, to stderr. */
 void job_report(const struct job *j);
+/* The same, and the virtual clock's numbers, as one line of JSON. */
+void job_report_json(const struct job *j);
 /* Virtual clock: time and hash, one line to stderr. */
 void job_report_virtual(const struct job *j);
 

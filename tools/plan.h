@@ -20,6 +20,8 @@
 
 enum plan_host_kind { PLAN_HOST_LOCAL, PLAN_HOST_NETNS, PLAN_HOST_SSH };
 
+enum plan_report { PLAN_REPORT_NONE, PLAN_REPORT_TEXT, PLAN_REPORT_JSON };
+
 struct plan_host {
 	enum plan_host_kind kind;
 	char name[128]; /* "" for local */
@@ -38,7 +40,7 @@ struct plan {
 	char mapping[256];        /* permutation or map file, as given */
 	char *hw;                 /* virtual clock: hardware times, "name=value,...", or NULL */
 	int tag;                  /* output goes through torus run, line by line, with the task's number */
-	int report;
+	int report;               /* enum plan_report */
 	char *directory;
 	char **argv;              /* the program, NULL-terminated */
 	uint32_t argc;

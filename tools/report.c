@@ -84,6 +84,72 @@ void job_report(const struct job *j)
 	free(node_host);
 }
 
+static void print_json_text(const char *text)
+{
+	fputc('"', stderr);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\' || (unsigned char)*text < 32)
+			fprintf(stderr, "\\u%04x", (unsigned char)*text);
+		else
+			fputc(*text, stderr);
+	}
+	fputc('"', stderr);
+}
+
+static void print_json_links(const struct job *j)
+{
+	const char *comma = "";
+
+	fprintf(stderr, ", \"links\": [");
+	for (uint32_t i = 0; i < emu_shape_nodes(&j->plan->shape) * EMU_LINKS; i++) {
+		const struct emu_link_stat *s = &j->links[i];
+
+		if (!s->packets)
+			continue;
+		fprintf(stderr, "%s{\"node\": %u, \"link\": \"%c%c\", \"packets\": %llu, \"bytes\": %llu}", comma,
+		        i / EMU_LINKS, 'A' + (int)emu_link_dim(i % EMU_LINKS), emu_link_plus(i % EMU_LINKS) ? '+' : '-',
+		        (unsigned long long)s->packets, (unsigned long long)s->bytes);
+		comma = ", ";
+	}
+	fprintf(stderr, "]");
+}
+
+void job_report_json(const struct job *j)
+{
+	const struct plan *p = j->plan;
+	const struct job_virtual *v = &j->virt;
+	const struct emu_shape *s = &p->shape;
+	char where[160];
+
+	fprintf(stderr, "{\"status\": %d, \"tasks\": %u, \"shape\": [%u, %u, %u, %u, %u], \"processes_per_node\": %u, "
+	        "\"fabric\": \"%s\", \"clock\": \"%s\", \"seed\": %llu, \"seconds\": %.6f, \"mapping\": ", j->status,
+	        p->tasks, s->n[0], s->n[1], s->n[2], s->n[3], s->n[4], s->t,
+	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
+	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
+	print_json_text(p->mapping);
+	fprintf(stderr, ", \"hosts\": [");
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		unsigned count = 0;
+
+		for (uint32_t t = 0; t < p->tasks; t++)
+			count += p->task_host[t] == i;
+		fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
+		print_json_text(plan_host_text(p, i, where, sizeof where));
+		fprintf(stderr, ", \"tasks\": %u, \"port\": ", count);
+		print_json_text(p->host[i].port);
+		fprintf(stderr, "}");
+	}
+	fprintf(stderr, "]");
+	print_json_links(j);
+	if (v->known)
+		fprintf(stderr, ", \"virtual\": {\"us\": %.6f, \"events\": %llu, \"packets\": %llu, \"hops\": %llu, "
+		        "\"reproducible\": %s, \"hash\": \"%016llx\", \"simulator_seconds\": %.6f, "
+		        "\"tasks_seconds\": %.6f}", (double)v->ps / 1e6, (unsigned long long)v->events,
+		        (unsigned long long)v->packets, (unsigned long long)v->hops, v->reproducible ? "true" : "false",
+		        (unsigned long long)v->hash, (double)v->events_ns / 1e9, (double)v->tasks_ns / 1e9);
+	fprintf(stderr, "}\n");
+}
+
 void job_report_virtual(const struct job *j)
 {
 	const struct job_virtual *v = &j->virt;

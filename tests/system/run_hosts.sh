@@ -75,6 +75,19 @@ wait $pid
 [ "$left" -le 1 ] || fail "silent torus run: $left processes on the other host after 2 s"
 none_left "$m" "silent torus run"
 
+# Suspended for longer than that and continued: nothing happened.
+torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 3; echo done' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -TSTP $pid
+sleep 1.5
+case $(ps -o state= $pid) in T*) ;; *) fail "SIGTSTP: torus run is not stopped" ;; esac
+kill -CONT $pid
+wait $pid
+status=$?
+expect 0 "suspended and continued"
+[ "$(grep -c done "$dir/out")" = 2 ] || fail "suspended and continued: $(cat "$dir/out")"
+
 # Network namespaces.
 if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null; then
 	echo "not root, or no ip command: network namespaces not tested"

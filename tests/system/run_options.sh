@@ -21,6 +21,7 @@ bad -n 2
 bad -x echo
 bad --unknown echo
 bad --tag=3 echo
+bad --report=xml echo
 bad --shape
 bad --shape 2x2 echo
 bad --shape 2x2x2x2x2x2x2 echo

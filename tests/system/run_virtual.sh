@@ -36,6 +36,12 @@ grep -E '^  [A-E][-+] ' "$dir/err" | awk '{print $1, $2}' >"$dir/real"
 cmp -s "$dir/real" "$dir/virtual" || fail "link counts differ: $(paste "$dir/real" "$dir/virtual")"
 [ "$(wc -l <"$dir/real")" = 4 ] || fail "link table: $(cat "$dir/err")"
 
+t run --clock virtual --shape 2x1x3x1x1 --report=json "$task" exchange
+python3 -c 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["virtual"]["reproducible"] and len(r["virtual"]["hash"]) == 16
+assert sum(l["packets"] for l in r["links"]) == r["virtual"]["hops"] > 0' "$dir/err" || fail "--report=json: $(cat "$dir/err")"
+
 # Failures.
 marked() {
 	local m=$RANDOM.$RANDOM
