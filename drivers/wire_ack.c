@@ -67,7 +67,7 @@ static uint32_t mark_sacked(struct wire *w, const struct drv_frame_header *h)
 				w->lost--;
 			s->state = (s->state & ~(uint32_t)WIRE_LOST) | WIRE_SACKED;
 			w->sacked++;
-			found++;
+			found += !(s->state & WIRE_HAD); /* else no news */
 		}
 	return found;
 }
@@ -90,6 +90,7 @@ static void mark_lost(struct drv_wires *ws, struct wire *w)
 		return;
 	if (least > ws->conf.window_frames)
 		least = ws->conf.window_frames;
+	w->urgent = 1;
 	w->ssthresh = w->cwnd / 2 > least ? w->cwnd / 2 : least;
 	w->cwnd = w->ssthresh;
 	w->grown = 0;
@@ -175,11 +176,14 @@ void wire_ack_timeout(struct drv_wires *ws, struct wire *w)
 	while (i != w->sent && wire_slot(w, i)->state & WIRE_SACKED)
 		i++;
 	s = wire_slot(w, i == w->sent ? w->una : i);
-	if (s->state & WIRE_SACKED)
+	if (s->state & WIRE_SACKED) {
 		w->sacked--;
+		s->state = (s->state & ~(uint32_t)WIRE_SACKED) | WIRE_HAD;
+	}
 	if (!(s->state & WIRE_LOST))
 		w->lost++;
-	s->state = (s->state & ~(uint32_t)WIRE_SACKED) | WIRE_LOST;
+	s->state |= WIRE_LOST;
+	w->urgent = 1;
 	if (w->rto_backoff < 16)
 		w->rto_backoff++;
 	w->rto_at = w->rto_ns << w->rto_backoff;

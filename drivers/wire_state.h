@@ -25,7 +25,9 @@
 #define WIRE_HELD_MAX_NS    5000000u
 #define WIRE_REORDER        3 /* a transmission is lost when one this much later has arrived */
 #define WIRE_CWND_FIRST     32u
-#define WIRE_CWND_MIN       8u
+#ifndef WIRE_CWND_MIN /* the model has smaller windows */
+#define WIRE_CWND_MIN 8u
+#endif
 #define WIRE_PROBE_TRIES    5
 #define WIRE_PROBE_STEP     64u /* the search for the frame size stops at this precision */
 #define WIRE_BURST_BYTES    (64u << 10) /* full frames wait for more until this */
@@ -33,7 +35,8 @@
 enum wire_slot_state {
 	WIRE_SACKED = 1, /* the peer has it, out of order */
 	WIRE_LOST = 2,   /* to be sent again */
-	WIRE_AGAIN = 4   /* was sent again */
+	WIRE_AGAIN = 4,  /* was sent again */
+	WIRE_HAD = 8     /* was SACKED when it was sent again as a question */
 };
 
 struct wire_slot {
@@ -78,6 +81,7 @@ struct wire {
 	uint64_t rto_at, hello_at, probe_at, ack_at, held_at;
 	uint8_t rto_fresh; /* armed outside a poll: the next poll sets it */
 	uint8_t rtt_fresh;
+	uint8_t urgent; /* one lost frame may go though the window is full */
 	uint8_t rto_backoff;
 	uint8_t ack_now;
 	uint8_t held_delay; /* log2 */

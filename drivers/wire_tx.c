@@ -192,7 +192,7 @@ static unsigned gather(struct drv_wires *ws, struct wire *w, struct drv_frame *f
 {
 	uint32_t flying = w->sent - w->una - w->sacked - w->lost, room, lost = w->lost, n = 0;
 
-	room = flying < w->cwnd ? w->cwnd - flying : 0;
+	room = flying < w->cwnd ? w->cwnd - flying : w->lost && w->urgent;
 	for (uint32_t s = w->una; lost && room && n < DRV_PORT_BURST; s++) {
 		if (!(wire_slot(w, s)->state & WIRE_LOST))
 			continue;
@@ -223,8 +223,9 @@ static void mark_sent(struct drv_wires *ws, struct wire *w, uint32_t sequence)
 	if (s->state & WIRE_LOST) {
 		if (!(s->state & WIRE_AGAIN))
 			w->again++;
-		s->state = WIRE_AGAIN;
+		s->state = (s->state & WIRE_HAD) | WIRE_AGAIN;
 		w->lost--;
+		w->urgent = 0;
 		w->stat.resent++;
 		w->rtt_on = 0; /* cannot tell which transmission the answer is for */
 	} else {

@@ -40,6 +40,7 @@ struct bounds {
 	const char *name;
 	uint32_t window, messages[2], drops, dups, refusals, restarts, flights;
 	uint32_t first_sequence;
+	/* named below */
 	int connected;       /* start behind the handshake */
 	int clock_back;      /* a later life has an earlier epoch */
 	int deep;            /* only with --deep */
@@ -98,6 +99,7 @@ static void arena_release(void *block)
 	w0.arena_free[lines] = (uint32_t)(p - w0.arena);
 }
 
+#define WIRE_CWND_MIN 1u
 #define malloc(n)    arena_alloc(n)
 #define calloc(n, b) arena_calloc(n, b)
 #define free(p)      arena_release(p)
@@ -299,7 +301,7 @@ static uint64_t hash_wire(uint64_t h, int e)
 
 	h = mix(h, (uint64_t)w->mine << 32 | w->theirs);
 	h = mix(h, w->rx_ready | w->tx_ready << 1 | w->gone << 2 | w->owed << 3 | w->ack_now << 4 |
-	                   w->held_on << 5 | w->tx_stuck << 6 | timers << 8);
+	                   w->held_on << 5 | w->tx_stuck << 6 | w->urgent << 7 | timers << 8);
 	h = mix(h, (uint64_t)w->una << 32 | (w->sent - w->una) << 16 | (w->next - w->una));
 	if (w->cwnd < bounds.window)
 		h = mix(h, (uint64_t)w->cwnd << 32 | w->grown);
@@ -607,8 +609,8 @@ static const struct bounds cases[] = {
 	{ "sequence wraps", 2, { 3, 0 }, 1, 1, 0, 0, 3, 0xfffffffe, .connected = 1 },
 	{ "slow receiver", 2, { 3, 0 }, 1, 1, 1, 0, 3, .connected = 1 },
 	{ "both ways", 2, { 2, 1 }, 1, 1, 0, 0, 2, .connected = 1 },
-	{ "handshake, one way", 2, { 1, 0 }, 1, 1, 0, 0, 3 },
-	{ "handshake, both ways", 2, { 1, 1 }, 1, 1, 0, 0, 2 },
+	{ "handshake, one way", 2, { 1, 0 }, 1, 1, 0, 0, 3, 0, .connected = 0 },
+	{ "handshake, both ways", 2, { 1, 1 }, 1, 1, 0, 0, 2, 0, .connected = 0 },
 	{ "receiver restarts", 2, { 2, 0 }, 1, 1, 0, 1, 2, .connected = 1 },
 	{ "sender restarts", 2, { 0, 1 }, 1, 1, 0, 1, 3, .connected = 1 },
 	{ "restart, clock set back", 2, { 1, 1 }, 1, 1, 0, 1, 2, .connected = 1, .clock_back = 1 },

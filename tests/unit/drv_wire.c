@@ -2,6 +2,7 @@
 /* drivers/wire.h: what wires promise, over a network that breaks it all. */
 #include "drivers/wire.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,5 +120,607 @@ static void busy_port(void) { storm(0, 0, 0, 0, 0.3); }
 static void everything(void) { storm(0.1, 0.1, 0.1, 0.05, 0.1); }
 static void half_lost(void) { storm(0.5, 0.1, 0.3, 0, 0); }
 
+
+/* Windows of one frame, of two, of one frame's bytes. */
+static void tiny_windows(void)
+{
+	static const struct {
+		uint32_t frames, bytes;
+	} windows[] = { { 1, 0 }, { 2, 0 }, { 3, 0 }, { 0, 1 }, { 0, 3000 } };
+
+	for (unsigned i = 0; i < sizeof windows / sizeof *windows; i++) {
+		struct drv_wire_conf c = plain;
+		struct pair p;
+
+		lab_net_init(&p.net);
+		p.net.loss = p.net.dup = p.net.reorder = 0.05;
+		c.window_frames = windows[i].frames;
+		c.window_bytes = windows[i].bytes;
+		c.frame_bytes = 1200;
+		pair_open(&p, &c);
+		traffic(&p, 500, 1000);
+		pair_close(&p);
+	}
+}
+
+static void sequence_wraps(void)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.loss = p.net.dup = p.net.reorder = 0.1;
+	c.first_sequence = 0xffffffe0;
+	c.frame_bytes = 1200;
+	pair_open(&p, &c);
+	traffic(&p, 1000, 1000);
+	CU_ASSERT(stat_of(&p.a, 1).tx_frames > 100);
+	pair_close(&p);
+}
+
+/* A receiver that often has no room: nothing lost, the sender is held back. */
+static void slow_receiver(void)
+{
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.loss = p.net.reorder = 0.02;
+	pair_open(&p, &plain);
+	p.a.refuse = p.b.refuse = 0.5;
+	traffic(&p, 2000, 500);
+	pair_close(&p);
+}
+
+/* A receiver that takes nothing for a long time costs a bounded window and few frames. */
+static void stalled_receiver(void)
+{
+	struct drv_wire_conf c = plain;
+	struct drv_wire_stat s;
+	uint64_t until, left;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	c.window_bytes = 64 << 10;
+	pair_open(&p, &c);
+	pair_ready(&p);
+	p.b.refuse_all = 1;
+	until = p.net.now + 2000000000;
+	while (p.net.now < until) {
+		while (!lab_end_send(&p.a, 1, 1000))
+			;
+		lab_step(&p.net, p.ends, 2);
+	}
+	CU_ASSERT(p.a.sent[1] < 140); /* 64 KiB and what waits behind */
+	s = stat_of(&p.a, 1);
+	CU_ASSERT(s.resent < 30);
+	left = p.net.kinds[DRV_FRAME_DATA] + p.net.kinds[DRV_FRAME_ACK];
+	CU_ASSERT(left < 200);
+	p.b.refuse_all = 0;
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100000) >= 0);
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	CU_ASSERT_EQUAL(p.b.wrong, 0);
+	pair_close(&p);
+}
+
+/* Data is handed in before anybody answers, the peer starts late, and names us later still. */
+static void late_start(void)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+	struct lab_end *first[] = { &p.a };
+
+	lab_net_init(&p.net);
+	c.self = 0;
+	lab_end_open(&p.a, &p.net, &c);
+	while (!lab_end_send(&p.a, 1, 200)) /* before connect */
+		;
+	CU_ASSERT(p.a.sent[1] >= 5);
+	CU_ASSERT(!drv_wires_idle(p.a.wires));
+	lab_end_connect(&p.a, 1);
+	while (p.net.now < 1000000000)
+		CU_ASSERT_FATAL(lab_step(&p.net, first, 1));
+	CU_ASSERT(p.net.kinds[DRV_FRAME_HELLO] > 5 && p.net.kinds[DRV_FRAME_HELLO] < 40);
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA], 0);
+	c.self = 1;
+	lab_end_open(&p.b, &p.net, &c);
+	p.ends[0] = &p.a;
+	p.ends[1] = &p.b;
+	for (int i = 0; i < 50; i++)
+		lab_step(&p.net, p.ends, 2); /* b hears, but a is not named yet */
+	CU_ASSERT(stat_of(&p.b, 0).stale > 0);
+	CU_ASSERT_EQUAL(p.b.got[0], 0);
+	lab_end_connect(&p.b, 0);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 10000) >= 0);
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	traffic(&p, 300, 500);
+	pair_close(&p);
+}
+
+/* Another job, another version, an authenticated frame, or none with a checksum: counted, dropped. */
+static int spoil_what;
+
+static int spoil(struct lab_net *net, int from, int to, unsigned char *data, uint32_t bytes)
+{
+	struct drv_frame_header *h = (void *)data;
+
+	(void)net, (void)to, (void)bytes;
+	if (from != 0)
+		return 1;
+	if (spoil_what == 0)
+		h->version++;
+	else if (spoil_what == 1)
+		h->flags |= DRV_FRAME_TAG;
+	else
+		h->flags &= (uint16_t)~DRV_FRAME_CHECKED;
+	if (spoil_what < 2)
+		drv_frame_sum(data);
+	return 1;
+}
+
+static void refused_and_counted(void)
+{
+	for (spoil_what = 0; spoil_what < 4; spoil_what++) {
+		struct drv_wire_conf c = plain;
+		struct pair p;
+		uint64_t sent;
+
+		lab_net_init(&p.net);
+		pair_open(&p, &c);
+		p.net.filter = spoil_what < 3 ? spoil : NULL;
+		if (spoil_what == 3) { /* a belongs to another job */
+			lab_end_close(&p.a);
+			c.job++;
+			c.self = 0;
+			lab_end_open(&p.a, &p.net, &c);
+			lab_end_connect(&p.a, 1);
+		}
+		CU_ASSERT_EQUAL(lab_end_send(&p.a, 1, 100), 0);
+		for (int i = 0; i < 100; i++)
+			lab_step(&p.net, p.ends, 2);
+		CU_ASSERT(!stat_of(&p.b, 0).connected);
+		CU_ASSERT_EQUAL(p.b.got[0], 0);
+		sent = spoil_what == 3 ? stat_of(&p.b, 1).wrong_job : stat_of(&p.b, 1).bad_frames;
+		CU_ASSERT(sent > 5);
+		pair_close(&p);
+	}
+}
+
+/* One end wants checksums: both use them, and damage at either end is found. */
+static void one_wants_checksums(void)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	c.self = 0;
+	lab_end_open(&p.a, &p.net, &c);
+	c.self = 1;
+	c.checksum = DRV_WIRE_CHECKSUM_ON;
+	lab_end_open(&p.b, &p.net, &c);
+	p.ends[0] = &p.a;
+	p.ends[1] = &p.b;
+	lab_end_connect(&p.a, 1);
+	lab_end_connect(&p.b, 0);
+	pair_ready(&p);
+	p.net.corrupt = 0.05;
+	traffic(&p, 3000, 500);
+	CU_ASSERT(p.net.corrupted > 5);
+	pair_close(&p);
+}
+
+/* What a took before the restart, and what the new life of b got. */
+static void restart(int in_order, uint32_t epoch)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+	uint32_t before;
+
+	lab_net_init(&p.net);
+	p.net.loss = p.net.dup = p.net.reorder = 0.05;
+	pair_open(&p, &c);
+	traffic(&p, 200, 500);
+	for (int i = 0; i < 100; i++) {
+		lab_end_send(&p.a, 1, 700);
+		if (i % 10 == 0)
+			lab_step(&p.net, p.ends, 2);
+	}
+	before = p.b.got[0];
+	if (!in_order)
+		p.net.loss = 1; /* nobody hears its goodbye */
+	lab_end_close(&p.b);
+	p.net.loss = 0.05;
+	for (int i = 0; i < 20; i++)
+		lab_step(&p.net, p.ends, 1);
+	c.self = 1;
+	c.epoch = epoch;
+	lab_end_open(&p.b, &p.net, &c);
+	p.b.got[0] = before; /* in order: the goodbye acknowledged all that it took */
+	lab_end_connect(&p.b, 0);
+	if (!in_order) { /* its last acknowledgements may have been lost: find where it goes on */
+		struct drv_wire_stat s = stat_of(&p.a, 1);
+
+		(void)s;
+		p.b.got[0] = UINT32_MAX;
+	}
+	p.a.got[1] = 0;
+	CU_ASSERT_EQUAL(lab_end_send(&p.b, 0, 100), 0);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 10000) >= 0);
+	CU_ASSERT_EQUAL(p.b.wrong, 0);
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	CU_ASSERT_EQUAL(p.a.got[1], 1);
+	CU_ASSERT_EQUAL(stat_of(&p.a, 1).restarts, 1);
+	/* The goodbye of this life works as that of the first. */
+	p.b.sent[0] = 1;
+	traffic(&p, 400, 300);
+	pair_close(&p);
+}
+
+static void restart_after_goodbye(void) { restart(1, 2000); }
+static void restart_after_death(void) { restart(0, 2000); }
+static void restart_clock_back(void) { restart(0, 500); }
+
+/* Three hosts, one port each, all pairs. */
+static void three_hosts(void)
+{
+	struct drv_wire_conf c = plain;
+	struct lab_net net;
+	struct lab_end end[3], *ends[3] = { &end[0], &end[1], &end[2] };
+
+	lab_net_init(&net);
+	net.loss = net.dup = net.reorder = 0.05;
+	c.hosts = 3;
+	for (uint32_t i = 0; i < 3; i++) {
+		c.self = i;
+		lab_end_open(&end[i], &net, &c);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			if (i != k)
+				lab_end_connect(&end[i], k);
+	for (int n = 0; n < 3000; n++) {
+		uint32_t from = (uint32_t)drv_rng_below(t_rng(), 3), to = (from + 1 + (n & 1)) % 3;
+
+		while (lab_end_send(&end[from], to, (uint32_t)drv_rng_below(t_rng(), 600)))
+			lab_step(&net, ends, 3);
+		if (n % 5 == 0)
+			lab_step(&net, ends, 3);
+	}
+	CU_ASSERT(lab_settle(&net, ends, 3, 100000) >= 0);
+	for (uint32_t i = 0; i < 3; i++)
+		for (uint32_t k = 0; k < 3; k++)
+			if (i != k) {
+				CU_ASSERT(end[i].sent[k] > 100);
+				CU_ASSERT_EQUAL(end[k].got[i], end[i].sent[k]);
+			}
+	for (uint32_t i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(end[i].wrong, 0);
+		lab_end_close(&end[i]);
+	}
+	lab_net_fini(&net);
+}
+
+static void frame_size(uint32_t port_a, uint32_t port_b, uint32_t path, double loss_rate, uint32_t least,
+                       uint32_t most)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.path_bytes = path;
+	p.net.loss = loss_rate;
+	p.net.frame_bytes_max = port_a;
+	lab_end_open(&p.a, &p.net, &c);
+	c.self = 1;
+	p.net.frame_bytes_max = port_b;
+	lab_end_open(&p.b, &p.net, &c);
+	p.ends[0] = &p.a;
+	p.ends[1] = &p.b;
+	lab_end_connect(&p.a, 1);
+	lab_end_connect(&p.b, 0);
+	CU_ASSERT(drv_wires_run_max(p.a.wires, 1) >= 1000);
+	pair_ready(&p);
+	for (int e = 0; e < 2; e++) {
+		uint32_t found = stat_of(p.ends[e], (uint32_t)!e).frame_bytes;
+
+		CU_ASSERT(found >= least && found <= most);
+		CU_ASSERT_EQUAL(drv_wires_run_max(p.ends[e]->wires, (uint32_t)!e), found - 80);
+	}
+	traffic(&p, 300, 60000 < most ? 60000 : least - 90);
+	pair_close(&p);
+}
+
+static void frame_size_is_found(void)
+{
+	frame_size(1500, 1500, 0, 0, 1488, 1488);
+	frame_size(9000, 9000, 0, 0, 8992, 8992);
+	frame_size(9000, 1500, 0, 0, 1488, 1488);
+	frame_size(65536, 65536, 0, 0, 65520, 65520);
+	frame_size(9000, 9000, 3000, 0, 2900, 3000);
+	frame_size(9000, 9000, 1300, 0, 1200, 1300);
+	frame_size(65000, 65000, 40000, 0, 39900, 40000);
+	frame_size(9000, 9000, 5000, 0.1, 1200, 5000);
+}
+
+/* Ping-pong: acknowledgements ride, one frame each way, no copy of anything. */
+static int answer_at_once;
+
+static void answer(struct lab_end *end, uint32_t host, uint32_t number)
+{
+	(void)number;
+	if (answer_at_once) {
+		lab_end_send(end, host, 8);
+		drv_wire_flush(end->wires, host, 0);
+	}
+}
+
+static void ping_pong_needs_no_bare_acks(void)
+{
+	for (answer_at_once = 0; answer_at_once < 2; answer_at_once++) {
+		struct drv_wire_stat s;
+		struct pair p;
+		uint64_t control, bursts;
+
+		lab_net_init(&p.net);
+		p.net.delay_ns = 2000;
+		pair_open(&p, &plain);
+		pair_ready(&p);
+		p.b.on_run = answer;
+		bursts = p.net.bursts;
+		control = p.net.kinds[DRV_FRAME_HELLO] + p.net.kinds[DRV_FRAME_PROBE];
+		for (uint32_t i = 0; i < 1000; i++) {
+			CU_ASSERT_EQUAL(lab_end_send(&p.a, 1, 8), 0);
+			drv_wire_flush(p.a.wires, 1, 0);
+			while (p.b.got[0] <= i) {
+				p.net.now += 300;
+				lab_end_poll(&p.a);
+				lab_end_poll(&p.b);
+			}
+			if (!answer_at_once) {
+				lab_end_send(&p.b, 0, 8);
+				drv_wire_flush(p.b.wires, 0, 0);
+			}
+			while (p.a.got[1] <= i) {
+				p.net.now += 300;
+				lab_end_poll(&p.a);
+				lab_end_poll(&p.b);
+			}
+		}
+		CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA], 2000);
+		CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_ACK], 0);
+		CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_HELLO] + p.net.kinds[DRV_FRAME_PROBE], control);
+		CU_ASSERT_EQUAL(p.net.bursts - bursts, 2000);
+		s = stat_of(&p.a, 1);
+		CU_ASSERT_EQUAL(s.resent, 0);
+		CU_ASSERT(s.rtt_ns > 3000 && s.rtt_ns < 6000);
+		pair_close(&p);
+	}
+}
+
+/* A burst: the first run leaves at once, the others share frames, frames share bursts. */
+static void burst_shares_frames(void)
+{
+	uint64_t frames, bursts, window;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	frames = p.net.kinds[DRV_FRAME_DATA];
+	for (int i = 0; i < 101; i++) {
+		CU_ASSERT_EQUAL(lab_end_send(&p.a, 1, 8), 0);
+		drv_wire_flush(p.a.wires, 1, 0);
+	}
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA] - frames, 1);
+	lab_end_poll(&p.a);
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA] - frames, 2);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 1000) >= 0);
+	/* Full frames: the first leaves, the others wait for company. */
+	window = stat_of(&p.a, 1).window;
+	frames = p.net.kinds[DRV_FRAME_DATA];
+	bursts = p.net.bursts;
+	for (int i = 0; i < 100; i++)
+		CU_ASSERT_EQUAL(lab_end_send(&p.a, 1, 2900), 0);
+	lab_end_poll(&p.a);
+	CU_ASSERT(window >= 32);
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA] - frames, window < 34 ? window : 34);
+	CU_ASSERT(p.net.bursts - bursts < 8);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 1000) >= 0);
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_DATA] - frames, 34);
+	CU_ASSERT_EQUAL(p.b.got[0], 201);
+	pair_close(&p);
+}
+
+/* One way only: few acknowledgements, at least 256 KiB on the way on a long path. */
+static void stream(void)
+{
+	struct drv_wire_stat s;
+	uint64_t flying = 0, bytes;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.delay_ns = 300000;
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	while (p.a.sent[1] < 5000) {
+		while (!lab_end_send(&p.a, 1, 4000))
+			;
+		lab_step(&p.net, p.ends, 2);
+		bytes = 0;
+		for (struct lab_flight *f = p.net.flights; f; f = f->next)
+			bytes += f->bytes;
+		flying = bytes > flying ? bytes : flying;
+	}
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100000) >= 0);
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	s = stat_of(&p.a, 1);
+	CU_ASSERT_EQUAL(s.resent, 0);
+	CU_ASSERT(flying > 900000 && flying <= 1100000);
+	CU_ASSERT(stat_of(&p.b, 0).acks_bare < s.tx_frames / 8);
+	pair_close(&p);
+}
+
+/* A single message one way is acknowledged a little later, and then nothing stirs any more. */
+static void delayed_ack_then_silence(void)
+{
+	struct pair p;
+	uint64_t start;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	lab_end_send(&p.a, 1, 100);
+	drv_wire_flush(p.a.wires, 1, 0);
+	start = p.net.now;
+	CU_ASSERT(!drv_wires_idle(p.a.wires));
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100) >= 0);
+	CU_ASSERT(p.net.now - start > 50000 && p.net.now - start < 100000);
+	CU_ASSERT_EQUAL(p.net.kinds[DRV_FRAME_ACK], 1);
+	CU_ASSERT_EQUAL(drv_wires_deadline(p.a.wires), UINT64_MAX);
+	CU_ASSERT_EQUAL(drv_wires_deadline(p.b.wires), UINT64_MAX);
+	CU_ASSERT_EQUAL(lab_step(&p.net, p.ends, 2), 0);
+	pair_close(&p);
+}
+
+/* The peer is gone, with a goodbye or without: no spinning, no endless stream of frames. */
+static void gone_peer(void)
+{
+	for (int silent = 0; silent < 2; silent++) {
+		uint64_t frames;
+		struct pair p;
+
+		lab_net_init(&p.net);
+		pair_open(&p, &plain);
+		pair_ready(&p);
+		for (int i = 0; i < 20; i++)
+			lab_end_send(&p.a, 1, 1000);
+		lab_step(&p.net, p.ends, 2);
+		if (silent)
+			p.net.loss = 1;
+		lab_end_close(&p.b);
+		p.net.loss = 0;
+		frames = p.net.burst_frames;
+		while (p.net.now < 10000000000 && lab_step(&p.net, p.ends, 1))
+			;
+		CU_ASSERT(p.net.burst_frames - frames < 100); /* 10 s */
+		CU_ASSERT_EQUAL(drv_wires_idle(p.a.wires), !silent);
+		CU_ASSERT_EQUAL(drv_wires_deadline(p.a.wires) == UINT64_MAX, !silent);
+		pair_close(&p);
+	}
+}
+
+/* What was taken is acknowledged by the goodbye: the sender need not wait. */
+static void goodbye_acknowledges(void)
+{
+	struct pair p;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	lab_end_send(&p.a, 1, 100);
+	drv_wire_flush(p.a.wires, 1, 1);
+	while (!p.b.got[0])
+		lab_step(&p.net, p.ends, 2);
+	p.net.loss = 0;
+	lab_end_close(&p.b);
+	p.net.now += 10000;
+	lab_end_poll(&p.a);
+	CU_ASSERT(drv_wires_idle(p.a.wires));
+	CU_ASSERT_EQUAL(stat_of(&p.a, 1).resent, 0);
+	pair_close(&p);
+}
+
+/* A peer that does not poll for 20 ms costs a few frames, not a flood. */
+static void sleeping_receiver(void)
+{
+	struct drv_wire_stat s;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	for (int round = 0; round < 20; round++) {
+		uint64_t until = p.net.now + 20000000;
+
+		for (int i = 0; i < 50; i++)
+			lab_end_send(&p.a, 1, 3000);
+		while (p.net.now < until) {
+			p.net.now += 10000;
+			lab_end_poll(&p.a);
+		}
+		CU_ASSERT(lab_settle(&p.net, p.ends, 2, 10000) >= 0);
+	}
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	s = stat_of(&p.a, 1);
+	CU_ASSERT(s.resent <= 20 * 6);
+	CU_ASSERT(s.window >= 32);
+	pair_close(&p);
+}
+
+/* A frame that is lost is sent again before the time-out when others follow it. */
+static int lose_number;
+
+static int lose_one(struct lab_net *net, int from, int to, unsigned char *data, uint32_t bytes)
+{
+	const struct drv_frame_header *h = (void *)data;
+
+	(void)net, (void)from, (void)to, (void)bytes;
+	return h->kind != DRV_FRAME_DATA || --lose_number;
+}
+
+static void gap_is_filled_at_once(void)
+{
+	struct pair p;
+	uint64_t start;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	lose_number = 4;
+	p.net.filter = lose_one;
+	start = p.net.now;
+	for (int i = 0; i < 60; i++)
+		CU_ASSERT_EQUAL(lab_end_send(&p.a, 1, 3000), 0);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 1000) >= 0);
+	CU_ASSERT_EQUAL(p.b.got[0], 60);
+	CU_ASSERT_EQUAL(stat_of(&p.a, 1).resent, 1);
+	CU_ASSERT(p.net.now - start < 200000); /* time-out: 1 ms at least */
+	pair_close(&p);
+}
+
+static void bad_arguments(void)
+{
+	struct drv_wire_conf c = plain;
+	struct drv_wires *ws = NULL;
+	struct lab_net net;
+	struct drv_port *port;
+
+	lab_net_init(&net);
+	port = lab_port(&net, 0);
+	c.self = 2;
+	CU_ASSERT_EQUAL(drv_wires_open(&ws, port, &c), -EINVAL);
+	c.self = 0;
+	c.frame_bytes = 64;
+	CU_ASSERT_EQUAL(drv_wires_open(&ws, port, &c), -EINVAL);
+	c.frame_bytes = 0;
+	c.window_frames = 5000;
+	CU_ASSERT_EQUAL(drv_wires_open(&ws, port, &c), -EINVAL);
+	CU_ASSERT_PTR_NULL(ws);
+	c.window_frames = 0;
+	CU_ASSERT_EQUAL_FATAL(drv_wires_open(&ws, port, &c), 0);
+	CU_ASSERT_EQUAL(drv_wires_connect(ws, 0, "lab/0"), -EINVAL);
+	CU_ASSERT_EQUAL(drv_wires_connect(ws, 2, "lab/1"), -EINVAL);
+	CU_ASSERT_EQUAL(drv_wires_connect(ws, 1, "elsewhere"), -EINVAL);
+	CU_ASSERT_PTR_NULL(drv_wire_reserve(ws, 1, drv_wires_run_max(ws, 1) + 1));
+	CU_ASSERT_PTR_NOT_NULL(drv_wire_reserve(ws, 1, drv_wires_run_max(ws, 1)));
+	CU_ASSERT_PTR_EQUAL(drv_wires_port(ws), port);
+	drv_wires_close(ws);
+	drv_wires_close(NULL);
+	lab_net_fini(&net);
+}
+
 T_MAIN(T(perfect_network), T(loss), T(duplicates), T(reorder), T(corruption), T(busy_port), T(everything),
-       T(half_lost))
+       T(half_lost), T(tiny_windows), T(sequence_wraps), T(slow_receiver), T(stalled_receiver), T(late_start),
+       T(refused_and_counted), T(one_wants_checksums), T(restart_after_goodbye), T(restart_after_death),
+       T(restart_clock_back), T(three_hosts), T(frame_size_is_found), T(ping_pong_needs_no_bare_acks),
+       T(burst_shares_frames), T(stream), T(delayed_ack_then_silence), T(gone_peer), T(goodbye_acknowledges),
+       T(sleeping_receiver), T(gap_is_filled_at_once), T(bad_arguments))

@@ -154,6 +154,7 @@ static int lab_address(struct drv_port *p, char *text, size_t bytes)
 
 static void lab_close(struct drv_port *p)
 {
+	((struct lab_port *)p)->net->ports[((struct lab_port *)p)->place]--;
 	free(p);
 }
 
@@ -168,6 +169,7 @@ struct drv_port *lab_port(struct lab_net *net, int place)
 	l->port.frame_bytes_max = net->frame_bytes_max;
 	l->net = net;
 	l->place = place;
+	net->ports[place]++;
 	return &l->port;
 }
 
@@ -181,8 +183,11 @@ static unsigned char pattern(uint32_t from, uint32_t number, uint32_t i)
 static int good(struct lab_end *end, uint32_t host, uint32_t kind, uint32_t tag,
                 const unsigned char *payload, uint32_t bytes)
 {
-	uint32_t number = end->got[host];
+	uint32_t number;
 
+	if (end->got[host] == UINT32_MAX)
+		end->got[host] = tag; /* whatever comes first */
+	number = end->got[host];
 	if (tag != number || kind != (number & 0xffff) || (uintptr_t)payload % 8)
 		return 0;
 	for (uint32_t i = 0; i < bytes; i++)
@@ -260,6 +265,15 @@ int lab_step(struct lab_net *net, struct lab_end **ends, unsigned count)
 	if (at == UINT64_MAX)
 		return 0;
 	net->now = at > net->now ? at : net->now + 100;
+	for (struct lab_flight **f = &net->flights, *g; (g = *f) && g->due <= net->now;) {
+		if (net->ports[g->to]) {
+			f = &g->next;
+			continue;
+		}
+		*f = g->next; /* nobody is there */
+		free(g->data);
+		free(g);
+	}
 	for (unsigned i = 0; i < count; i++)
 		lab_end_poll(ends[i]);
 	return 1;
@@ -271,7 +285,7 @@ int lab_settle(struct lab_net *net, struct lab_end **ends, unsigned count, int m
 		int idle = !net->flights;
 
 		for (unsigned i = 0; i < count; i++)
-			idle &= drv_wires_idle(ends[i]->wires);
+			idle &= drv_wires_idle(ends[i]->wires) && drv_wires_deadline(ends[i]->wires) == UINT64_MAX;
 		if (idle)
 			return n;
 		if (!lab_step(net, ends, count))

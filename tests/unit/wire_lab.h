@@ -31,6 +31,7 @@ struct lab_net {
 
 	uint64_t now;
 	struct lab_flight *flights;
+	int ports[LAB_ENDS];                 /* open at each place */
 	uint64_t kinds[8];                   /* frames that left, by kind */
 	uint64_t bursts, burst_frames;       /* tx_send calls, frames in them */
 	uint64_t tx_get_lent;                /* buffers out */
@@ -44,7 +45,8 @@ struct lab_end {
 	uint32_t host;
 	double refuse; /* rate at which a run is not taken now */
 	int refuse_all;
-	uint32_t sent[LAB_ENDS], got[LAB_ENDS];
+	uint32_t sent[LAB_ENDS];
+	uint32_t got[LAB_ENDS]; /* set to UINT32_MAX: go on from whatever comes first */
 	uint32_t wrong; /* runs out of order, repeated or damaged */
 	/* Called for a good run, from within the poll; may send. */
 	void (*on_run)(struct lab_end *end, uint32_t host, uint32_t number);
@@ -67,7 +69,7 @@ int lab_end_send(struct lab_end *end, uint32_t host, uint32_t bytes);
 /* Move time to the next thing that happens (a frame, a timer of these ends) and poll all. Returns 0
  * when nothing will ever happen. */
 int lab_step(struct lab_net *net, struct lab_end **ends, unsigned count);
-/* Steps until all are idle and nothing flies, or `most` steps; returns steps, or -1. */
+/* Steps until all are idle, no timer runs and nothing flies, or `most` steps; returns steps, or -1. */
 int lab_settle(struct lab_net *net, struct lab_end **ends, unsigned count, int most);
 
 #endif
