@@ -25,7 +25,7 @@
 
 #define MS             1000000ull
 #define SPIN_NS        100000u /* the holder polls this long after its last work, then sleeps */
-#define CONTROL_NS     50000u  /* while it polls, the other descriptors are looked at this often */
+#define CONTROL_NS     200000u /* while it polls, the other descriptors are looked at this often */
 #define HOLDER_FDS     4
 #define ORDERLY_END_S  3 /* after the death of torus run; then the agent is killed by its own alarm */
 
@@ -84,6 +84,7 @@ static void report_exit(struct agent *a, uint32_t local, int status)
 {
 	uint32_t report[2] = { a->task[local].task, (uint32_t)status };
 
+	agent_output_drain(a, local);
 	a->task[local].pid = 0;
 	a->alive--;
 	if (a->sim)
@@ -545,6 +546,17 @@ static int signals_open(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Two pipes for each of a thousand tasks: more than the usual limit. Tasks get the old one back. */
+static void files_limit_raise(struct agent *a)
+{
+	struct rlimit raised;
+
+	getrlimit(RLIMIT_NOFILE, &a->files);
+	raised = a->files;
+	raised.rlim_cur = raised.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &raised);
+}
+
 int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 {
 	struct agent a = { .remote = remote, .segment = -1, .starting = -1, .wake = -1, .input = -1,
@@ -552,6 +564,7 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	char name[32];
 
 	a.signals = signals_open();
+	files_limit_raise(&a);
 	ctl_init(&a.ctl, in, out);
 	if (proc_tie_to_parent(parent, SIGRTMIN))
 		return 1;

@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <stdint.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "mu/holder.h"
@@ -64,7 +65,8 @@ struct agent {
 	uint64_t kill_at_ns;           /* 0: not planned */
 	uint64_t heard_ns, pinged_ns;  /* remote only */
 	int paused;
-	sigset_t mask; /* the user's, for the tasks */
+	sigset_t mask;       /* the user's, for the tasks */
+	struct rlimit files; /* the same */
 };
 
 /*
@@ -93,6 +95,8 @@ void agent_fail(struct agent *a, int status, const char *format, ...) __attribut
 /* agent_output.c: read what tasks wrote and send it on. */
 int agent_output_open(struct agent *a, struct agent_task *t, int child_end[2]);
 void agent_output_read(struct agent *a, uint32_t local, unsigned which);
+/* The task has exited: read what it had written before, so that it is told first. */
+void agent_output_drain(struct agent *a, uint32_t local);
 int agent_output_open_count(const struct agent *a);
 /* Feed task 0. */
 void agent_input_put(struct agent *a, const void *data, size_t bytes);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,6 +84,18 @@ void agent_output_read(struct agent *a, uint32_t local, unsigned which)
 	if (s->fd < 0) {
 		free(s->line);
 		s->line = NULL;
+	}
+}
+
+void agent_output_drain(struct agent *a, uint32_t local)
+{
+	for (unsigned which = 0; which < 2; which++) {
+		struct pollfd p = { .fd = a->task[local].stream[which].fd, .events = POLLIN };
+
+		while (p.fd >= 0 && a->output_room && poll(&p, 1, 0) > 0) {
+			agent_output_read(a, local, which);
+			p.fd = a->task[local].stream[which].fd;
+		}
 	}
 }
 

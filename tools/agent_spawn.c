@@ -45,6 +45,7 @@ static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, cons
 	snprintf(number, sizeof number, "%u", a->task[local].task);
 	setenv(MU_ENV_TASK, number, 1);
 	signal(SIGPIPE, SIG_DFL);
+	setrlimit(RLIMIT_NOFILE, &a->files);
 	sigprocmask(SIG_SETMASK, &a->mask, NULL);
 	execvp(a->plan.argv[0], a->plan.argv);
 	report[0] = (int)a->task[local].task;

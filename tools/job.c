@@ -49,6 +49,7 @@ static void send_all(struct job *j, uint32_t type, uint32_t value)
 static void job_end(struct job *j, uint32_t grace_ms)
 {
 	j->ending = 1;
+	j->end_at_ns = drv_clock_ns() + (grace_ms + JOB_END_MS) * MS;
 	send_all(j, CTL_END, grace_ms);
 }
 
@@ -317,9 +318,9 @@ static void user_signal(struct job *j, const struct signalfd_siginfo *info)
 		j->asked = sig;
 		j->asked_ns = drv_clock_ns();
 	}
-	/* A terminal has sent it to every process of the group itself. */
+	/* A terminal has sent it to every process of the group itself; tasks yet to be started missed it. */
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
-		if (j->agent[i].remote || !from_terminal)
+		if (j->agent[i].remote || !from_terminal || !j->agent[i].pids)
 			ctl_send(&j->agent[i].ctl, CTL_SIGNAL, &value, sizeof value);
 }
 
@@ -383,6 +384,28 @@ static void heartbeat(struct job *j, uint64_t now)
 	}
 }
 
+/* Agents that do not end although they should: stopped, or stuck in a driver. */
+static int agents_end_check(struct job *j, uint64_t now, int left)
+{
+	/* Those whose output still waits for its reader are not stuck. */
+	if (out_pending(&j->out[0]) + out_pending(&j->out[1]))
+		j->end_at_ns = now + JOB_END_MS * MS;
+	if (now < j->end_at_ns) {
+		int ms = (int)((j->end_at_ns - now) / MS) + 1;
+
+		return left < 0 || ms < left ? ms : left;
+	}
+	for (uint32_t i = 0; i < j->plan->hosts; i++) {
+		if (j->agent[i].done || j->agent[i].lost)
+			continue;
+		if (j->agent[i].pid > 0)
+			kill(j->agent[i].pid, SIGKILL);
+		agent_lost(j, i, "does not end and was killed");
+	}
+	strays_kill(j);
+	return left;
+}
+
 /* Time left until something is due, in ms; -1: nothing. */
 static int timers(struct job *j)
 {
@@ -406,6 +429,8 @@ static int timers(struct job *j)
 			left = (int)ms;
 		}
 	}
+	if (j->ending)
+		left = agents_end_check(j, now, left);
 	if (j->timeout_at_ns && !j->failed) {
 		int64_t ms = ((int64_t)(j->timeout_at_ns - now) + 999999) / (int64_t)MS;
 

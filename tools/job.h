@@ -14,6 +14,7 @@
 
 #define JOB_GRACE_MS       250  /* from SIGTERM to SIGKILL when a task failed */
 #define JOB_GRACE_ASKED_MS 2000 /* the same when the user ended the job */
+#define JOB_END_MS         3000 /* after that an agent that has not ended hangs, and is killed */
 #define JOB_STATUS_TIMEOUT 124  /* as timeout(1) */
 
 struct job_agent {
@@ -44,6 +45,7 @@ struct job {
 	int status;              /* exit status: of the first task that failed */
 	int failed, ending;
 	int asked;               /* signal with which the user wants it to end, 0: none */
+	uint64_t end_at_ns; /* by then all agents should be done; 0: not ending */
 	uint64_t asked_ns, pinged_ns, timeout_at_ns, started_ns;
 	int input_fd;            /* stdin when task 0 is on another machine, else -1 */
 	uint32_t input_room;

@@ -17,10 +17,24 @@
 #include "drivers/base/clock.h"
 
 #define CHILDREN_MAX 4096
+#define FOREIGN_MAX  64
+
+static pid_t foreign[FOREIGN_MAX];
+static int foreigners;
 
 void proc_become_reaper(void)
 {
+	foreigners = 0;
+	foreigners = proc_children(foreign, FOREIGN_MAX);
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+static int is_foreign(pid_t pid)
+{
+	for (int i = 0; i < foreigners; i++)
+		if (foreign[i] == pid)
+			return 1;
+	return 0;
 }
 
 int proc_tie_to_parent(pid_t parent, int sig)
@@ -55,8 +69,10 @@ static int children_by_scan(pid_t *pids, int max)
 	int n = 0;
 
 	while (d && (e = readdir(d)) && n < max) {
-		if (isdigit((unsigned char)e->d_name[0]) && parent_of(atoi(e->d_name)) == getpid())
-			pids[n++] = atoi(e->d_name);
+		pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
+
+		if (pid && parent_of(pid) == getpid() && !is_foreign(pid))
+			pids[n++] = pid;
 	}
 	if (d)
 		closedir(d);
@@ -75,7 +91,8 @@ int proc_children(pid_t *pids, int max)
 	if (!f)
 		return children_by_scan(pids, max); /* kernel without CONFIG_PROC_CHILDREN */
 	while (n < max && fscanf(f, "%d", &pid) == 1)
-		pids[n++] = pid;
+		if (!is_foreign(pid))
+			pids[n++] = pid;
 	fclose(f);
 	return n;
 }
@@ -87,19 +104,17 @@ int proc_children_end(int timeout_ms)
 	struct timespec tick = { .tv_nsec = 200000 };
 	int n;
 
-	for (;;) {
-		n = proc_children(pids, CHILDREN_MAX);
+	/* Reaping a child brings its own children to us: look again until there are none. */
+	while ((n = proc_children(pids, CHILDREN_MAX)) > 0) {
 		for (int i = 0; i < n; i++)
 			kill(pids[i], SIGKILL);
-		/* Reaping a child brings its own children to us: look again until there are none. */
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-		if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
-			return 0;
+		for (int i = 0; i < n; i++)
+			waitpid(pids[i], NULL, WNOHANG);
 		if (drv_clock_ns() > until)
-			return n ? n : 1;
+			return n;
 		nanosleep(&tick, NULL);
 	}
+	return 0;
 }
 
 const char *proc_signal_text(int sig, char *text, size_t bytes)

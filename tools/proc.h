@@ -13,7 +13,10 @@
 
 #include <sys/types.h>
 
-/* From now on orphans below this process become its children. */
+/*
+ * From now on orphans below this process become its children. Children it has already (of a shell
+ * that became us by exec) are not the job's: the functions below leave them out.
+ */
 void proc_become_reaper(void);
 
 /*
@@ -22,7 +25,7 @@ void proc_become_reaper(void);
  */
 int proc_tie_to_parent(pid_t parent, int sig);
 
-/* Up to max children of this process, adopted ones too; returns how many there are. */
+/* Up to max children of this process, adopted ones too; returns how many it found. */
 int proc_children(pid_t *pids, int max);
 
 /* SIGKILL and reap until no child is left or timeout_ms passed. Returns how many are left. */

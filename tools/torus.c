@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* torus: the command. A table of subcommands, one cmd_*.c each. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/cmd.h"
 
@@ -25,9 +27,24 @@ static void usage(FILE *f)
 	fprintf(f, "\ntorus COMMAND --help tells more.\n");
 }
 
+/* Started with a standard descriptor closed, our own would take its number, and a task or a log
+ * line would write into it. */
+static void standard_descriptors_open(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= 2);
+	if (fd > 2)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	char name[64];
+
+	standard_descriptors_open();
 
 	if (argc < 2) {
 		usage(stderr);

@@ -63,6 +63,11 @@ none_left() {
 	done
 }
 
+# Before starting a job in the background: what the last one said must not be taken for its words.
+forget() {
+	rm -f "$dir/out" "$dir/err"
+}
+
 # until_said FILE TEXT: wait until a file holds a text, at most 20 s.
 until_said() {
 	local until=$((SECONDS + 20))

@@ -55,6 +55,7 @@ said err 'print nothing' "a shell that prints at login"
 
 # Silence for a second is death, at both ends.
 m=$RANDOM.$RANDOM
+forget
 env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
 pid=$!
 until_said "$dir/out" up
@@ -64,6 +65,7 @@ status=$?
 expect 1 "silent agent"
 said err 'silent for 1 s' "silent agent"
 none_left "$m" "silent agent"
+forget
 env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
 pid=$!
 until_said "$dir/out" up
@@ -76,6 +78,7 @@ wait $pid
 none_left "$m" "silent torus run"
 
 # Suspended for longer than that and continued: nothing happened.
+forget
 torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 3; echo done' >"$dir/out" 2>"$dir/err" &
 pid=$!
 until_said "$dir/out" up

@@ -49,6 +49,7 @@ same "input not read" "$dir/in" "$dir/out"
 # Closed descriptors do no harm.
 torus run -n 2 true <&- || fail "closed stdin: status $?"
 torus run -n 2 true >&- || fail "closed stdout: status $?"
+torus run -n 2 sh -c 'echo x; echo y >&2' >&- 2>&- <&- || fail "closed stdin, stdout and stderr: status $?"
 torus run -n 2 --tag true >&- 2>&- || fail "closed stdout and stderr: status $?"
 
 # The reader goes away: the job ends as a program of one process would.
@@ -60,6 +61,10 @@ case ${PIPESTATUS[0]} in 141 | 5) ;; *) fail "reader gone: status ${PIPESTATUS[0
 # A slow reader loses nothing and stops nobody's end.
 torus run -n 4 --tag seq 20000 | (sleep 0.5; cat) >"$dir/out"
 lines out 80000 "slow reader"
+
+# What a task said last comes before what is said about its end.
+t run -n 2 --tag sh -c 'echo my last word >&2; exit $QUINTORUS_TASK'
+[ "$(tail -1 "$dir/err" | cut -c1-17)" = "torus run: task 1" ] || fail "order of messages: $(cat "$dir/err")"
 
 t run -n 64 --tag sh -c 'echo $QUINTORUS_TASK'
 expect 0 "64 tasks"

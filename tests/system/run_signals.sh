@@ -72,6 +72,7 @@ signalled() { # signalled SIGNAL... -- PROGRAM: sends each after the tasks said 
 	done
 	shift
 	# As a job of its own; a shell without job control makes background jobs deaf to INT and QUIT.
+	forget
 	python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL); signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 os.execvp(sys.argv[1], sys.argv[1:])' env "$mark_name=$m" torus run -n 2 --tag "$@" \

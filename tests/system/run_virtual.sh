@@ -58,6 +58,7 @@ marked -n 4 --timeout 1 sh -c 'sleep 60; true'
 expect 124 "tasks that never come"
 for kind in task agent run; do
 	m=$RANDOM.$RANDOM
+	forget
 	env "$mark_name=$m" torus run --clock virtual -n 4 "$task" busy >"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!
 	until_said "$dir/out" busy
