@@ -136,8 +136,6 @@ static void serve(struct bench_job *job, void *arg)
 {
 	struct fifo *f = arg;
 
-	f->streams = 1;
-	f->stream[0] = (struct stream){.peer = bench_endpoint(job, 0)};
 	for (;;) {
 		const struct bench_command c = *bench_command_wait(job);
 
@@ -209,6 +207,8 @@ static void open_fifo(struct bench_job *job, struct fifo *f)
 	f->due += f->due == 0;
 	f->out = bench_memory(job, f->max, NULL);
 	f->in = bench_memory(job, f->max, NULL);
+	f->streams = 1; /* of a served task; its first message may come while it still is in the barrier */
+	f->stream[0].peer = bench_endpoint(job, 0);
 	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, f);
 	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, f);
 }
