@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What programs of tests/system/pami_*.c share: one client with contexts, barrier, checks. They
+ * are run as jobs by pami_job.sh; each test function is called by all tasks.
+ */
+#ifndef TESTS_PAMI_JOB_H
+#define TESTS_PAMI_JOB_H
+
+#include <pami.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/base/rng.h"
+
+static pami_client_t client;
+static pami_context_t contexts[64];
+#define context contexts[0]
+static size_t me, tasks;
+static int failures;
+
+#define CHECK(condition)                                                                           \
+	do {                                                                                       \
+		if (!(condition) && failures++ < 20)                                               \
+			fprintf(stderr, "task %zu, %s:%d: failed: %s\n", me, __FILE__, __LINE__,   \
+			        #condition);                                                       \
+	} while (0)
+
+/* CHECK with the values beside it. */
+#define CHECK_EQ(a, b)                                                                             \
+	do {                                                                                       \
+		long long a_ = (long long)(a), b_ = (long long)(b);                                \
+		if (a_ != b_ && failures++ < 20)                                                   \
+			fprintf(stderr, "task %zu, %s:%d: failed: %s is %lld, expected %lld\n", me, \
+			        __FILE__, __LINE__, #a, a_, b_);                                   \
+	} while (0)
+
+#define WAIT(condition)                                                                            \
+	do {                                                                                       \
+		while (!(condition))                                                               \
+			PAMI_Context_advance(context, 100);                                        \
+	} while (0)
+
+static void flag_done(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(c != NULL);
+	CHECK_EQ(result, PAMI_SUCCESS);
+	++*(int *)cookie;
+}
+
+static inline size_t client_value(pami_attribute_name_t name)
+{
+	pami_configuration_t q = {.name = name};
+
+	CHECK_EQ(PAMI_Client_query(client, &q, 1), PAMI_SUCCESS);
+	return q.value.intval;
+}
+
+static inline pami_endpoint_t endpoint(size_t task, size_t offset)
+{
+	pami_endpoint_t e = PAMI_ENDPOINT_NULL;
+
+	PAMI_Endpoint_create(client, (pami_task_t)task, offset, &e);
+	return e;
+}
+
+static inline pami_algorithm_t algorithm(pami_xfer_type_t type)
+{
+	pami_algorithm_t a = PAMI_ALGORITHM_NULL;
+	pami_geometry_t world;
+
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Geometry_algorithms_query(world, type, &a, NULL, 1, NULL, NULL, 0), PAMI_SUCCESS);
+	return a;
+}
+
+static inline void collective(pami_xfer_t *x)
+{
+	int done = 0;
+
+	x->cb_done = flag_done;
+	x->cookie = &done;
+	CHECK_EQ(PAMI_Collective(context, x), PAMI_SUCCESS);
+	CHECK_EQ(done, 0);
+	WAIT(done);
+}
+
+static inline void barrier(void)
+{
+	pami_xfer_t x = {.algorithm = algorithm(PAMI_XFER_BARRIER)};
+
+	collective(&x);
+}
+
+static inline void dispatch_set(pami_context_t c, size_t id, pami_dispatch_p2p_function fn, void *cookie,
+                                pami_dispatch_hint_t hint)
+{
+	pami_dispatch_callback_function f = {.p2p = fn};
+
+	CHECK_EQ(PAMI_Dispatch_set(c, id, f, cookie, hint), PAMI_SUCCESS);
+}
+
+static inline void job_begin(size_t count)
+{
+	setvbuf(stderr, NULL, _IOLBF, 0);
+	if (PAMI_Client_create("test", &client, NULL, 0) != PAMI_SUCCESS ||
+	    PAMI_Context_createv(client, NULL, 0, contexts, count) != PAMI_SUCCESS) {
+		fprintf(stderr, "no client or no contexts\n");
+		exit(1);
+	}
+	me = client_value(PAMI_CLIENT_TASK_ID);
+	tasks = client_value(PAMI_CLIENT_NUM_TASKS);
+}
+
+static inline int job_end(size_t count)
+{
+	CHECK_EQ(PAMI_Context_destroyv(contexts, count), PAMI_SUCCESS);
+	CHECK(contexts[0] == PAMI_CONTEXT_NULL);
+	CHECK_EQ(PAMI_Client_destroy(&client), PAMI_SUCCESS);
+	CHECK(client == PAMI_CLIENT_NULL);
+	return failures != 0;
+}
+
+static inline unsigned char pattern(size_t seed, size_t i)
+{
+	return (unsigned char)(seed * 131 + i * 7 + (i >> 8));
+}
+
+static inline void fill(void *p, size_t seed, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		((unsigned char *)p)[i] = pattern(seed, i);
+}
+
+/* How many of n bytes differ from the pattern. */
+static inline size_t differ(const void *p, size_t seed, size_t n)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bad += ((const unsigned char *)p)[i] != pattern(seed, i);
+	return bad;
+}
+
+#endif
