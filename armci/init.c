@@ -48,10 +48,12 @@ static bool env_true(const char *name, bool otherwise)
 	return s && *s ? strchr("tTyY1", *s) != NULL : otherwise;
 }
 
+/* Idle polls of ORIGIN run what asynchronous progress would, so SERVE needs its own only without that. */
 void armci_poll(void)
 {
 	PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
-	PAMI_Context_trylock_advancev(&armci_world.context[ARMCI_SERVE], 1, 1);
+	if (!armci_world.thread)
+		PAMI_Context_advance(armci_world.context[ARMCI_SERVE], 1);
 }
 
 static int open_progress(void)
