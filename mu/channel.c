@@ -106,27 +106,52 @@ void mu_op_later(struct mu_channel *ch, struct mu_op *op, int result)
 	ch->done_last = &op->next;
 }
 
-/* An answer to mu_flush(), or the second half of a put. */
+/*
+ * An answer to mu_flush(), or the second half of a put. The engine thread may be the one to get it,
+ * while the owner takes and frees entries: it only puts it on a list.
+ */
 void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m)
 {
-	struct mu_ack *a;
+	struct mu_ack *a = m->index < MU_ACKS ? &ch->ack[m->index] : NULL;
+	uint32_t head;
 
-	if (m->index >= MU_ACKS || !ch->ack[m->index].op || ch->ack[m->index].generation != m->generation) {
+	if (!a || !a->op || a->generation != m->generation || a->answered == m->generation) {
 		ch->bad++;
 		drv_warn("channel %u: acknowledgement of nothing (entry %u)", ch->index, m->index);
 		return;
 	}
-	a = &ch->ack[m->index];
-	mu_op_later(ch, a->op, a->op->state[1] ? -(int)a->op->state[1] : 0);
-	a->op = NULL;
-	ch->ack_free[ch->acks_free++] = m->index;
+	a->answered = m->generation;
+	head = __atomic_load_n(&ch->acks_arrived, __ATOMIC_RELAXED);
+	do
+		a->next = head;
+	while (!__atomic_compare_exchange_n(&ch->acks_arrived, &head, m->index + 1u, 1, __ATOMIC_RELEASE,
+	                                    __ATOMIC_RELAXED)); /* pairs with the exchange in take_acks() */
+}
+
+static void take_acks(struct mu_channel *ch)
+{
+	uint32_t at = __atomic_exchange_n(&ch->acks_arrived, 0, __ATOMIC_ACQUIRE), first = 0, next;
+
+	for (; at; at = next) { /* into the order of arrival */
+		next = ch->ack[at - 1].next;
+		ch->ack[at - 1].next = first;
+		first = at;
+	}
+	for (at = first; at; at = next) {
+		struct mu_ack *a = &ch->ack[at - 1];
+
+		next = a->next;
+		mu_op_later(ch, a->op, a->op->state[1] ? -(int)a->op->state[1] : 0);
+		a->op = NULL;
+		ch->ack_free[ch->acks_free++] = (uint16_t)(at - 1);
+	}
 }
 
 /* The target could not reach memory: all that is under way to it from here ends with that error. */
 void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error)
 {
 	for (unsigned i = 0; i < MU_ACKS; i++)
-		if (ch->ack[i].op && ch->ack[i].task == task)
+		if (ch->ack[i].op && ch->ack[i].task == task && ch->ack[i].answered != ch->ack[i].generation)
 			ch->ack[i].op->state[1] = (uint64_t)error;
 	for (unsigned i = 0; i < ch->counters_busy; i++) {
 		uint16_t c = ch->counter_busy[i];
@@ -180,6 +205,8 @@ static int complete(struct mu_channel *ch)
 		mu_retire(ch);
 	if (ch->counters_busy)
 		scan_counters(ch);
+	if (__atomic_load_n(&ch->acks_arrived, __ATOMIC_RELAXED))
+		take_acks(ch);
 	if (!ch->done_first)
 		return 0;
 	op = ch->done_first;

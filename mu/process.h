@@ -49,6 +49,8 @@ struct mu_spill {
 struct mu_ack {
 	struct mu_op *op; /* NULL: free */
 	uint32_t generation, task;
+	uint32_t answered; /* engine's: the generation that was answered */
+	uint32_t next;     /* in the list of answers: index + 1, 0 ends it */
 };
 
 struct mu_slot {
@@ -93,6 +95,7 @@ struct mu_channel {
 	uint32_t counter_task[MU_COUNTERS];
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
+	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	uint32_t idle;       /* empty polls in a row */
 	uint32_t idle_seq;   /* the wake word as the last empty poll saw it */
 	uint64_t idle_since; /* ticks */
