@@ -262,7 +262,7 @@ int mu_poll(struct mu_channel *ch)
 		n += mu_engine_receive(ch, 32, 1);
 		if (mu_inject_pending(ch)) {
 			n += mu_engine_inject(ch);
-			mu_path_flush(ch->p);
+			mu_path_flush(ch->p, ch);
 		}
 		ch->inside = 0;
 		mu_unlock(&ch->engine);
@@ -282,11 +282,11 @@ void mu_inject_now(struct mu_channel *ch)
 		return;
 	if (ch->inside) {
 		mu_engine_inject(ch);
-		mu_path_flush(ch->p);
+		mu_path_flush(ch->p, ch);
 	} else if (mu_try(&ch->engine)) {
 		mu_engine_inject(ch);
 		mu_unlock(&ch->engine);
-		mu_path_flush(ch->p);
+		mu_path_flush(ch->p, ch);
 	}
 }
 
@@ -301,7 +301,7 @@ void mu_push(struct mu_channel *ch)
 		mu_engine_inject(ch);
 	} else if (mu_try(&ch->engine)) {
 		/* Store, never dispatch: makes room at our side so that others can make room at theirs. */
-		if (ch->p->holder && mu_try(&ch->p->holding)) {
+		if (ch->p->holder && !ch->p->here && mu_try(&ch->p->holding)) {
 			mu_holder_poll_for(ch->p->holder, NULL);
 			mu_unlock(&ch->p->holding);
 		}
@@ -311,5 +311,5 @@ void mu_push(struct mu_channel *ch)
 	}
 	if (ch->p->live)
 		mu_live_poll(ch->p->live);
-	mu_path_flush(ch->p);
+	mu_path_flush(ch->p, ch);
 }

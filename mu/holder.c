@@ -36,7 +36,6 @@ struct mu_holder {
 	struct mu_process *p; /* NULL in an agent */
 	struct drv_port *port;
 	struct drv_wires *wires;
-	struct mu_channel *here; /* being polled: dispatch in place */
 	struct drv_ring_tx *tx;  /* [locals * channels] */
 	struct drv_ring_rx outbound;
 	uint32_t *task_of;       /* [nodes * T] */
@@ -76,7 +75,7 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch, const MUHWI
 {
 	int rc = -EBUSY;
 
-	if (ch == h->here)
+	if (ch == h->p->here)
 		return nothing_before(ch) ? mu_receive_record(ch, header, source, payload, bytes, 1) : -EBUSY;
 	if (mu_try(&ch->engine)) {
 		if (nothing_before(ch))
@@ -275,9 +274,11 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		piece_update(h);
 	if (!h->p)
 		sent = drain_outbound(h);
-	h->here = ch;
-	n = drv_wires_poll(h->wires, drv_clock_ns(), on_run, h);
-	h->here = NULL;
+	if (h->p)
+		__atomic_store_n(&h->p->here, ch, __ATOMIC_RELAXED);
+	n = drv_wires_poll(h->wires, drv_clock_fast_ns(), on_run, h);
+	if (h->p)
+		__atomic_store_n(&h->p->here, NULL, __ATOMIC_RELAXED);
 	if (n < 0) {
 		if (!h->broken)
 			drv_error("port %s: broken (%s); this host cannot reach the others any more", h->host->port,

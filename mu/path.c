@@ -91,10 +91,10 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 		return rc;
 	}
 	if (p->holder) {
-		if (!mu_try(&p->holding))
+		if (!mu_hold(p, ch))
 			return -EAGAIN;
 		rc = mu_holder_send(p->holder, e->host, p->task, h, payload, bytes, guarded ? p : NULL);
-		mu_unlock(&p->holding);
+		mu_hold_end(p, ch);
 		return rc;
 	}
 	rc = send_to_ring(p, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
@@ -103,12 +103,12 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 	return rc;
 }
 
-void mu_path_flush(struct mu_process *p)
+void mu_path_flush(struct mu_process *p, struct mu_channel *ch)
 {
 	if (p->live)
 		mu_live_poll(p->live);
-	if (p->holder && mu_try(&p->holding)) {
+	if (p->holder && mu_hold(p, ch)) {
 		mu_holder_flush(p->holder);
-		mu_unlock(&p->holding);
+		mu_hold_end(p, ch);
 	}
 }

@@ -130,6 +130,7 @@ struct mu_process {
 
 	struct mu_holder *holder;    /* MU_HOLDER_TASK: ours */
 	uint32_t holding;            /* lock of holder */
+	struct mu_channel *here;     /* dispatching from the wires, with the lock held, on this channel */
 	struct drv_ring_tx outbound_tx;
 	struct mu_live *live;        /* fabric torus */
 
@@ -164,6 +165,18 @@ static inline void mu_lock(uint32_t *lock)
 static inline void mu_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The port's lock, which the thread that uses a channel has already while records are dispatched
+ * on it from the wires. 0: somebody else has it. */
+static inline int mu_hold(struct mu_process *p, const struct mu_channel *ch)
+{
+	return (ch && __atomic_load_n(&p->here, __ATOMIC_RELAXED) == ch) || mu_try(&p->holding);
+}
+static inline void mu_hold_end(struct mu_process *p, const struct mu_channel *ch)
+{
+	if (!ch || __atomic_load_n(&p->here, __ATOMIC_RELAXED) != ch)
+		mu_unlock(&p->holding);
 }
 
 /* Is [va, va + bytes) of this process inside its mapping of the segment (safe to touch)? */
@@ -207,7 +220,7 @@ void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error);
 /* path.c: one piece toward its destination. 0, -EAGAIN: no room now, or negative errno. */
 int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
                  uint32_t bytes, int guarded);
-void mu_path_flush(struct mu_process *p);
+void mu_path_flush(struct mu_process *p, struct mu_channel *ch); /* ch: ours, or NULL */
 struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel);
 uint32_t mu_path_piece(struct mu_process *p, uint32_t task); /* largest piece on that path */
 /* A record for a local task, into its ring: the holder and the routers deliver with it. */

@@ -159,7 +159,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
 			return 0;
 		}
-	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_try(&p->holding)) {
+	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_hold(p, ch)) {
 		unsigned char *at = mu_holder_reserve(p->holder, e->host, p->task, bytes);
 
 		if (at) {
@@ -168,7 +168,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 			mu_holder_commit(p->holder, e->host, bytes);
 			mu_holder_flush(p->holder);
 		}
-		mu_unlock(&p->holding);
+		mu_hold_end(p, ch);
 		if (at)
 			return 0;
 	}

@@ -235,7 +235,7 @@ static int run_once(struct mu_process *p, int alone)
 	}
 	if (alone && p->live)
 		n += mu_live_poll(p->live);
-	mu_path_flush(p);
+	mu_path_flush(p, NULL);
 	n += mu_background_run(p);
 	return n;
 }

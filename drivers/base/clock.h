@@ -33,6 +33,16 @@ static inline uint64_t drv_clock_ticks(void)
 /* Measured once (1 ms) at the first call, then constant. */
 uint64_t drv_clock_ticks_per_us(void);
 
+/* Nanoseconds from the ticks: any origin, the rate good to 1e-3, half the price of drv_clock_ns(). */
+static inline uint64_t drv_clock_fast_ns(void)
+{
+	static uint64_t scale; /* ns per tick, 32 fractional bits */
+
+	if (__builtin_expect(!scale, 0))
+		scale = (1000ull << 32) / drv_clock_ticks_per_us();
+	return (uint64_t)((unsigned __int128)drv_clock_ticks() * scale >> 32);
+}
+
 static inline void drv_cpu_relax(void)
 {
 #if defined(__x86_64__)
