@@ -118,6 +118,9 @@ int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc);
 uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t now,
 			 const struct emu_router_ops *ops, void *arg);
 
+/* Fetch what an arrival over `link` and the step after it will touch (a hint, for large tori). */
+void emu_router_prefetch(const struct emu_router *r, unsigned link);
+
 /* True if anything is queued. */
 int emu_router_busy(const struct emu_router *r);
 /* Links (bit l) for which a packet waits: after a live step, for want of a credit. */

@@ -25,6 +25,7 @@ struct node {
 	uint64_t step_at; /* time of the node's STEP event that counts; UINT64_MAX: none */
 	uint32_t sequence;
 	uint8_t refused;  /* bit per injection queue */
+	uint64_t free_at[EMU_LINKS]; /* when each link has sent what it sends */
 };
 
 struct emu_world {
@@ -205,6 +206,7 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
 
 	w->packet_hops++;
 	hash_packet(w, now, ARRIVE, node, link, &w->pool[packet]);
+	w->node[node].free_at[link] = now + serial_ps(w, &w->pool[packet], 0);
 	w->pool[packet].route.ready = now + w->timing.hop_ps;
 	push(w, now + w->timing.hop_ps, w->neighbour[node][link], emu_link_opposite(link), ARRIVE,
 	     packet, (uint16_t)vc);
@@ -226,12 +228,30 @@ static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint
 	struct credits *c = &w->credits[to];
 	uint64_t at = now + w->timing.credit_ps;
 
-	c->at[c->tail++ % CREDITS] = at << 8 | emu_link_opposite(link) << 4 | vc;
-	if (emu_router_busy(router(w, to))) /* may be waiting for just this one */
+	unsigned theirs = emu_link_opposite(link);
+
+	c->at[c->tail++ % CREDITS] = at << 8 | theirs << 4 | vc;
+	/* If nobody waits for that link, or it is busy longer, a later step takes the credit along. */
+	if (emu_router_wanted(router(w, to)) >> theirs & 1 && w->node[to].free_at[theirs] <= at)
 		step_at(w, to, at);
 }
 
 static const struct emu_router_ops router_ops = { op_send, op_deliver, op_credit };
+
+/* When a credit under way may free a packet that waits, if before `next`. */
+static uint64_t credit_due(const struct node *n, const struct credits *c, unsigned wanted, uint64_t next)
+{
+	for (uint32_t i = c->head; wanted && i != c->tail; i++) {
+		uint64_t x = c->at[i % CREDITS];
+		unsigned link = x >> 4 & 15;
+
+		if (x >> 8 >= next)
+			break;
+		if (wanted >> link & 1 && n->free_at[link] <= x >> 8)
+			return x >> 8;
+	}
+	return next;
+}
 
 static void step(struct emu_world *w, uint32_t node)
 {
@@ -246,8 +266,10 @@ static void step(struct emu_world *w, uint32_t node)
 		emu_router_credit(r, x >> 4 & 15, x & 15);
 	}
 	next = emu_router_step(r, w->pool, w->now, &router_ops, w);
-	if (c->head != c->tail && emu_router_busy(r) && c->at[c->head % CREDITS] >> 8 < next)
-		next = c->at[c->head % CREDITS] >> 8;
+	if (c->head == c->tail)
+		c->head = c->tail = 0; /* the same cache lines again */
+	else
+		next = credit_due(n, c, emu_router_wanted(r), next);
 	if (next != n->step_at) { /* an event made for another time is stale now */
 		n->step_at = UINT64_MAX;
 		if (next != UINT64_MAX)
@@ -293,12 +315,29 @@ static void arrive(struct emu_world *w, const struct emu_event *e)
 	w->due = node;
 }
 
+/* The event after this one: its memory is far away in a large torus. */
+static inline void prefetch(struct emu_world *w)
+{
+	const struct emu_event *e = emu_sched_peek(&w->sched);
+	uint32_t node;
+
+	if (!e || w->express)
+		return;
+	node = emu_event_node(e);
+	if (e->kind == ARRIVE)
+		__builtin_prefetch(&w->pool[e->arg], 1);
+	emu_router_prefetch(router(w, node), emu_event_port(e) % 16);
+	__builtin_prefetch(&w->node[node], 1);
+	__builtin_prefetch(&w->credits[node], 1);
+}
+
 int emu_world_next(struct emu_world *w, struct emu_event *e)
 {
 	emu_world_settle(w);
 	if (w->error || !emu_sched_pop(&w->sched, e))
 		return 0;
 	w->now = e->time;
+	prefetch(w);
 	if (e->kind == ARRIVE) {
 		arrive(w, e);
 	} else if (e->kind == STEP && w->node[emu_event_node(e)].step_at == e->time) {
