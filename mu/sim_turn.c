@@ -103,10 +103,15 @@ void mu_sim_task_gone(struct mu_sim *s, uint32_t local)
 	leave(s, t);
 }
 
-/* The first of its polls at or after `time`, as if it had polled on. */
-static uint64_t poll_after(const struct sim_task *t, uint64_t time)
+/*
+ * When a polling task finds what happened at `time`: polls come at no particular phase, so half a
+ * poll later on average. (The very phase of an idle loop would add noise of a poll to every hop.)
+ */
+static uint64_t found_at(const struct sim_task *t, uint64_t time)
 {
-	return time <= t->now ? t->now : t->now + (time - t->now + t->poll - 1) / t->poll * t->poll;
+	uint64_t at = time + t->poll / 2;
+
+	return at > t->now ? at : t->now;
 }
 
 void sim_wake(struct mu_sim *s, uint32_t local)
@@ -118,7 +123,7 @@ void sim_wake(struct mu_sim *s, uint32_t local)
 	if (t->state != SIM_TASK_IDLE)
 		return;
 	t->idle_since = s->now; /* its row of empty polls ends here */
-	at = poll_after(t, s->now);
+	at = found_at(t, s->now);
 	if (at < t->resume_at)
 		resume_at(s, local, at);
 }

@@ -44,9 +44,9 @@ void mu_vt_inject(unsigned channel, unsigned slot);
 /* Call after the tail store, and wherever control may be handed over. */
 void mu_vt_check(void);
 /*
- * A poll found nothing, and its cost was charged. Resumes at the first event for this task, in
- * time as if it had gone on polling until then; at the latest after a bounded jump that grows with
- * each idle poll in a row (so loops on PAMI_Wtime, and loops that count, go on).
+ * A poll found nothing, and its cost was charged. Resumes half a poll after the first event for
+ * this task (polls come at no particular phase); at the latest after a bounded jump, a number of
+ * polls that grows with each idle one in a row (so loops on PAMI_Wtime, and loops that count, go on).
  */
 void mu_vt_idle(void);
 uint64_t mu_vt_now_ps(void);

@@ -32,7 +32,9 @@ static __attribute__((noinline)) void receive_other(struct pami_context *ctx, ui
 	pami_endpoint_t origin = pami_endpoint(source, wire->origin & 63);
 	size_t aligned = ((size_t)wire->header + 7) & ~(size_t)7;
 
-	mu_charge(MU_COST_receive, 1);
+	if (offset)
+		mu_charge(MU_COST_copy_byte, bytes);
+	mu_charge(offset ? MU_COST_receive_piece : MU_COST_receive, 1);
 	switch (wire->kind) {
 	case PAMI_WIRE_SHORT:
 	case PAMI_WIRE_SHORT_PACKED:
