@@ -447,18 +447,12 @@ uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t
 
 void emu_router_prefetch(const struct emu_router *r, unsigned link)
 {
-	unsigned q = link * EMU_VCS + EMU_VC_BUBBLE;
-
 	__builtin_prefetch(r, 1);
-	__builtin_prefetch(&r->credits, 1);
-	__builtin_prefetch(&r->free_at, 1);
-	__builtin_prefetch(&r->request, 1);
-	__builtin_prefetch((const char *)&r->request + 128, 1);
-	__builtin_prefetch((const char *)&r->request + 256, 1);
-	__builtin_prefetch(&r->count[q], 1);
-	__builtin_prefetch(&r->waiting, 1);
-	__builtin_prefetch(&r->queue[q], 1);
-	__builtin_prefetch(&r->stat[link], 1);
+	__builtin_prefetch((const char *)r + 64, 1);
+	if (link >= EMU_LINKS)
+		return;
+	__builtin_prefetch(&r->link[link], 1);
+	__builtin_prefetch(r->link[link].queue, 1);
 }
 
 int emu_router_busy(const struct emu_router *r)
