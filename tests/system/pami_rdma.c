@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations against a model: put, get and their region forms of random places and sizes
+ * to every task, self included; read-modify-writes; fences; regions as values. Rules R4, R6 to R8.
+ */
+#include "tests/pami_job.h"
+
+#define WINDOW 70000 /* bytes of each task that belong to one other task */
+
+static unsigned char *window;          /* [tasks][WINDOW]; slice t is written by task t only */
+static unsigned char *model;           /* what my slices of the others hold: [tasks][WINDOW] */
+static unsigned char **base_of;        /* [tasks] their window */
+static pami_memregion_t *region_of;    /* [tasks] */
+static pami_memregion_t own_region;    /* of a private buffer */
+static unsigned char scratch[WINDOW];
+static unsigned in_call;
+
+struct state {
+	int local, remote;
+};
+
+static void local_fn(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct state *s = cookie;
+
+	CHECK(c == context);
+	CHECK_EQ(result, PAMI_SUCCESS);
+	CHECK_EQ(in_call, 0);
+	CHECK_EQ(s->remote, 0);
+	s->local++;
+}
+
+static void remote_fn(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct state *s = cookie;
+
+	CHECK_EQ(result, PAMI_SUCCESS);
+	CHECK_EQ(in_call, 0);
+	CHECK_EQ(s->local, 1);
+	s->remote++;
+}
+
+/* Everybody's addresses and regions, by messages. */
+struct card {
+	uint32_t task;
+	unsigned char *base;
+	pami_memregion_t region;
+};
+static unsigned cards;
+
+static void on_card(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
+                    size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	struct card card;
+
+	memcpy(&card, header, sizeof card);
+	base_of[card.task] = card.base;
+	memcpy(region_of[card.task], card.region, sizeof card.region);
+	cards++;
+}
+
+static void exchange(void)
+{
+	struct card card = {(uint32_t)me, window, {0}};
+	size_t bytes = 0;
+
+	CHECK_EQ(PAMI_Memregion_create(context, window, tasks * WINDOW, &bytes, &card.region), PAMI_SUCCESS);
+	CHECK_EQ(bytes, tasks * WINDOW);
+	CHECK_EQ(PAMI_Memregion_create(context, scratch, sizeof scratch, &bytes, &own_region), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Memregion_create(context, NULL, 0, &bytes, &region_of[0]), PAMI_SUCCESS);
+	CHECK_EQ(bytes, 0);
+	for (size_t t = 0; t < tasks; t++) {
+		pami_send_immediate_t s = {.header = {&card, sizeof card}, .dispatch = 1, .dest = endpoint(t, 0)};
+
+		CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+	}
+	WAIT(cards == tasks);
+}
+
+static void put(size_t t, size_t at, size_t from, size_t bytes, int region, struct state *state)
+{
+	pami_rma_t rma = {.dest = endpoint(t, 0), .bytes = bytes, .cookie = state, .done_fn = local_fn};
+
+	memset(&rma.hints, (int)at, sizeof rma.hints);
+	in_call = 1;
+	if (region) {
+		pami_memregion_t copy; /* read in the call only */
+		pami_rput_simple_t p = {.rma = rma, .rdma = {{&own_region, from}, {&copy, me * WINDOW + at}},
+		                        .put = {remote_fn}};
+
+		memcpy(copy, region_of[t], sizeof copy);
+		CHECK_EQ(PAMI_Rput(context, &p), PAMI_SUCCESS);
+		memset(copy, 0, sizeof copy);
+	} else {
+		pami_put_simple_t p = {.rma = rma, .addr = {scratch + from, base_of[t] + me * WINDOW + at},
+		                       .put = {remote_fn}};
+
+		CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+	}
+	in_call = 0;
+	memcpy(model + t * WINDOW + at, scratch + from, bytes);
+}
+
+static void get(size_t t, size_t at, size_t to, size_t bytes, int region, struct state *state)
+{
+	pami_rma_t rma = {.dest = endpoint(t, 0), .bytes = bytes, .cookie = state, .done_fn = local_fn};
+
+	in_call = 1;
+	if (region) {
+		pami_rget_simple_t g = {.rma = rma, .rdma = {{&own_region, to}, {&region_of[t], me * WINDOW + at}}};
+
+		CHECK_EQ(PAMI_Rget(context, &g), PAMI_SUCCESS);
+	} else {
+		pami_get_simple_t g = {.rma = rma, .addr = {scratch + to, base_of[t] + me * WINDOW + at}};
+
+		CHECK_EQ(PAMI_Get(context, &g), PAMI_SUCCESS);
+	}
+	in_call = 0;
+}
+
+static void random_operations(struct drv_rng *rng)
+{
+	for (int i = 0; i < 1500; i++) {
+		size_t t = drv_rng_below(rng, tasks);
+		size_t most = i % 10 ? 2000 : 60000;
+		size_t bytes = drv_rng_below(rng, most), at = drv_rng_below(rng, WINDOW - bytes);
+		size_t here = drv_rng_below(rng, WINDOW - bytes);
+		int region = (int)drv_rng_below(rng, 2);
+		struct state state = {0, 0};
+
+		if (drv_rng_below(rng, 2)) {
+			fill(scratch + here, (size_t)i, bytes);
+			put(t, at, here, bytes, region, &state);
+			CHECK_EQ(state.local, 0);
+			WAIT(state.remote);
+		} else {
+			memset(scratch + here, 0x55, bytes);
+			get(t, at, here, bytes, region, &state);
+			CHECK_EQ(state.local, 0);
+			WAIT(state.local);
+			CHECK(!memcmp(scratch + here, model + t * WINDOW + at, bytes));
+		}
+		CHECK_EQ(state.local, 1);
+	}
+}
+
+/* Every size around a packet, many at once, remote completion awaited for all. */
+static void many_at_once(void)
+{
+	static struct state state[1100];
+	size_t t = (me + 1) % tasks;
+
+	fill(scratch, me, WINDOW);
+	memset(state, 0, sizeof state);
+	for (size_t n = 0; n <= 1040; n++)
+		put(t, n * 3 % 1000 * 60, n, n < 60 ? n : 60, n & 1, &state[n]);
+	for (size_t n = 0; n <= 1040; n++)
+		WAIT(state[n].remote);
+	for (size_t n = 0; n <= 1040; n += 13) {
+		struct state one = {0, 0};
+
+		put(t, n, 7, n, 0, &one);
+		WAIT(one.remote);
+	}
+	get(t, 0, 0, WINDOW, 1, &state[0]);
+	state[0] = (struct state){0, 0};
+	WAIT(state[0].local);
+	CHECK(!memcmp(scratch, model + t * WINDOW, WINDOW));
+}
+
+/* ---- Read-modify-write ---- */
+
+static uint64_t words[3] __attribute__((aligned(8)));
+static uint64_t *words_of[8];
+
+static void on_words(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
+                     size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	pami_task_t task;
+	size_t offset;
+
+	PAMI_Endpoint_query(origin, &task, &offset);
+	memcpy(&words_of[task], header, sizeof words_of[task]);
+	++*(unsigned *)cookie;
+}
+
+static uint64_t apply(unsigned op, uint64_t old, uint64_t value, uint64_t test)
+{
+	if ((op & PAMI_ATOMIC_COMPARE) && old != test)
+		return old;
+	switch (op & ~3u) {
+	case PAMI_ATOMIC_SET: return value;
+	case PAMI_ATOMIC_ADD: return old + value;
+	case PAMI_ATOMIC_OR: return old | value;
+	case PAMI_ATOMIC_AND: return old & value;
+	case PAMI_ATOMIC_XOR: return old ^ value;
+	default: return old;
+	}
+}
+
+static void every_rmw(size_t t, struct drv_rng *rng)
+{
+	static const unsigned ops[] = {0x01, 0x04, 0x08, 0x0c, 0x10, 0x14, 0x05, 0x09, 0x0d, 0x11, 0x15, 0x06,
+	                               0x0a, 0x0e, 0x12, 0x16, 0x07, 0x0b, 0x0f, 0x13, 0x17};
+	pami_type_t types[] = {PAMI_TYPE_SIGNED_INT, PAMI_TYPE_UNSIGNED_INT, PAMI_TYPE_SIGNED_LONG,
+	                       PAMI_TYPE_UNSIGNED_LONG, PAMI_TYPE_SIGNED_LONG_LONG, PAMI_TYPE_UNSIGNED_LONG_LONG};
+	uint64_t now[2] = {0, 0}; /* 4-byte and 8-byte word */
+
+	for (int i = 0; i < 400; i++) {
+		unsigned op = ops[drv_rng_below(rng, sizeof ops / sizeof *ops)];
+		int type = (int)drv_rng_below(rng, 6), wide = type > 1;
+		uint64_t mask = wide ? UINT64_MAX : UINT32_MAX, value = drv_rng_next(rng), local = 77;
+		uint64_t test = drv_rng_below(rng, 2) ? now[wide] : value;
+		uint64_t v = value, s = test;
+		int done = 0;
+		pami_rmw_t r = {.dest = endpoint(t, 0), .cookie = &done, .done_fn = flag_done, .local = &local,
+		                .remote = words_of[t] + wide, .value = &v, .test = &s,
+		                .operation = (pami_atomic_t)op, .type = types[type]};
+
+		if (!(op & PAMI_ATOMIC_FETCH))
+			r.local = NULL;
+		if (!(op & PAMI_ATOMIC_COMPARE))
+			r.test = NULL;
+		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
+		v = s = 0; /* read in the call */
+		WAIT(done);
+		CHECK_EQ(local, op & PAMI_ATOMIC_FETCH ? (wide ? now[1] : (77 & ~UINT32_MAX) | now[0]) : 77);
+		now[wide] = apply(op, now[wide], value & mask, test & mask) & mask;
+	}
+}
+
+static void rmw(struct drv_rng *rng)
+{
+	unsigned known = 0;
+	uint64_t *address = words, sum = 0, seen = 0, one = 1;
+	int done = 0;
+	enum { ADDS = 500 };
+	pami_rmw_t bad = {.dest = endpoint(0, 0), .remote = words, .value = &one, .local = &seen};
+
+	dispatch_set(context, 2, on_words, &known, (pami_dispatch_hint_t){0});
+	for (size_t t = 0; t < tasks; t++) {
+		pami_send_immediate_t s = {.header = {&address, sizeof address}, .dispatch = 2,
+		                           .dest = endpoint(t, 0)};
+
+		CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+	}
+	WAIT(known == tasks);
+	for (size_t t = 0; t < tasks; t++) { /* task t's words belong to task t + 1 */
+		if ((t + 1) % tasks == me)
+			every_rmw(t, rng);
+		barrier();
+	}
+	/* All tasks count at task 0 at once: no value is given twice. */
+	for (int i = 0; i < ADDS; i++) {
+		pami_rmw_t r = {.dest = endpoint(0, 0), .cookie = &done, .done_fn = flag_done, .local = &seen,
+		                .remote = words_of[0] + 2, .value = &one, .operation = PAMI_ATOMIC_FETCH_ADD,
+		                .type = PAMI_TYPE_UNSIGNED_LONG};
+
+		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
+		WAIT(done == i + 1);
+		CHECK(!i || seen > sum);
+		sum = seen;
+	}
+	barrier();
+	if (!me)
+		CHECK_EQ(words[2], tasks * ADDS);
+	bad.operation = 0x18;
+	bad.type = PAMI_TYPE_SIGNED_INT;
+	CHECK_EQ(PAMI_Rmw(context, &bad), PAMI_INVAL);
+	bad.operation = 0x02;
+	CHECK_EQ(PAMI_Rmw(context, &bad), PAMI_INVAL);
+	bad.operation = PAMI_ATOMIC_ADD;
+	bad.type = PAMI_TYPE_DOUBLE;
+	CHECK_EQ(PAMI_Rmw(context, &bad), PAMI_INVAL);
+	barrier();
+}
+
+/* ---- Fences: what was started before is there when done_fn is called. ---- */
+
+static void fences(struct drv_rng *rng)
+{
+	int done = 0, get_done = 0;
+
+	CHECK_EQ(PAMI_Fence_all(context, flag_done, &done), PAMI_INVAL);
+	CHECK_EQ(PAMI_Fence_begin(context), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Fence_begin(context), PAMI_INVAL);
+	for (int round = 0; round < 20; round++) {
+		size_t t = drv_rng_below(rng, tasks);
+		int puts = 1 + (int)drv_rng_below(rng, 30), all = round & 1, want = round + 1;
+		size_t each = WINDOW / 31;
+
+		fill(scratch, (size_t)round, WINDOW);
+		for (int i = 0; i < puts; i++) {
+			pami_put_simple_t p = {.rma = {.dest = endpoint(t, 0), .bytes = each},
+			                       .addr = {scratch + (size_t)i * each,
+			                                base_of[t] + me * WINDOW + (size_t)i * each}};
+
+			CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+			memcpy(model + t * WINDOW + (size_t)i * each, scratch + (size_t)i * each, each);
+		}
+		CHECK_EQ(all ? PAMI_Fence_all(context, flag_done, &done) :
+		               PAMI_Fence_endpoint(context, flag_done, &done, endpoint(t, 0)),
+		         PAMI_SUCCESS);
+		CHECK_EQ(done, want - 1);
+		WAIT(done == want);
+		if (t == me)
+			CHECK(!memcmp(window + me * WINDOW, model + me * WINDOW, WINDOW));
+		{
+			pami_get_simple_t g = {.rma = {.dest = endpoint(t, 0), .bytes = WINDOW, .cookie = &get_done,
+			                               .done_fn = flag_done},
+			                       .addr = {scratch, base_of[t] + me * WINDOW}};
+
+			CHECK_EQ(PAMI_Get(context, &g), PAMI_SUCCESS);
+			WAIT(get_done == want);
+			CHECK(!memcmp(scratch, model + t * WINDOW, WINDOW));
+		}
+	}
+	CHECK_EQ(PAMI_Fence_end(context), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Fence_end(context), PAMI_INVAL);
+	barrier();
+}
+
+static void refusals(void)
+{
+	struct state state = {0, 0};
+	pami_memregion_t nothing = {0};
+	pami_put_simple_t p = {.rma = {.dest = endpoint(tasks, 0), .bytes = 1}, .addr = {scratch, scratch}};
+	pami_rput_simple_t r = {.rma = {.dest = endpoint(0, 0), .bytes = 1},
+	                        .rdma = {{&own_region, 0}, {&nothing, 0}}};
+	pami_put_typed_t typed = {.rma = p.rma};
+
+	CHECK_EQ(PAMI_Put(context, &p), PAMI_INVAL);
+	CHECK_EQ(PAMI_Rput(context, &r), PAMI_INVAL);
+	CHECK_EQ(PAMI_Put_typed(context, &typed), PAMI_UNIMPL);
+	p.rma = (pami_rma_t){.dest = endpoint(0, 0), .cookie = &state, .done_fn = local_fn}; /* 0 bytes */
+	p.put.rdone_fn = remote_fn;
+	in_call = 1;
+	CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+	in_call = 0;
+	WAIT(state.remote);
+	CHECK_EQ(PAMI_Memregion_destroy(context, &own_region), PAMI_SUCCESS);
+}
+
+/* An address that is not there ends in an error, at the origin, and harms nobody. */
+static int failed;
+
+static void must_fail(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(result != PAMI_SUCCESS);
+	failed++;
+}
+
+static void missing_pages(void)
+{
+	size_t t = (me + 1) % tasks;
+	pami_get_simple_t g = {.rma = {.dest = endpoint(t, 0), .bytes = 100, .done_fn = must_fail},
+	                       .addr = {scratch, (void *)16}};
+
+	CHECK_EQ(PAMI_Get(context, &g), PAMI_SUCCESS);
+	WAIT(failed == 1);
+	barrier();
+}
+
+int main(void)
+{
+	struct drv_rng rng;
+
+	job_begin(1);
+	drv_rng_seed(&rng, 11 + me);
+	window = calloc(tasks, WINDOW);
+	model = calloc(tasks, WINDOW);
+	base_of = calloc(tasks, sizeof *base_of);
+	region_of = calloc(tasks, sizeof *region_of);
+	dispatch_set(context, 1, on_card, NULL, (pami_dispatch_hint_t){0});
+	exchange();
+	barrier();
+	random_operations(&rng);
+	barrier();
+	many_at_once();
+	barrier();
+	rmw(&rng);
+	fences(&rng);
+	refusals();
+	barrier();
+	missing_pages();
+	free(window);
+	free(model);
+	free(base_of);
+	free(region_of);
+	return job_end(1);
+}
