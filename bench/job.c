@@ -3,6 +3,7 @@
 #include "bench/job.h"
 
 #include <net/if.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -354,6 +355,24 @@ static void find_barrier(struct bench_job *job)
 	free(data);
 }
 
+/*
+ * One core a task where there are enough: two tasks that spin on one core measure the scheduler.
+ * After the client was made, so that the library's own threads stay free. Peers get the same.
+ */
+static void pin(struct bench_job *job)
+{
+	cpu_set_t all, one;
+	int want, cpu = 0;
+
+	if (job->is_virtual || sched_getaffinity(0, sizeof(all), &all) || (int)job->tasks > CPU_COUNT(&all))
+		return;
+	for (want = (int)job->task; want >= 0 && cpu < CPU_SETSIZE; cpu++)
+		want -= CPU_ISSET(cpu, &all) != 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu - 1, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 int bench_job_open(struct bench_job *job, const struct bench_options *options)
 {
 	memset(job, 0, sizeof(*job));
@@ -376,6 +395,7 @@ int bench_job_open(struct bench_job *job, const struct bench_options *options)
 		return -1;
 	}
 	print_facts(job);
+	pin(job);
 	return 0;
 }
 
