@@ -24,7 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <rte_dev.h>
@@ -32,12 +34,16 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "drivers/base/clock.h"
+
 #ifndef AF_XDP
 #define AF_XDP 44
 #endif
 #define DPDK_TX_LENT  256u /* so that lent buffers never starve receiving */
 #define DPDK_MIN      60u
 #define DPDK_DESCS    512u
+#define RECONNECT_US  10000u
+#define HANDSHAKE_US  500000u
 #define XDP_HINT      "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
 
 struct dpdk_port {
@@ -49,6 +55,9 @@ struct dpdk_port {
 	struct rte_ether_addr mac;
 	int fd; /* the device's socket; -1: cannot sleep */
 	int probed, started;
+
+	int is_client; /* of memif */
+	uint64_t reconnect_ticks;
 
 	struct rte_ether_addr *peer;
 	int peers;
@@ -62,6 +71,26 @@ struct dpdk_header {
 };
 
 _Static_assert(sizeof(struct dpdk_header) == DPDK_HEADER_BYTES, "16-byte header");
+
+/*
+ * A memif client connects when it is started, once: when there is no server yet starting fails,
+ * and a server that is just being opened turns it away. So it is started again while there is no
+ * link, but not while it may be shaking hands (the PMD does not survive that).
+ */
+static void dpdk_reconnect(struct dpdk_port *d)
+{
+	uint64_t now = drv_clock_ticks();
+	struct rte_eth_link link;
+
+	if (now < d->reconnect_ticks)
+		return;
+	if (!d->started || rte_eth_link_get_nowait(d->id, &link) || !link.link_status) {
+		if (d->started)
+			rte_eth_dev_stop(d->id);
+		d->started = !rte_eth_dev_start(d->id);
+	}
+	d->reconnect_ticks = now + (d->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
+}
 
 static int dpdk_tx_get(struct drv_port *p, struct drv_frame *f)
 {
@@ -104,15 +133,31 @@ static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struc
 	return m;
 }
 
-/* A memif without its other side takes nothing: its frames are lost, as on a wire. */
-static unsigned dpdk_tx_lose(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
+/* Does the device take nothing because its other side, or the device itself, is gone? */
+static int dpdk_is_cut(struct dpdk_port *d)
 {
 	struct rte_eth_link link;
+	struct ifreq r = { 0 };
 
-	if (d->device.kind != DPDK_MEMIF || rte_eth_link_get_nowait(d->id, &link))
+	if (!d->started)
+		return 1;
+	if (d->device.kind == DPDK_MEMIF)
+		return !rte_eth_link_get_nowait(d->id, &link) && !link.link_status;
+	if (d->device.kind != DPDK_AF_PACKET || d->fd < 0)
 		return 0;
-	if (link.link_status)
+	memcpy(r.ifr_name, d->device.iface, sizeof r.ifr_name);
+	return ioctl(d->fd, SIOCGIFFLAGS, &r) || !(r.ifr_flags & IFF_UP);
+}
+
+/* What a cut device does not take is lost, as on a wire; else it stays with the caller. */
+static unsigned dpdk_tx_refused(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
+{
+	if (!dpdk_is_cut(d)) {
+		d->port.stat.tx_busy++;
 		return 0;
+	}
+	if (d->is_client)
+		dpdk_reconnect(d);
 	for (unsigned i = 0; i < n; i++)
 		rte_pktmbuf_free(m[i]);
 	return n;
@@ -128,11 +173,9 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		n = DRV_PORT_BURST;
 	for (unsigned i = 0; i < n; i++)
 		m[i] = dpdk_frame_finish(d, &f[i]);
-	sent = rte_eth_tx_burst(d->id, 0, m, (uint16_t)n);
-	if (__builtin_expect(sent < n, 0)) {
-		sent += dpdk_tx_lose(d, m + sent, n - sent);
-		p->stat.tx_busy += sent < n;
-	}
+	sent = d->started ? rte_eth_tx_burst(d->id, 0, m, (uint16_t)n) : 0;
+	if (__builtin_expect(sent < n, 0))
+		sent += dpdk_tx_refused(d, m + sent, n - sent);
 	d->tx_lent -= sent;
 	p->stat.tx_frames += sent;
 	for (unsigned i = 0; i < sent; i++)
@@ -169,6 +212,10 @@ static int dpdk_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct rte_mbuf *m[DRV_PORT_BURST];
 	unsigned got = 0, here;
 
+	if (__builtin_expect(d->is_client, 0))
+		dpdk_reconnect(d);
+	if (__builtin_expect(!d->started, 0))
+		return 0;
 	here = rte_eth_rx_burst(d->id, 0, m, (uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST));
 	for (unsigned i = 0; i < here; i++) {
 		struct dpdk_header *h = rte_pktmbuf_mtod(m[i], struct dpdk_header *);
@@ -231,9 +278,17 @@ static int dpdk_address(struct drv_port *p, char *text, size_t bytes)
 	return n < 0 || (size_t)n >= bytes ? -ENOSPC : 0;
 }
 
-static void dpdk_close(struct drv_port *p)
+static uint64_t socket_cookie(int fd)
 {
-	struct dpdk_port *d = (struct dpdk_port *)p;
+	uint64_t cookie = 0;
+	socklen_t n = sizeof cookie;
+
+	return fd < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n) ? 0 : cookie;
+}
+
+static void dpdk_stop(struct dpdk_port *d)
+{
+	uint64_t cookie = d->device.kind == DPDK_AF_XDP ? socket_cookie(d->fd) : 0;
 	struct rte_eth_dev_info info;
 
 	if (d->started)
@@ -245,7 +300,20 @@ static void dpdk_close(struct drv_port *p)
 		if (known)
 			rte_dev_remove(info.device);
 	}
+	/* net_af_xdp (22.11) leaves its socket open, and with it the interface's queue taken. */
+	if (cookie && socket_cookie(d->fd) == cookie)
+		close(d->fd);
 	rte_mempool_free(d->pool);
+	d->pool = NULL;
+	d->started = d->probed = 0;
+	d->fd = -1;
+}
+
+static void dpdk_close(struct drv_port *p)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+
+	dpdk_stop(d);
 	free(d->peer);
 	free(d);
 }
@@ -353,10 +421,15 @@ static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 		rc = rte_eth_tx_queue_setup(d->id, 0, tx, (unsigned)rte_eth_dev_socket_id(d->id), NULL);
 	if (!rc)
 		rc = rte_eth_dev_start(d->id);
+	d->started = !rc;
+	d->is_client = d->device.kind == DPDK_MEMIF && !strstr(d->device.args, "role=server") &&
+	               !strstr(d->device.args, "role=master");
+	d->reconnect_ticks = drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
+	if (rc && d->is_client && strstr(dpdk_eal_complaint(), "Failed to connect"))
+		rc = 0; /* later */
 	if (rc)
 		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s", dpdk_eal_complaint(),
 		                     strerror(-rc), d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
-	d->started = 1;
 	rc = rte_eth_macaddr_get(d->id, &d->mac);
 	if (rc)
 		return drv_port_fail(why, rc, "the device does not tell its MAC: %s", strerror(-rc));
@@ -384,6 +457,24 @@ static void dpdk_filter(const struct dpdk_port *d)
 	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
+/* The kernel lets go of the queue of a closed AF_XDP socket a little later. */
+static int dpdk_probe_and_start(struct dpdk_port *d, struct drv_port_why *why)
+{
+	const struct timespec nap = { .tv_nsec = 20000000 };
+	int rc = 0;
+
+	for (int i = 0; i < 25; i++) {
+		rc = dpdk_probe(d, why);
+		if (!rc)
+			rc = dpdk_start(d, why);
+		if (!rc || !strstr(dpdk_eal_complaint(), "create xsk socket"))
+			break;
+		dpdk_stop(d);
+		nanosleep(&nap, NULL);
+	}
+	return rc;
+}
+
 static int dpdk_open_locked(const char *args, struct dpdk_port *d, struct drv_port_why *why)
 {
 	struct dpdk_sockets before = { 0 };
@@ -396,9 +487,7 @@ static int dpdk_open_locked(const char *args, struct dpdk_port *d, struct drv_po
 	family = d->device.kind == DPDK_AF_PACKET ? AF_PACKET : d->device.kind == DPDK_AF_XDP ? AF_XDP : -1;
 	if (family >= 0)
 		dpdk_sockets_list(family, &before);
-	rc = dpdk_probe(d, why);
-	if (!rc)
-		rc = dpdk_start(d, why);
+	rc = dpdk_probe_and_start(d, why);
 	if (!rc && family >= 0)
 		d->fd = dpdk_sockets_new(family, &before);
 	dpdk_sockets_free(&before);

@@ -1,211 +1,126 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uring: UDP over IPv4 through io_uring. A module (liburing). No root needed.
+ * uring: UDP over IPv4 through io_uring (Linux 6.1 or later). A module (liburing). No root needed.
  *
  *   spec      uring:ADDRESS[:PORT][,frame=BYTES][,zc=BYTES]
  *             ADDRESS is one of this host's; PORT 0 (default): the kernel chooses. frame= lowers
  *             what the interface's MTU gives. zc=: frames from this size on are sent from
- *             registered buffers without a copy (pays on real NICs; veth and loopback copy anyway)
+ *             registered buffers without a copy (for real NICs; veth and loopback copy anyway)
  *   address   ADDRESS:PORT
  *
  * Receiving is one multishot recvmsg that fills buffers of a provided ring. A poll that finds
- * nothing reads two words of memory: the completion queue's tail, and the flag by which the
- * kernel says that it has work to finish in our thread; only then the kernel is entered.
+ * nothing reads two words of memory: the completion queue's tail, and the flag by which the kernel
+ * says that it has work to finish in our thread; only then the kernel is entered.
  *
- * That work belongs to the thread that started the request. When another thread polls, it starts
- * a receive of its own and cancels the old one, so that a thread that computes delays nothing.
- *
- * A send burst is one system call. UDP sends without a copy-free path are done when it returns,
- * so their buffers are free at once, and a full socket buffer is seen and is "not now".
+ * A send burst is one system call. UDP sends that copy are done when it returns, so their buffers
+ * are free at once, and a full socket buffer is seen and is "not now".
  */
 #define _GNU_SOURCE
-#include "drivers/port_driver.h"
+#include "drivers/port_uring.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <liburing.h>
 #include <net/if.h>
-#include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#define URING_TX          64u
-#define URING_RX_BYTES    (2u << 20) /* about so much memory for receive buffers, 64 .. 256 of them */
-#define URING_RX_MAX      256u
+#include "drivers/base/log.h"
+
+#define URING_RINGS       16u
 #define URING_FRAME_MAX   65507u
 #define URING_UDP_HEADERS 28u /* IPv4 and UDP */
 #define URING_SOCKET      (8 << 20)
-#define URING_GROUP       0
-
-/* Before the data in a receive buffer: what recvmsg tells, and the sender's address. */
-#define URING_RX_HEADER (sizeof(struct io_uring_recvmsg_out) + sizeof(struct sockaddr_in))
-
-_Static_assert(URING_RX_HEADER % 16 == 0, "data is 16-byte aligned");
-
-enum uring_kind { URING_RECEIVE = 1, URING_SEND, URING_SEND_ZC, URING_CANCEL };
-
-struct uring_tx {
-	struct msghdr message;
-	struct iovec iov;
-	unsigned char *data;
-	uint32_t index;
-	int error; /* of the last send */
-};
-
-struct uring_rx_item {
-	uint16_t buffer;
-	int32_t bytes;
-};
 
 struct uring_port {
 	struct drv_port port;
-	struct io_uring ring;
-	int ring_open, socket;
+	int socket;
 	struct sockaddr_in self;
 	uint32_t zc_bytes; /* 0: never */
 
-	const void *owner;  /* thread that the receive runs in */
-	uint32_t receive;   /* number of the receive that counts */
-	int receiving;
-	struct msghdr rx_message;
-	struct io_uring_buf_ring *rx_ring;
-	size_t rx_ring_bytes, rx_step;
-	unsigned char *rx_memory;
-	uint32_t rx_buffers, rx_free; /* all; with the kernel */
-	struct uring_rx_item rx_item[URING_RX_MAX]; /* received, not lent yet */
-	uint32_t rx_head, rx_tail;
+	struct uring_ring *ring[URING_RINGS], *now; /* of threads that held the port; of the last one */
+	unsigned rings;
+	int full; /* logged that there is no ring for a thread */
 
-	struct uring_tx tx[URING_TX], *tx_free[URING_TX];
-	unsigned tx_free_count;
-	unsigned char *tx_memory;
+	struct uring_rx item[URING_RINGS * URING_RX_MAX]; /* received, not lent yet */
+	uint32_t head, tail;
 
 	struct sockaddr_in *peer;
 	int peers, last_peer;
 };
 
-static uint64_t uring_tag(enum uring_kind kind, uint32_t number)
+/* Rings whose thread has ended; when all else fails. */
+static void uring_sweep(struct uring_port *u)
 {
-	return (uint64_t)kind << 32 | number;
+	for (unsigned i = 0; i < u->rings;) {
+		struct uring_ring *r = u->ring[i];
+
+		if (!uring_ring_idle(r) || !tgkill(getpid(), r->tid, 0)) {
+			i++;
+			continue;
+		}
+		uring_ring_destroy(r);
+		u->ring[i] = u->ring[--u->rings];
+	}
 }
 
-/* A place in the submission queue; the kernel is entered when it is full. */
-static struct io_uring_sqe *uring_sqe(struct uring_port *u)
+/* The ring of the calling thread becomes the current one: 0 or negative errno. */
+static int uring_switch(struct uring_port *u, uint64_t thread, struct drv_port_why *why)
 {
-	struct io_uring_sqe *e = io_uring_get_sqe(&u->ring);
+	int rc;
 
-	if (!e) {
-		io_uring_submit(&u->ring);
-		e = io_uring_get_sqe(&u->ring);
+	for (unsigned i = 0; i < u->rings; i++) {
+		if (u->ring[i]->thread == thread) {
+			u->now = u->ring[i];
+			return 0;
+		}
 	}
-	return e;
+	u->now = NULL;
+	uring_sweep(u);
+	if (u->rings == URING_RINGS)
+		return drv_port_fail(why, -EMFILE, "more than %u threads poll it", URING_RINGS);
+	rc = uring_ring_create(&u->ring[u->rings], u->socket, u->port.frame_bytes_max, u->zc_bytes != 0, why);
+	if (!rc)
+		u->now = u->ring[u->rings++];
+	return rc;
+}
+
+/* The ring to use now, or NULL (logged once). */
+static struct uring_ring *uring_current(struct uring_port *u)
+{
+	uint64_t thread = uring_thread();
+	struct drv_port_why why = { "out of memory" };
+
+	if (__builtin_expect(u->now && u->now->thread == thread, 1))
+		return u->now;
+	if (uring_switch(u, thread, &why) && !u->full) {
+		u->full = 1;
+		drv_error("port uring: no ring for another thread: %s", why.text);
+	}
+	return u->now;
+}
+
+static void uring_received(struct uring_port *u, const struct uring_rx *rx, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		u->item[u->tail++ % (URING_RINGS * URING_RX_MAX)] = rx[i];
+}
+
+static void uring_look(struct uring_port *u)
+{
+	struct uring_rx rx[URING_RX_MAX];
+	struct uring_ring *r = uring_current(u);
+
+	if (r)
+		uring_received(u, rx, uring_ring_look(r, rx));
 }
 
 /* ---- receiving ---- */
-
-static unsigned char *uring_rx_buffer(const struct uring_port *u, uint16_t i)
-{
-	return u->rx_memory + u->rx_step * i;
-}
-
-static void uring_rx_return(struct uring_port *u, uint16_t i, int at)
-{
-	io_uring_buf_ring_add(u->rx_ring, uring_rx_buffer(u, i), (unsigned)u->rx_step, i,
-	                      io_uring_buf_ring_mask(u->rx_buffers), at);
-}
-
-static void uring_rx_returned(struct uring_port *u, int count)
-{
-	io_uring_buf_ring_advance(u->rx_ring, count);
-	u->rx_free += (uint32_t)count;
-}
-
-/* Start the receive of this thread; the one of another thread ends. */
-static void uring_receive(struct uring_port *u, const void *thread)
-{
-	struct io_uring_sqe *e;
-
-	if (u->receiving) {
-		e = uring_sqe(u);
-		if (!e)
-			return;
-		io_uring_prep_cancel64(e, uring_tag(URING_RECEIVE, u->receive), 0);
-		io_uring_sqe_set_data64(e, uring_tag(URING_CANCEL, 0));
-		io_uring_sqe_set_flags(e, IOSQE_CQE_SKIP_SUCCESS);
-	}
-	e = uring_sqe(u);
-	if (!e)
-		return;
-	io_uring_prep_recvmsg_multishot(e, u->socket, &u->rx_message, 0);
-	io_uring_sqe_set_data64(e, uring_tag(URING_RECEIVE, ++u->receive));
-	io_uring_sqe_set_flags(e, IOSQE_BUFFER_SELECT);
-	e->buf_group = URING_GROUP;
-	u->receiving = 1;
-	u->owner = thread;
-	io_uring_submit(&u->ring);
-}
-
-static void uring_on_receive(struct uring_port *u, const struct io_uring_cqe *c)
-{
-	if (c->flags & IORING_CQE_F_BUFFER) {
-		struct uring_rx_item *item = &u->rx_item[u->rx_tail++ % URING_RX_MAX];
-
-		item->buffer = (uint16_t)(c->flags >> IORING_CQE_BUFFER_SHIFT);
-		item->bytes = c->res;
-		u->rx_free--;
-	}
-	if (!(c->flags & IORING_CQE_F_MORE) && (uint32_t)c->user_data == u->receive)
-		u->receiving = 0;
-}
-
-static void uring_on_send(struct uring_port *u, const struct io_uring_cqe *c)
-{
-	struct uring_tx *t = &u->tx[(uint32_t)c->user_data % URING_TX];
-
-	if (c->res < 0 && !(c->flags & IORING_CQE_F_NOTIF))
-		t->error = c->res;
-	/* A copy-free send gives its buffer back with its last completion. */
-	if (c->user_data >> 32 == URING_SEND_ZC && !(c->flags & IORING_CQE_F_MORE) && !t->error)
-		u->tx_free[u->tx_free_count++] = t;
-}
-
-/* Take all completions. */
-static void uring_drain(struct uring_port *u)
-{
-	struct io_uring_cqe *c;
-	unsigned head, count = 0;
-
-	io_uring_for_each_cqe(&u->ring, head, c) {
-		if (c->user_data >> 32 == URING_RECEIVE)
-			uring_on_receive(u, c);
-		else if (c->user_data >> 32 != URING_CANCEL)
-			uring_on_send(u, c);
-		count++;
-	}
-	io_uring_cq_advance(&u->ring, count);
-}
-
-/* Completions that are there, or that the kernel has ready for us. */
-static void uring_look(struct uring_port *u)
-{
-	static __thread char thread;
-
-	if (__builtin_expect(!u->receiving || u->owner != &thread, 0) && u->rx_free)
-		uring_receive(u, &thread);
-	if (!io_uring_cq_ready(&u->ring)) {
-		unsigned flags = __atomic_load_n(u->ring.sq.kflags, __ATOMIC_RELAXED);
-
-		if (!(flags & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)))
-			return;
-		io_uring_get_events(&u->ring);
-	}
-	uring_drain(u);
-}
 
 static int uring_same(const struct sockaddr_in *a, const struct sockaddr_in *b)
 {
@@ -223,26 +138,25 @@ static int uring_peer_of(struct uring_port *u, const struct sockaddr_in *a)
 }
 
 /* One received datagram: 1 when it is a frame, 0 dropped. */
-static int uring_rx_frame(struct uring_port *u, const struct uring_rx_item *item, struct drv_frame *f)
+static unsigned uring_frame(struct uring_port *u, const struct uring_rx *rx, struct drv_frame *f)
 {
-	unsigned char *b = uring_rx_buffer(u, item->buffer);
+	unsigned char *b = uring_ring_buffer(rx->ring, rx->buffer);
 	struct io_uring_recvmsg_out *out = NULL;
 	struct sockaddr_in *from;
 
-	if (item->bytes > 0)
-		out = io_uring_recvmsg_validate(b, item->bytes, &u->rx_message);
+	if (rx->bytes > 0)
+		out = io_uring_recvmsg_validate(b, rx->bytes, &rx->ring->rx_message);
 	if (!out || out->flags & MSG_TRUNC || out->namelen != sizeof *from || !out->payloadlen ||
 	    out->payloadlen > u->port.frame_bytes_max) {
 		u->port.stat.rx_dropped++;
-		uring_rx_return(u, item->buffer, 0);
-		uring_rx_returned(u, 1);
+		uring_ring_return(rx->ring, rx->buffer);
 		return 0;
 	}
 	from = io_uring_recvmsg_name(out);
 	f->data = b + URING_RX_HEADER;
 	f->bytes = out->payloadlen;
 	f->peer = uring_peer_of(u, from);
-	f->cookie = (void *)(uintptr_t)item->buffer;
+	f->cookie = rx->ring;
 	u->port.stat.rx_bytes += f->bytes;
 	return 1;
 }
@@ -252,30 +166,31 @@ static int uring_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct uring_port *u = (struct uring_port *)p;
 	unsigned got = 0;
 
-	if (u->rx_head == u->rx_tail || !u->receiving)
+	if (u->head == u->tail)
 		uring_look(u);
-	while (got < n && u->rx_head != u->rx_tail)
-		got += (unsigned)uring_rx_frame(u, &u->rx_item[u->rx_head++ % URING_RX_MAX], &f[got]);
+	while (got < n && u->head != u->tail)
+		got += uring_frame(u, &u->item[u->head++ % (URING_RINGS * URING_RX_MAX)], &f[got]);
 	p->stat.rx_frames += got;
 	return (int)got;
 }
 
 static void uring_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
-	struct uring_port *u = (struct uring_port *)p;
+	for (unsigned i = 0; i < n; i++) {
+		struct uring_ring *r = f[i].cookie;
 
-	for (unsigned i = 0; i < n; i++)
-		uring_rx_return(u, (uint16_t)(uintptr_t)f[i].cookie, (int)i);
-	uring_rx_returned(u, (int)n);
+		uring_ring_return(r, (uint16_t)((size_t)(f[i].data - r->rx_memory) / r->rx_step));
+	}
 }
 
-/* The ring's descriptor polls readable while completions are there. */
 static int uring_arm(struct drv_port *p)
 {
 	struct uring_port *u = (struct uring_port *)p;
+	struct uring_ring *r = uring_current(u);
 
-	uring_look(u);
-	return u->receiving ? u->ring.ring_fd : -ENOTSUP;
+	if (r && !r->receiving)
+		uring_look(u);
+	return r && r->receiving ? uring_ring_arm(r) : -ENOTSUP;
 }
 
 /* ---- sending ---- */
@@ -283,15 +198,16 @@ static int uring_arm(struct drv_port *p)
 static int uring_tx_get(struct drv_port *p, struct drv_frame *f)
 {
 	struct uring_port *u = (struct uring_port *)p;
+	struct uring_ring *r = uring_current(u);
 	struct uring_tx *t;
 
-	if (!u->tx_free_count)
+	if (r && !r->tx_free_count)
 		uring_look(u); /* copy-free sends may be done */
-	if (!u->tx_free_count) {
+	if (!r || !r->tx_free_count) {
 		p->stat.tx_busy++;
 		return -EAGAIN;
 	}
-	t = u->tx_free[--u->tx_free_count];
+	t = r->tx_free[--r->tx_free_count];
 	f->data = t->data;
 	f->bytes = p->frame_bytes_max;
 	f->cookie = t;
@@ -300,54 +216,50 @@ static int uring_tx_get(struct drv_port *p, struct drv_frame *f)
 
 static void uring_tx_put(struct drv_port *p, struct drv_frame *f)
 {
-	struct uring_port *u = (struct uring_port *)p;
+	struct uring_tx *t = f->cookie;
 
-	u->tx_free[u->tx_free_count++] = f->cookie;
+	t->ring->tx_free[t->ring->tx_free_count++] = t;
 }
 
+/* A registered buffer is known to its own ring only. */
 static int uring_is_zc(const struct uring_port *u, const struct drv_frame *f)
 {
-	return u->zc_bytes && f->bytes >= u->zc_bytes;
+	const struct uring_tx *t = f->cookie;
+
+	return u->zc_bytes && f->bytes >= u->zc_bytes && t->ring == u->now;
 }
 
-static void uring_prep(struct uring_port *u, struct io_uring_sqe *e, const struct drv_frame *f)
+/* How many of the queued ones were taken, up to the first that found no room. */
+static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, unsigned n)
 {
-	struct uring_tx *t = f->cookie;
-	struct sockaddr_in *to = &u->peer[f->peer];
+	unsigned i;
 
-	t->error = 0;
-	if (uring_is_zc(u, f)) {
-		io_uring_prep_send_zc_fixed(e, u->socket, t->data, f->bytes, MSG_DONTWAIT, 0, 0);
-		io_uring_prep_send_set_addr(e, (struct sockaddr *)to, sizeof *to);
-		io_uring_sqe_set_data64(e, uring_tag(URING_SEND_ZC, t->index));
-		return;
+	for (i = 0; i < n; i++) {
+		const struct uring_tx *t = f[i].cookie;
+
+		if (t->error == -EAGAIN || t->error == -ENOBUFS || t->error == -ENOMEM)
+			break; /* those behind it failed too, or are sent twice when offered again */
+		if (t->error || !uring_is_zc(u, &f[i]))
+			uring_tx_put(&u->port, &f[i]);
+		u->port.stat.tx_frames++;
+		u->port.stat.tx_bytes += f[i].bytes;
 	}
-	t->message.msg_name = to;
-	t->message.msg_namelen = sizeof *to;
-	t->iov.iov_len = f->bytes;
-	io_uring_prep_sendmsg(e, u->socket, &t->message, MSG_DONTWAIT);
-	io_uring_sqe_set_data64(e, uring_tag(URING_SEND, t->index));
-	io_uring_sqe_set_flags(e, IOSQE_CQE_SKIP_SUCCESS);
+	return i;
 }
 
 static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	struct uring_port *u = (struct uring_port *)p;
-	unsigned queued = 0, taken;
+	struct uring_ring *r = uring_current(u);
+	struct uring_rx rx[URING_RX_MAX];
+	unsigned queued = 0, taken = 0;
 
-	for (struct io_uring_sqe *e; queued < n && (e = uring_sqe(u)); queued++)
-		uring_prep(u, e, &f[queued]);
-	io_uring_submit(&u->ring);
-	uring_drain(u);
-	for (taken = 0; taken < queued; taken++) {
-		const struct uring_tx *t = f[taken].cookie;
-
-		if (t->error == -EAGAIN || t->error == -ENOBUFS || t->error == -ENOMEM)
-			break; /* those behind it failed too, or are sent twice when offered again */
-		if (t->error || !uring_is_zc(u, &f[taken]))
-			uring_tx_put(p, &f[taken]);
-		p->stat.tx_frames++;
-		p->stat.tx_bytes += f[taken].bytes;
+	while (r && queued < n && !uring_ring_send(r, f[queued].cookie, &u->peer[f[queued].peer],
+	                                           f[queued].bytes, uring_is_zc(u, &f[queued])))
+		queued++;
+	if (queued) {
+		uring_received(u, rx, uring_ring_submit(r, rx));
+		taken = uring_taken(u, f, queued);
 	}
 	p->stat.tx_busy += taken < n;
 	return (int)taken;
@@ -412,23 +324,10 @@ static void uring_close(struct drv_port *p)
 {
 	struct uring_port *u = (struct uring_port *)p;
 
-	if (u->receiving) { /* or the kernel keeps the socket, and its UDP port, for a while */
-		struct io_uring_sync_cancel_reg all = {
-			.fd = -1,
-			.flags = IORING_ASYNC_CANCEL_ALL | IORING_ASYNC_CANCEL_ANY,
-			.timeout = { .tv_sec = 0, .tv_nsec = 100000000 },
-		};
-
-		io_uring_register_sync_cancel(&u->ring, &all);
-	}
-	if (u->ring_open)
-		io_uring_queue_exit(&u->ring);
+	for (unsigned i = 0; i < u->rings; i++)
+		uring_ring_destroy(u->ring[i]);
 	if (u->socket >= 0)
 		close(u->socket);
-	if (u->rx_ring)
-		munmap(u->rx_ring, u->rx_ring_bytes);
-	free(u->rx_memory);
-	free(u->tx_memory);
 	free(u->peer);
 	free(u);
 }
@@ -512,6 +411,20 @@ static void uring_socket_room(int socket, int force, int plain)
 		setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
 }
 
+/* The kernel ends the rings of a closed port, or a killed process, a little after they are gone. */
+static int uring_bind(struct uring_port *u)
+{
+	const struct timespec nap = { .tv_nsec = 5000000 };
+	int rc;
+
+	for (int i = 0; (rc = bind(u->socket, (struct sockaddr *)&u->self, sizeof u->self)) && i < 50; i++) {
+		if (errno != EADDRINUSE)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	return rc;
+}
+
 static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 {
 	/* Frames go whole or not at all; what the path carries is found out above. */
@@ -528,7 +441,7 @@ static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 	setsockopt(u->socket, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
 	uring_socket_room(u->socket, SO_RCVBUFFORCE, SO_RCVBUF);
 	uring_socket_room(u->socket, SO_SNDBUFFORCE, SO_SNDBUF);
-	if (bind(u->socket, (struct sockaddr *)&u->self, sizeof u->self))
+	if (uring_bind(u))
 		return drv_port_fail(why, -errno, "cannot bind: %s%s", strerror(errno),
 		                     errno == EADDRINUSE ? "; leave the port number out or take another" : "");
 	if (getsockname(u->socket, (struct sockaddr *)&u->self, &n))
@@ -536,84 +449,18 @@ static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 	return 0;
 }
 
-/* Without interrupting the thread where the kernel can (5.19), else plain. */
-static int uring_ring(struct uring_port *u, struct drv_port_why *why)
-{
-	struct io_uring_params p = { .flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-	                                      IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE,
-		                     .cq_entries = 4 * URING_RX_MAX };
-	int rc = io_uring_queue_init_params(2 * URING_TX, &u->ring, &p);
-
-	if (rc == -ENOSYS || rc == -EPERM)
-		return drv_port_fail(why, rc, "io_uring is not permitted here (%s); see sysctl "
-		                              "kernel.io_uring_disabled and the container's seccomp profile, "
-		                              "or take another driver", strerror(-rc));
-	if (rc == -ENOMEM)
-		return drv_port_fail(why, rc, "no memory may be locked for io_uring; raise ulimit -l");
-	if (rc)
-		return drv_port_fail(why, rc, "io_uring does not start (%s); it needs Linux 6.0 or later",
-		                     strerror(-rc));
-	u->ring_open = 1;
-	return 0;
-}
-
-static int uring_buffers(struct uring_port *u, struct drv_port_why *why)
-{
-	struct io_uring_buf_reg reg = { .bgid = URING_GROUP };
-	uint32_t step = (u->port.frame_bytes_max + 63) & ~63u;
-	struct iovec tx;
-	int rc;
-
-	u->rx_step = (URING_RX_HEADER + u->port.frame_bytes_max + 63) & ~(size_t)63;
-	for (u->rx_buffers = URING_RX_MAX; u->rx_buffers > 64; u->rx_buffers /= 2)
-		if (u->rx_buffers * u->rx_step <= URING_RX_BYTES)
-			break;
-	u->rx_memory = aligned_alloc(64, u->rx_step * u->rx_buffers);
-	u->tx_memory = aligned_alloc(4096, (step * URING_TX + 4095) & ~4095u);
-	u->rx_ring_bytes = u->rx_buffers * sizeof(struct io_uring_buf);
-	u->rx_ring = mmap(NULL, u->rx_ring_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (u->rx_ring == MAP_FAILED)
-		u->rx_ring = NULL;
-	if (!u->rx_memory || !u->tx_memory || !u->rx_ring)
-		return -ENOMEM;
-	reg.ring_addr = (uintptr_t)u->rx_ring;
-	reg.ring_entries = u->rx_buffers;
-	rc = io_uring_register_buf_ring(&u->ring, &reg, 0);
-	if (rc)
-		return drv_port_fail(why, rc, "io_uring has no buffer rings (%s); it needs Linux 6.0 or later",
-		                     strerror(-rc));
-	io_uring_buf_ring_init(u->rx_ring);
-	for (uint32_t i = 0; i < u->rx_buffers; i++)
-		uring_rx_return(u, (uint16_t)i, (int)i);
-	uring_rx_returned(u, (int)u->rx_buffers);
-	for (uint32_t i = 0; i < URING_TX; i++) {
-		struct uring_tx *t = &u->tx[i];
-
-		t->index = i;
-		t->data = u->tx_memory + (size_t)step * i;
-		t->iov.iov_base = t->data;
-		t->message.msg_iov = &t->iov;
-		t->message.msg_iovlen = 1;
-		u->tx_free[u->tx_free_count++] = t;
-	}
-	tx.iov_base = u->tx_memory;
-	tx.iov_len = (size_t)step * URING_TX;
-	rc = u->zc_bytes ? io_uring_register_buffers(&u->ring, &tx, 1) : 0;
-	if (rc)
-		return drv_port_fail(why, rc, "the send buffers cannot be registered (%s); raise ulimit -l, or "
-		                              "leave zc= out", strerror(-rc));
-	return 0;
-}
-
-/* Multishot recvmsg is the youngest thing we need: an old kernel refuses it at once. */
+/* Multishot recvmsg with buffers is refused at once where the kernel lacks it. */
 static int uring_try(struct uring_port *u, struct drv_port_why *why)
 {
-	u->rx_message.msg_namelen = sizeof(struct sockaddr_in);
+	int rc = uring_switch(u, uring_thread(), why);
+
+	if (rc)
+		return rc;
 	uring_look(u);
-	uring_drain(u);
-	if (!u->receiving)
+	uring_look(u);
+	if (!u->now->receiving)
 		return drv_port_fail(why, -ENOSYS, "this kernel's io_uring cannot receive repeatedly; it needs "
-		                                   "Linux 6.0 or later");
+		                                   "Linux 6.1 or later");
 	return 0;
 }
 
@@ -629,10 +476,6 @@ static int uring_open(const char *args, struct drv_port **port, struct drv_port_
 	rc = uring_parse(args, u, why);
 	if (!rc)
 		rc = uring_socket(u, why);
-	if (!rc)
-		rc = uring_ring(u, why);
-	if (!rc)
-		rc = uring_buffers(u, why);
 	if (!rc)
 		rc = uring_try(u, why);
 	if (rc) {
