@@ -253,10 +253,15 @@ void armci_window_take(struct armci_op *op, size_t bytes)
 
 /* ---- order and fences ---- */
 
-/* May an access in class b overtake a write in class a without harm? */
-static inline bool commutes(enum armci_class a, enum armci_class b)
+/*
+ * Can an access of class `later` do no harm behind a write of class `earlier`? Accumulates commute. Everything from
+ * ORIGIN of one process to SERVE of another travels one deterministic path and puts are carried out as they arrive
+ * (mu/README.md), so what follows a put finds it done. Messages are handled later than they arrive, and long ones
+ * out of order: what follows them must wait.
+ */
+static inline bool in_order(enum armci_class earlier, enum armci_class later)
 {
-	return a == b && a == ARMCI_CLASS_ACC;
+	return earlier == ARMCI_CLASS_PUT || (earlier == ARMCI_CLASS_ACC && later == ARMCI_CLASS_ACC);
 }
 
 void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class)
@@ -266,7 +271,7 @@ void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_
 	for (c = 0; c < ARMCI_CLASSES; c++) {
 		struct armci_writes *w = &seg->writes[c];
 
-		if (!w->count || commutes((enum armci_class)c, class))
+		if (!w->count || in_order((enum armci_class)c, class))
 			continue;
 		if (offset >= w->hi || w->lo >= offset + bytes) {
 			armci_world.fences_avoided++;

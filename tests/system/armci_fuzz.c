@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Random operations against a serial model: armci_fuzz [STEPS [SEED]].
+ *
+ * The memory of each process holds one private slice per process, which only that process writes, so that it can
+ * keep a model of it and check every get (order O1: without a fence); then a shared part where everybody
+ * accumulates small whole numbers and counts, compared at the end with the sum of what all say they added.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/base/rng.h"
+#include "tests/system/armci_check.h"
+
+enum { SLICE = 300000, SHARED = 20000, COUNTERS = 16, PENDING = 6 };
+
+struct pending {
+	armci_hdl_t h;
+	int busy, proc, get, piece;
+	size_t at, bytes, far; /* of a strided one: distance of its pieces at the target */
+	char *buffer;
+};
+
+static int me, n;
+static void **mem;
+static char **model;	  /* [proc]: my slice of its memory */
+static double **added;	  /* [proc]: what I accumulated into its shared part */
+static long **counted;	  /* [proc]: what I added to its counters */
+static struct pending pending[PENDING];
+static struct drv_rng rng;
+static unsigned long gets;
+
+static char *slice(int proc)
+{
+	return (char *)mem[proc] + (size_t)me * SLICE;
+}
+
+static double *shared(int proc)
+{
+	return (double *)((char *)mem[proc] + (size_t)n * SLICE);
+}
+
+static long *counter(int proc)
+{
+	return (long *)(shared(proc) + SHARED);
+}
+
+static size_t below(size_t bound)
+{
+	return (size_t)drv_rng_below(&rng, bound);
+}
+
+/* Mostly short, sometimes longer than a message. */
+static size_t length(size_t most)
+{
+	static const size_t scale[] = {16, 64, 600, 5000, 60000, SLICE};
+	size_t s = scale[below(below(4) ? 4 : 6)];
+
+	return 1 + below(s < most ? s : most);
+}
+
+static void fill(char *p, size_t bytes)
+{
+	uint64_t x = drv_rng_next(&rng);
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		p[i] = (char)((x >> (i % 8 * 8)) + i);
+}
+
+static void finish(struct pending *p)
+{
+	size_t i, pieces;
+
+	if (!p->busy)
+		return;
+	if (below(2))
+		while (ARMCI_Test(&p->h))
+			;
+	CHECK(ARMCI_Wait(&p->h) == 0);
+	p->busy = 0;
+	if (!p->get)
+		return;
+	gets++;
+	pieces = p->bytes / (size_t)p->piece;
+	for (i = 0; i < pieces; i++)
+		CHECK(!memcmp(p->buffer + i * (size_t)p->piece, model[p->proc] + p->at + i * p->far, (size_t)p->piece));
+}
+
+/* Non-blocking operations are not ordered: those to this target must be over before it is touched again. */
+static void settle(int proc)
+{
+	int i;
+
+	for (i = 0; i < PENDING; i++)
+		if (pending[i].proc == proc)
+			finish(&pending[i]);
+}
+
+static struct pending *slot(void)
+{
+	struct pending *p = &pending[below(PENDING)];
+
+	finish(p);
+	return p;
+}
+
+/* ---- one contiguous or strided transfer, blocking or not ---- */
+
+static void transfer(int proc, int get, int blocking)
+{
+	struct pending *p = slot();
+	size_t i, pieces;
+	int near, far, count[2];
+
+	p->proc = proc;
+	p->get = get;
+	p->piece = (int)length(SLICE / 4);
+	pieces = below(2) ? 1 : 1 + below(40);
+	p->far = (size_t)p->piece + below(200);
+	if (pieces * p->far > SLICE)
+		pieces = SLICE / p->far;
+	p->bytes = pieces * (size_t)p->piece;
+	p->at = below(SLICE - pieces * p->far + 1);
+	near = count[0] = p->piece;
+	far = (int)p->far;
+	count[1] = (int)pieces;
+	if (!get) {
+		fill(p->buffer, p->bytes);
+		for (i = 0; i < pieces; i++)
+			memcpy(model[proc] + p->at + i * p->far, p->buffer + i * (size_t)p->piece, (size_t)p->piece);
+	}
+	ARMCI_INIT_HANDLE(&p->h);
+	p->busy = 1;
+	if (get && blocking)
+		CHECK(ARMCI_GetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc) == 0);
+	else if (get)
+		CHECK(ARMCI_NbGetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc, &p->h) == 0);
+	else if (blocking)
+		CHECK(ARMCI_PutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc) == 0);
+	else
+		CHECK(ARMCI_NbPutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc, &p->h) == 0);
+	if (blocking)
+		finish(p);
+	if (blocking && !get)
+		memset(p->buffer, 0x55, p->bytes); /* locally complete: reading it later would be seen */
+}
+
+/* ---- vectors: distinct places in any order ---- */
+
+static void vector(int proc, int get)
+{
+	static void *here[4000], *there[4000];
+	static char buffer[SLICE];
+	size_t piece = 1 + below(below(4) ? 32 : 3000), count = 1 + below(4000), step, i;
+	armci_giov_t g = {get ? there : here, get ? here : there, (int)piece, 0};
+
+	if (count * piece > SLICE)
+		count = SLICE / piece;
+	step = SLICE / count;
+	for (i = 0; i < count; i++) {
+		size_t k = (i * 7919) % count; /* a permutation unless 7919 divides count */
+
+		there[i] = slice(proc) + k * step;
+		here[i] = buffer + i * piece;
+	}
+	if (count % 7919 == 0)
+		return;
+	g.ptr_array_len = (int)count;
+	if (!get) {
+		fill(buffer, count * piece);
+		for (i = 0; i < count; i++)
+			memcpy(model[proc] + ((char *)there[i] - slice(proc)), here[i], piece);
+		CHECK(ARMCI_PutV(&g, 1, proc) == 0);
+		memset(buffer, 0x55, count * piece);
+		return;
+	}
+	CHECK(ARMCI_GetV(&g, 1, proc) == 0);
+	gets++;
+	for (i = 0; i < count; i++)
+		CHECK(!memcmp(here[i], model[proc] + ((char *)there[i] - slice(proc)), piece));
+}
+
+/* ---- the private slice as doubles: accumulates of the owner of the slice, in order with its puts ---- */
+
+static void private_acc(int proc)
+{
+	double scale = 2, value[64], old[64];
+	size_t count = 1 + below(64), at = 8 * below(SLICE / 8 - count), i;
+
+	for (i = 0; i < count; i++)
+		value[i] = (double)below(1000);
+	CHECK(ARMCI_Put(value, slice(proc) + at, (int)(count * 8), proc) == 0);
+	CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, slice(proc) + at, (int)(count * 8), proc) == 0);
+	if (below(2)) {
+		CHECK(ARMCI_Get(slice(proc) + at, old, (int)(count * 8), proc) == 0);
+		for (i = 0; i < count; i++)
+			CHECK(old[i] == 3 * value[i]);
+	}
+	for (i = 0; i < count; i++)
+		value[i] *= 3;
+	memcpy(model[proc] + at, value, count * 8);
+}
+
+/* ---- the shared part ---- */
+
+static void shared_acc(int proc)
+{
+	static double value[SHARED];
+	static void *here[SHARED], *there[SHARED];
+	double scale = 1 + (double)below(3);
+	size_t count = length(SHARED), at = below(SHARED - count + 1), step = 1 + below(7), i;
+	int near = 8, far = (int)(8 * step), blocks[2] = {8, (int)((count + step - 1) / step)};
+	armci_giov_t g = {here, there, 8, blocks[1]};
+
+	for (i = 0; i < count; i++)
+		value[i] = (double)below(100);
+	switch (below(3)) {
+	case 0:
+		step = 1;
+		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, shared(proc) + at, (int)(count * 8), proc) == 0);
+		break;
+	case 1:
+		CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, &near, shared(proc) + at, &far, blocks, 1, proc) == 0);
+		break;
+	default:
+		for (i = 0; i < (size_t)blocks[1]; i++) {
+			here[i] = value + i;
+			there[i] = shared(proc) + at + i * step;
+		}
+		CHECK(ARMCI_AccV(ARMCI_ACC_DBL, &scale, &g, 1, proc) == 0);
+	}
+	for (i = 0; i * step < count; i++)
+		added[proc][at + i * step] += scale * value[i];
+}
+
+static void count_up(int proc)
+{
+	size_t which = below(COUNTERS);
+	int by = (int)below(2000) - 1000;
+	long old;
+
+	CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, counter(proc) + which, by, proc) == 0);
+	counted[proc][which] += by;
+}
+
+static void step(void)
+{
+	int proc = (int)below((size_t)n);
+
+	switch (below(12)) {
+	case 0:
+	case 1:
+		settle(proc);
+		transfer(proc, 0, 1);
+		break;
+	case 2:
+	case 3:
+		settle(proc);
+		transfer(proc, 1, 1);
+		break;
+	case 4:
+	case 5:
+		settle(proc);
+		transfer(proc, (int)below(2), 0);
+		break;
+	case 6:
+		settle(proc);
+		vector(proc, (int)below(2));
+		break;
+	case 7:
+		settle(proc);
+		private_acc(proc);
+		break;
+	case 8:
+		shared_acc(proc);
+		break;
+	case 9:
+		count_up(proc);
+		break;
+	case 10:
+		if (below(4) == 0)
+			ARMCI_Fence(proc);
+		break;
+	default:
+		if (below(8) == 0)
+			ARMCI_AllFence();
+	}
+}
+
+/* ---- begin and end ---- */
+
+static void open_all(void)
+{
+	int p;
+
+	mem = calloc((size_t)n, sizeof(*mem));
+	model = calloc((size_t)n, sizeof(*model));
+	added = calloc((size_t)n, sizeof(*added));
+	counted = calloc((size_t)n, sizeof(*counted));
+	CHECK(ARMCI_Malloc(mem, (armci_size_t)n * SLICE + SHARED * 8 + COUNTERS * 8) == 0);
+	memset(mem[me], 0, (size_t)n * SLICE + SHARED * 8 + COUNTERS * 8);
+	for (p = 0; p < n; p++) {
+		model[p] = calloc(1, SLICE);
+		added[p] = calloc(SHARED, sizeof(double));
+		counted[p] = calloc(COUNTERS, sizeof(long));
+	}
+	for (p = 0; p < PENDING; p++)
+		pending[p] = (struct pending){.proc = -1, .buffer = p % 2 ? malloc(SLICE) : ARMCI_Malloc_local(SLICE)};
+	ARMCI_Barrier();
+}
+
+static void check_all(void)
+{
+	char *got = malloc(SLICE);
+	int p, k;
+
+	for (p = 0; p < PENDING; p++)
+		finish(&pending[p]);
+	for (p = 0; p < n; p++) {
+		CHECK(ARMCI_Get(slice(p), got, SLICE, p) == 0);
+		CHECK(!memcmp(got, model[p], SLICE));
+	}
+	ARMCI_Barrier();
+	for (p = 0; p < n; p++) {
+		armci_msg_dgop(added[p], SHARED, "+");
+		armci_msg_lgop(counted[p], COUNTERS, "+");
+		for (k = 0; p == me && k < SHARED; k++)
+			CHECK(shared(me)[k] == added[p][k]);
+		for (k = 0; p == me && k < COUNTERS; k++)
+			CHECK(counter(me)[k] == counted[p][k]);
+	}
+	free(got);
+	ARMCI_Barrier();
+}
+
+int main(int argc, char **argv)
+{
+	int steps = argc > 1 ? atoi(argv[1]) : 300, i, rc;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
+
+	if (ARMCI_Init())
+		return 1;
+	me = armci_msg_me();
+	n = armci_msg_nproc();
+	if (me == 0)
+		printf("%d steps, seed %llu\n", steps, (unsigned long long)seed);
+	drv_rng_seed(&rng, seed * 1000003 + (uint64_t)me);
+	open_all();
+	for (i = 0; i < steps; i++)
+		step();
+	check_all();
+	CHECK(steps < 100 || gets > 0);
+	for (i = 0; i < PENDING; i += 2)
+		ARMCI_Free_local(pending[i].buffer);
+	for (i = 1; i < PENDING; i += 2)
+		free(pending[i].buffer);
+	CHECK(ARMCI_Free(mem[me]) == 0);
+	for (i = 0; i < n; i++) {
+		free(model[i]);
+		free(added[i]);
+		free(counted[i]);
+	}
+	free(model);
+	free(added);
+	free(counted);
+	free(mem);
+	rc = check_report("fuzz");
+	ARMCI_Finalize();
+	return rc;
+}
