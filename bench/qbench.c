@@ -73,7 +73,7 @@ static int parse_sizes(const char *text, struct bench_options *o)
 
 	for (size_t n; *text; text += n + (text[n] == ',')) {
 		n = strcspn(text, ",");
-		if (n == 0 || n >= sizeof(one) || o->size_count == BENCH_SIZES_MAX)
+		if (n == 0 || n >= sizeof(one) || !strcmp(text + n, ",") || o->size_count == BENCH_SIZES_MAX)
 			return -1;
 		memcpy(one, text, n);
 		one[n] = '\0';
