@@ -161,8 +161,10 @@ static int outbound(struct mu_live *l, uint32_t to, unsigned link, unsigned kind
 	rec->header[0] = (unsigned char)kind;
 	memcpy(rec->header + 4, &host, 4);
 	memcpy(rec->payload, a, an);
-	memcpy(rec->payload + an, b, bn);
-	memcpy(rec->payload + an + bn, c, cn);
+	if (bn)
+		memcpy(rec->payload + an, b, bn);
+	if (cn)
+		memcpy(rec->payload + an + bn, c, cn);
 	drv_ring_publish(rec, position);
 	drv_wake_ring(&l->host->agent_wake);
 	return 0;

@@ -521,6 +521,18 @@ static void finish(struct agent *a)
 		agent_look(a, 10 * MS, NULL, 0);
 }
 
+static void agent_free(struct agent *a)
+{
+	for (uint32_t i = 0; i < a->locals; i++) {
+		free(a->task[i].stream[0].line);
+		free(a->task[i].stream[1].line);
+	}
+	free(a->task);
+	free(a->input_data);
+	ctl_close(&a->ctl);
+	plan_free(&a->plan);
+}
+
 /* torus run died: there is time for an orderly end, but not for ever. */
 static void on_parent_death(int sig)
 {
@@ -573,6 +585,7 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	drv_wake_process_init();
 	if (receive_plan(&a)) {
 		ctl_flush(&a.ctl);
+		agent_free(&a);
 		return AGENT_NO_PLAN;
 	}
 	snprintf(name, sizeof name, "agent %u", a.self);
@@ -584,5 +597,6 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	while (a.alive)
 		agent_look(&a, -1, NULL, 0);
 	finish(&a);
+	agent_free(&a);
 	return 0;
 }
