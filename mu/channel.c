@@ -235,15 +235,15 @@ static int poll_port(struct mu_channel *ch)
 
 static int poll_virtual(struct mu_channel *ch)
 {
-	int n = mu_engine_receive(ch, 32, 1) + complete(ch);
+	int n;
 
+	mu_vt_check(); /* what has happened up to now is in memory */
+	n = mu_engine_receive(ch, 32, 1) + complete(ch);
 	if (!n)
 		n = mu_background_run(ch->p);
 	if (!n) {
 		mu_charge_now(MU_COST_poll, 1);
 		mu_vt_idle();
-	} else {
-		mu_vt_check();
 	}
 	return n;
 }

@@ -40,6 +40,11 @@ static inline uint32_t slot_of(const MUHWI_Fifo_t *f)
 	return (uint32_t)((f->pa_head - f->pa_start) / 64) % MU_INJ_SLOTS;
 }
 
+static inline uint64_t inj_used(const MUHWI_Fifo_t *f)
+{
+	return ((f->pa_tail - f->pa_head) / 64) % MU_INJ_SLOTS;
+}
+
 /* Descriptor at the head and the time from which it may leave; NULL: none. */
 static const MUHWI_Descriptor_t *head(struct mu_sim *s, struct source from, uint64_t *ready)
 {
@@ -117,6 +122,7 @@ static void head_done(struct mu_sim *s, struct source from)
 {
 	struct mu_channel_area *a = sim_area(s, from.channel);
 	struct sim_channel *c = &s->channel[from.channel];
+	int awaited;
 
 	from.e->offset = 0;
 	from.e->stage_bytes = 0;
@@ -126,10 +132,12 @@ static void head_done(struct mu_sim *s, struct source from)
 		rget_registers(s, from.channel);
 		return;
 	}
+	awaited = a->inj_slot[slot_of(&a->inj)].Half_Word0.Unused1 || inj_used(&a->inj) > MU_INJ_SLOTS / 2;
 	a->inj.pa_head = a->inj.pa_head + 64 == a->inj.pa_start + a->inj.size_1 + 1 ? a->inj.pa_start :
 	                                                                              a->inj.pa_head + 64;
 	a->inj_hw.descCount++;
-	sim_wake(s, from.channel / s->channels);
+	if (awaited)
+		sim_wake(s, from.channel / s->channels);
 }
 
 /* ---- packets ---- */

@@ -68,8 +68,11 @@ static MUHWI_Descriptor_t *slot_next(struct mu_channel *ch, struct mu_slot **slo
 
 static void slot_publish(struct mu_channel *ch)
 {
-	if (__builtin_expect(ch->p->virtual_clock, 0))
-		mu_vt_inject(ch->index, (unsigned)(ch->inj.numInjected % MU_INJ_SLOTS));
+	if (__builtin_expect(ch->p->virtual_clock, 0)) {
+		unsigned i = (unsigned)(ch->inj.numInjected % MU_INJ_SLOTS);
+
+		mu_vt_inject(ch->index, i, ch->slot[i].op || ch->slot[i].op2);
+	}
 	MUSPI_InjFifoAdvanceDesc(&ch->inj);
 }
 

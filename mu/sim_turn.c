@@ -24,7 +24,8 @@
 /* Idle polls in a row jump: a share of the time idled so far, within bounds. */
 #define CLOCK_SHARE    64u /* a loop on the clock ends this exactly (or to CLOCK_JUMP_PS) */
 #define CLOCK_JUMP_PS  10000000u
-#define POLL_SHARE     2u
+#define POLL_SHARE     4u
+#define POLL_FIRST     64u /* polls: a task that waits for an answer is not asked in between */
 #define POLL_JUMP_PS   100000000u
 #define POLL_LEAST_PS  1000u
 #define QUIET_ROUNDS   32u /* each doubles the time idled: minutes of virtual time */
@@ -105,13 +106,14 @@ void mu_sim_task_gone(struct mu_sim *s, uint32_t local)
 
 /*
  * When a polling task finds what happened at `time`: polls come at no particular phase, so half a
- * poll later on average. (The very phase of an idle loop would add noise of a poll to every hop.)
+ * poll later on average, be it within the last poll, too. (The very phase of an idle loop would add
+ * noise of a poll to every hop.)
  */
 static uint64_t found_at(const struct sim_task *t, uint64_t time)
 {
-	uint64_t at = time + t->poll / 2;
+	uint64_t half = t->poll / 2, at = time + half;
 
-	return at > t->now ? at : t->now;
+	return at > t->now - half ? at : t->now - half;
 }
 
 void sim_wake(struct mu_sim *s, uint32_t local)
@@ -153,7 +155,7 @@ static uint64_t jump_of(struct mu_sim *s, const struct sim_task *t, uint64_t fla
 		jump = idled;
 		most = UINT64_MAX >> 8;
 	} else {
-		jump = idled / POLL_SHARE;
+		jump = idled / POLL_SHARE > POLL_FIRST * t->poll ? idled / POLL_SHARE : POLL_FIRST * t->poll;
 	}
 	jump = jump < most ? jump : most;
 	return jump > t->poll ? jump - jump % t->poll : t->poll; /* as if it had polled until then */

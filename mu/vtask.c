@@ -93,13 +93,16 @@ void mu_charge_now(enum mu_cost cost, uint64_t times)
 		work_seen();
 }
 
-void mu_vt_inject(unsigned channel, unsigned slot)
+void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 {
+	struct mu_channel_area *a;
 	uint64_t self;
 
 	if (!me.vt)
 		return;
-	mu_host_channel(me.host, me.local, channel)->when_ps[slot % MU_INJ_SLOTS] = me.now;
+	a = mu_host_channel(me.host, me.local, channel);
+	a->when_ps[slot % MU_INJ_SLOTS] = me.now;
+	a->inj_slot[slot % MU_INJ_SLOTS].Half_Word0.Unused1 = awaited != 0;
 	me.vt->dirty |= 1ull << channel;
 	work_seen();
 	/* What we start may come back to us, no sooner than this. */

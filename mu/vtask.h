@@ -39,8 +39,11 @@ enum {
 /* Waits until every task of the job has joined (or is gone). 0, or a negative errno (logged). */
 int mu_vt_attach(struct mu_host *host, uint32_t local);
 void mu_vt_detach(void);
-/* Injection FIFO of `channel` got a descriptor in slot `slot`; call before the tail store. */
-void mu_vt_inject(unsigned channel, unsigned slot);
+/*
+ * Injection FIFO of `channel` got a descriptor in slot `slot`; call before the tail store. awaited:
+ * somebody wants to know when it is done (others are noticed when the task polls anyway).
+ */
+void mu_vt_inject(unsigned channel, unsigned slot, int awaited);
 /* Call after the tail store, and wherever control may be handed over. */
 void mu_vt_check(void);
 /*
