@@ -195,7 +195,8 @@ static void connect_ready(struct mu_holder *h)
 	}
 }
 
-/* What tasks may put in one record follows the frame size the wires have found. */
+/* What tasks may put in one record follows the frame size the wires have found; it only grows, so
+ * that no record in a ring becomes too long: a host not yet there gets single packets. */
 static void piece_update(struct mu_holder *h)
 {
 	uint32_t least = PIECE_MAX + RUN_HEAD;
@@ -203,9 +204,9 @@ static void piece_update(struct mu_holder *h)
 	for (uint32_t i = 0; i < h->host->hosts; i++) {
 		uint32_t max;
 
-		if (i == h->host->host || !(h->connected[i / 64] >> i % 64 & 1))
+		if (i == h->host->host)
 			continue;
-		max = drv_wires_run_max(h->wires, i);
+		max = h->connected[i / 64] >> i % 64 & 1 ? drv_wires_run_max(h->wires, i) : 0;
 		least = max < least ? max : least;
 	}
 	least = least < RUN_HEAD + MU_PACKET_BYTES ? MU_PACKET_BYTES :
