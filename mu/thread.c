@@ -36,6 +36,9 @@ static int64_t sleep_max(const struct mu_process *p)
 	return SLEEP_MAX_NS * (int64_t)(share ? share : 1);
 }
 
+/* This thread runs background functions: their polls neither nest nor wait. */
+static _Thread_local int background_running;
+
 /* Does any open channel have something to receive or to send? Engine locks are not needed: a
  * wrong "no" is excluded for what arrived before, a wrong "yes" costs one more poll. */
 static int anything_ready(struct mu_process *p)
@@ -100,7 +103,7 @@ void mu_idle(struct mu_channel *ch)
 	uint32_t seq;
 	int old;
 
-	if (p->forked || (p->backgrounds && mu_background_run(p)))
+	if (p->forked || background_running || (p->backgrounds && mu_background_run(p)))
 		return;
 	if (!ch->idle++) {
 		ch->idle_since = drv_clock_ticks();
@@ -169,15 +172,15 @@ void mu_background_remove(int (*fn)(void *), void *arg)
 /* Run them, unless they are being run. The functions cope with any thread. */
 int mu_background_run(struct mu_process *p)
 {
-	static _Thread_local int running;
 	int n = 0;
 
-	if (!__atomic_load_n(&p->backgrounds, __ATOMIC_ACQUIRE) || running || !mu_try(&p->background_lock))
+	if (!__atomic_load_n(&p->backgrounds, __ATOMIC_ACQUIRE) || background_running ||
+	    !mu_try(&p->background_lock))
 		return 0;
-	running = 1;
+	background_running = 1;
 	for (unsigned i = 0; i < p->backgrounds; i++)
 		n += p->background[i].fn(p->background[i].arg) > 0;
-	running = 0;
+	background_running = 0;
 	mu_unlock(&p->background_lock);
 	return n;
 }

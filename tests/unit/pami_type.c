@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Types against a plain list of byte places: random nested types, gathers, scatters, transforms. */
+#include "tests/t.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pami/type.h"
+
+#define PLACES 4000
+#define MEMORY 40000
+#define ORIGIN 10000 /* where base points: displacements may be negative */
+
+/* The plain form: the place of each payload byte of one instance. */
+struct plain {
+	pami_type_t type;
+	long place[PLACES];
+	size_t count;
+	long extent;
+	size_t divisor; /* every piece is a multiple */
+};
+
+static size_t gcd(size_t a, size_t b)
+{
+	return b ? gcd(b, a % b) : a;
+}
+
+static int plain_build(struct plain *p, struct plain *sub)
+{
+	int steps = 1 + (int)drv_rng_below(t_rng(), 4);
+
+	memset(p, 0, sizeof *p);
+	CU_ASSERT_EQUAL_FATAL(PAMI_Type_create(&p->type), PAMI_SUCCESS);
+	for (int s = 0; s < steps; s++) {
+		long offset = (long)drv_rng_below(t_rng(), 60) - 20, stride = (long)drv_rng_below(t_rng(), 60) - 20;
+		size_t bytes = 4 * drv_rng_below(t_rng(), 6), count = drv_rng_below(t_rng(), 5);
+		size_t each = sub ? sub->count : bytes;
+
+		if (p->count + each * count > PLACES)
+			break;
+		CU_ASSERT_EQUAL(sub ? PAMI_Type_add_typed(p->type, sub->type, (size_t)offset, count, (size_t)stride) :
+		                      PAMI_Type_add_simple(p->type, bytes, (size_t)offset, count, (size_t)stride),
+		                PAMI_SUCCESS);
+		p->extent += offset;
+		for (size_t i = 0; i < count; i++, p->extent += stride)
+			for (size_t b = 0; b < each; b++)
+				p->place[p->count++] = p->extent + (sub ? sub->place[b] : (long)b);
+		if (count && each)
+			p->divisor = gcd(p->divisor, sub ? sub->divisor : bytes);
+	}
+	CU_ASSERT_EQUAL(PAMI_Type_complete(p->type, 4), PAMI_SUCCESS);
+	return p->count != 0;
+}
+
+static long plain_place(const struct plain *p, size_t i)
+{
+	return ORIGIN + p->place[i % p->count] + (long)(i / p->count) * p->extent;
+}
+
+static int in_memory(const struct plain *p, size_t end)
+{
+	for (size_t i = 0; i < end; i++)
+		if (plain_place(p, i) < 0 || plain_place(p, i) >= MEMORY)
+			return 0;
+	return 1;
+}
+
+static void gather_scatter_against_plain(void)
+{
+	static unsigned char memory[MEMORY], again[MEMORY], stream[PLACES * 3], expected[PLACES * 3];
+	static struct plain inner, outer;
+
+	for (int round = 0; round < 400; round++) {
+		struct plain *p = &inner;
+		size_t offset, bytes;
+		int ok = plain_build(&inner, NULL), nested = (int)drv_rng_below(t_rng(), 2);
+
+		if (nested && ok) {
+			ok = plain_build(&outer, &inner);
+			p = &outer;
+		}
+		if (ok) {
+			pami_configuration_t q[3] = {{.name = PAMI_TYPE_DATA_SIZE}, {.name = PAMI_TYPE_DATA_EXTENT},
+			                             {.name = PAMI_TYPE_ATOM_SIZE}};
+
+			CU_ASSERT_EQUAL(PAMI_Type_query(p->type, q, 3), PAMI_SUCCESS);
+			CU_ASSERT_EQUAL(q[0].value.intval, p->count);
+			CU_ASSERT_EQUAL((long)q[1].value.intval, p->extent);
+			CU_ASSERT_EQUAL(q[2].value.intval, 4);
+			offset = 4 * drv_rng_below(t_rng(), p->count / 2 + 1);
+			bytes = 4 * drv_rng_below(t_rng(), p->count / 2 + 1);
+			if (in_memory(p, offset + bytes)) {
+				for (int i = 0; i < MEMORY; i++)
+					memory[i] = again[i] = (unsigned char)drv_rng_next(t_rng());
+				pami_type_gather(p->type, memory + ORIGIN, offset, stream, bytes, PAMI_DATA_COPY, NULL);
+				for (size_t i = 0; i < bytes; i++)
+					expected[i] = memory[plain_place(p, offset + i)];
+				CU_ASSERT_FATAL(!memcmp(stream, expected, bytes));
+				for (size_t i = 0; i < bytes; i++) {
+					stream[i] = (unsigned char)drv_rng_next(t_rng());
+					again[plain_place(p, offset + i)] = stream[i];
+				}
+				pami_type_scatter(p->type, memory + ORIGIN, offset, stream, bytes, PAMI_DATA_COPY,
+				                  NULL);
+				CU_ASSERT_FATAL(!memcmp(memory, again, MEMORY));
+			}
+		}
+		if (nested && p == &outer)
+			PAMI_Type_destroy(&outer.type);
+		PAMI_Type_destroy(&inner.type);
+		CU_ASSERT_PTR_NULL(inner.type);
+	}
+}
+
+static void transform_between_layouts(void)
+{
+	int source[60], target[60], expected[60];
+	pami_type_t threes, backwards;
+
+	/* 1 of 3 ints; and ints from the end to the start */
+	CU_ASSERT_EQUAL(PAMI_Type_create(&threes), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_add_typed(threes, PAMI_TYPE_SIGNED_INT, 0, 1, 12), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(threes, 4), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_create(&backwards), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_add_typed(backwards, PAMI_TYPE_SIGNED_INT, 0, 1, (size_t)-4), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(backwards, 4), PAMI_SUCCESS);
+	for (int i = 0; i < 60; i++) {
+		source[i] = i;
+		target[i] = expected[i] = 100;
+	}
+	for (int i = 0; i < 15; i++)
+		expected[59 - 2 - i] += source[3 * (i + 1)];
+	CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, threes, 4, &target[59], backwards, 8, 60, PAMI_DATA_SUM,
+	                                         NULL), PAMI_SUCCESS);
+	CU_ASSERT(!memcmp(target, expected, sizeof target));
+	PAMI_Type_destroy(&threes);
+	PAMI_Type_destroy(&backwards);
+}
+
+static void misuse_is_refused(void)
+{
+	pami_type_t t = NULL, byte = PAMI_TYPE_BYTE;
+	pami_configuration_t q = {.name = PAMI_TYPE_DATA_SIZE};
+
+	CU_ASSERT_EQUAL(PAMI_Type_create(&t), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_query(t, &q, 1), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_add_simple(t, 6, 0, 2, 10), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_add_typed(t, t, 0, 1, 1), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(t, 0), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(t, 4), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(t, 129), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(t, 3), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(t, 3), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_add_simple(t, 1, 0, 1, 1), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_destroy(&byte), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_destroy(&t), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_destroy(&t), PAMI_INVAL);
+	CU_ASSERT_EQUAL(PAMI_Type_query(PAMI_TYPE_LONG_DOUBLE, &q, 1), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(q.value.intval, sizeof(long double));
+}
+
+static void predefined_sizes(void)
+{
+	struct { pami_type_t *type; size_t bytes; } want[] = {
+		{&PAMI_TYPE_BYTE, 1}, {&PAMI_TYPE_SIGNED_CHAR, 1}, {&PAMI_TYPE_UNSIGNED_CHAR, 1},
+		{&PAMI_TYPE_SIGNED_SHORT, 2}, {&PAMI_TYPE_UNSIGNED_SHORT, 2}, {&PAMI_TYPE_SIGNED_INT, 4},
+		{&PAMI_TYPE_UNSIGNED_INT, 4}, {&PAMI_TYPE_SIGNED_LONG, 8}, {&PAMI_TYPE_UNSIGNED_LONG, 8},
+		{&PAMI_TYPE_SIGNED_LONG_LONG, 8}, {&PAMI_TYPE_UNSIGNED_LONG_LONG, 8}, {&PAMI_TYPE_FLOAT, 4},
+		{&PAMI_TYPE_DOUBLE, 8}, {&PAMI_TYPE_LONG_DOUBLE, 16}, {&PAMI_TYPE_LOGICAL1, 1},
+		{&PAMI_TYPE_LOGICAL2, 2}, {&PAMI_TYPE_LOGICAL4, 4}, {&PAMI_TYPE_LOGICAL8, 8},
+		{&PAMI_TYPE_SINGLE_COMPLEX, 8}, {&PAMI_TYPE_DOUBLE_COMPLEX, 16}, {&PAMI_TYPE_LOC_2INT, 8},
+		{&PAMI_TYPE_LOC_2FLOAT, 8}, {&PAMI_TYPE_LOC_2DOUBLE, 16}, {&PAMI_TYPE_LOC_SHORT_INT, 8},
+		{&PAMI_TYPE_LOC_FLOAT_INT, 8}, {&PAMI_TYPE_LOC_DOUBLE_INT, 16}, {&PAMI_TYPE_LOC_LONG_INT, 16},
+		{&PAMI_TYPE_LOC_LONGDOUBLE_INT, 32}};
+	pami_data_function fn[] = {PAMI_DATA_COPY, PAMI_DATA_NOOP, PAMI_DATA_MAX, PAMI_DATA_MIN, PAMI_DATA_SUM,
+	                           PAMI_DATA_PROD, PAMI_DATA_LAND, PAMI_DATA_LOR, PAMI_DATA_LXOR,
+	                           PAMI_DATA_BAND, PAMI_DATA_BOR, PAMI_DATA_BXOR, PAMI_DATA_MAXLOC,
+	                           PAMI_DATA_MINLOC};
+
+	for (int i = 0; i < 28; i++) {
+		pami_configuration_t q[3] = {{.name = PAMI_TYPE_DATA_SIZE}, {.name = PAMI_TYPE_DATA_EXTENT},
+		                             {.name = PAMI_TYPE_ATOM_SIZE}};
+
+		CU_ASSERT_EQUAL(PAMI_Type_query(*want[i].type, q, 3), PAMI_SUCCESS);
+		for (int k = 0; k < 3; k++)
+			CU_ASSERT_EQUAL(q[k].value.intval, want[i].bytes);
+		for (int k = 0; k < i; k++)
+			CU_ASSERT_PTR_NOT_EQUAL(*want[i].type, *want[k].type);
+	}
+	for (int i = 0; i < 14; i++) {
+		CU_ASSERT(fn[i] != NULL);
+		for (int k = 0; k < i; k++)
+			CU_ASSERT(fn[i] != fn[k]);
+	}
+}
+
+T_MAIN(T(gather_scatter_against_plain), T(transform_between_layouts), T(misuse_is_refused), T(predefined_sizes))
