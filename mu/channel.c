@@ -239,16 +239,24 @@ static int poll_virtual(struct mu_channel *ch)
 
 	mu_vt_check(); /* what has happened up to now is in memory */
 	n = mu_engine_receive(ch, 32, 1) + complete(ch);
-	if (!n)
-		n = mu_background_run(ch->p);
-	if (!n) {
-		mu_charge_now(MU_COST_poll, 1);
-		mu_vt_idle();
-	}
-	return n;
+	return n ? n : mu_background_run(ch->p);
 }
 
-int mu_poll(struct mu_channel *ch)
+void mu_wait(struct mu_channel *ch, int found)
+{
+	if (__builtin_expect(ch->p->virtual_clock, 0)) {
+		if (!found) {
+			mu_charge_now(MU_COST_poll, 1);
+			mu_vt_idle();
+		}
+	} else if (found) {
+		mu_idle_state.count = 0;
+	} else {
+		mu_idle(ch);
+	}
+}
+
+int mu_poll_now(struct mu_channel *ch)
 {
 	int n = 0;
 
@@ -267,11 +275,14 @@ int mu_poll(struct mu_channel *ch)
 		ch->inside = 0;
 		mu_unlock(&ch->engine);
 	}
-	n += complete(ch);
-	if (n)
-		ch->idle = 0;
-	else
-		mu_idle(ch);
+	return n + complete(ch);
+}
+
+int mu_poll(struct mu_channel *ch)
+{
+	int n = mu_poll_now(ch);
+
+	mu_wait(ch, n);
 	return n;
 }
 

@@ -108,6 +108,13 @@ int mu_flush(struct mu_channel *ch, uint32_t task, uint32_t channel, struct mu_o
  * With nothing to do for a while it yields, then sleeps a little; it is woken by what arrives.
  */
 int mu_poll(struct mu_channel *ch);
+/*
+ * Its two halves, for those who poll several channels in turn, or hold a lock while they poll:
+ * mu_poll_now() never yields or sleeps; mu_wait(one of the channels, how many were found in this
+ * round) does after an empty round what mu_poll() does after an empty poll.
+ */
+int mu_poll_now(struct mu_channel *ch);
+void mu_wait(struct mu_channel *ch, int found);
 /* As mu_poll, but never dispatches, yields or sleeps: for initiators that found a FIFO full. */
 void mu_push(struct mu_channel *ch);
 /* Wake whoever sleeps in mu_poll() of this process (posted work). */

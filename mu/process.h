@@ -96,10 +96,6 @@ struct mu_channel {
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
-	uint32_t idle;       /* empty polls in a row */
-	uint32_t idle_seq;   /* the wake word as the last empty poll saw it */
-	uint64_t idle_since; /* ticks */
-	int64_t idle_sleep_ns;
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
 	uint64_t stamp_seen;         /* engine thread's */
 	uint64_t bad;                /* refused descriptors and packets */
@@ -232,6 +228,15 @@ int mu_thread_start(struct mu_process *p);
 void mu_thread_stop(struct mu_process *p);
 int mu_background_run(struct mu_process *p);
 void mu_idle(struct mu_channel *ch); /* an empty poll: spin, yield or sleep */
+
+/* How this thread's waiting goes, whichever channels it polls. */
+struct mu_idle_state {
+	uint32_t count; /* empty polls in a row */
+	uint32_t seq;   /* the wake word as the last of them saw it */
+	uint64_t since; /* ticks */
+	int64_t sleep_ns;
+};
+extern _Thread_local struct mu_idle_state mu_idle_state __attribute__((tls_model("initial-exec")));
 
 static inline uint32_t mu_task_at(const struct mu_process *p, uint32_t coords, unsigned number)
 {

@@ -96,30 +96,33 @@ void mu_wake_self(void)
 		drv_wake_now(&p->area->wake);
 }
 
+_Thread_local struct mu_idle_state mu_idle_state __attribute__((tls_model("initial-exec")));
+
 void mu_idle(struct mu_channel *ch)
 {
 	struct mu_process *p = ch->p;
+	struct mu_idle_state *idle = &mu_idle_state;
 	uint64_t now;
 	uint32_t seq;
 	int old;
 
 	if (p->forked || background_running || (p->backgrounds && mu_background_run(p)))
 		return;
-	if (!ch->idle++) {
-		ch->idle_since = drv_clock_ticks();
-		ch->idle_sleep_ns = SLEEP_MIN_NS;
-		ch->idle_seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
+	if (!idle->count++) {
+		idle->since = drv_clock_ticks();
+		idle->sleep_ns = SLEEP_MIN_NS;
+		idle->seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
 		drv_cpu_relax();
 		return;
 	}
-	if (ch->idle % (p->yields ? 4 : 32)) {
+	if (idle->count % (p->yields ? 4 : 32)) {
 		drv_cpu_relax();
 		return;
 	}
 	now = drv_clock_ticks();
 	seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
-	if (now - ch->idle_since < p->spin_us * drv_clock_ticks_per_us() || seq != ch->idle_seq) {
-		ch->idle_seq = seq;
+	if (now - idle->since < p->spin_us * drv_clock_ticks_per_us() || seq != idle->seq) {
+		idle->seq = seq;
 		sched_yield();
 		return;
 	}
@@ -130,13 +133,13 @@ void mu_idle(struct mu_channel *ch)
 	/* ppoll and sleep are cancellation points; a lock held by our caller must not be lost. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	__atomic_fetch_add(&p->waiting, 1, __ATOMIC_RELAXED);
-	sleep_on_wake(p, seq, 1, ch->idle_sleep_ns);
+	sleep_on_wake(p, seq, 1, idle->sleep_ns);
 	__atomic_fetch_sub(&p->waiting, 1, __ATOMIC_RELAXED);
 	pthread_setcancelstate(old, NULL);
-	ch->idle_seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
-	ch->idle = 1; /* one more round of polls before the next sleep */
-	if (ch->idle_sleep_ns < sleep_max(p))
-		ch->idle_sleep_ns *= 2;
+	idle->seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
+	idle->count = 1; /* one more round of polls before the next sleep */
+	if (idle->sleep_ns < sleep_max(p))
+		idle->sleep_ns *= 2;
 }
 
 int mu_background_add(int (*fn)(void *), void *arg)

@@ -43,32 +43,59 @@ int pami_advance_once(struct pami_context *ctx)
 		events = advance_todo(ctx);
 	if (PAMI_UNLIKELY(__atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) || ctx->again))
 		events += (int)pami_post_run(ctx);
-	events += mu_poll(ctx->channel);
+	events += mu_poll_now(ctx->channel);
 	ctx->depth--;
 	return events;
+}
+
+/* After a round: yield or sleep when it found nothing, unless work asked to be called again. */
+static void wait_after(struct pami_context *ctx, int events)
+{
+	mu_wait(ctx->channel, events + (ctx->again != NULL));
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_advance(pami_context_t context, size_t maximum)
 {
 	struct pami_context *ctx = pami_context_of(context);
 
-	for (size_t i = 0; i < maximum; i++)
-		if (pami_advance_once(ctx) > 0)
+	for (size_t i = 0; i < maximum; i++) {
+		int events = pami_advance_once(ctx);
+
+		wait_after(ctx, events);
+		if (events)
 			return PAMI_SUCCESS;
+	}
 	return pami_limits.idle;
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_advancev(pami_context_t context[], size_t count, size_t maximum)
 {
-	for (size_t i = 0; i < maximum; i++) {
+	for (size_t i = 0; count && i < maximum; i++) {
 		int events = 0;
 
 		for (size_t c = 0; c < count; c++)
-			events += pami_advance_once(pami_context_of(context[c])) > 0;
+			events += pami_advance_once(pami_context_of(context[c]));
+		wait_after(pami_context_of(context[0]), events);
 		if (events)
 			return PAMI_SUCCESS;
 	}
 	return pami_limits.idle;
+}
+
+/* One round over the contexts whose locks are free. */
+static int trylock_round(pami_context_t context[], size_t count)
+{
+	int events = 0;
+
+	for (size_t c = 0; c < count; c++) {
+		struct pami_context *ctx = pami_context_of(context[c]);
+
+		if (!pami_lock_try(ctx))
+			continue;
+		events += pami_advance_once(ctx);
+		pami_lock_give(ctx);
+	}
+	return events;
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[], size_t count,
@@ -79,17 +106,11 @@ PAMI_EXPORT pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[]
 
 	/* Programs cancel their progress threads: not while a lock is held, even in their callbacks. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	for (size_t i = 0; i < maximum; i++) {
-		int events = 0;
+	for (size_t i = 0; count && i < maximum; i++) {
+		int events = trylock_round(context, count);
 
-		for (size_t c = 0; c < count; c++) {
-			struct pami_context *ctx = pami_context_of(context[c]);
-
-			if (!pami_lock_try(ctx))
-				continue;
-			events += pami_advance_once(ctx) > 0;
-			pami_lock_give(ctx);
-		}
+		/* No lock is held while this thread waits. */
+		mu_wait(pami_context_of(context[0])->channel, events);
 		if (events) {
 			result = PAMI_SUCCESS;
 			break;

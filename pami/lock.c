@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,13 +22,16 @@ static PAMI_COLD void lock_slow(struct pami_context *ctx)
 			return;
 		drv_cpu_relax();
 	}
-	while (__atomic_exchange_n(&ctx->lock, 2, __ATOMIC_ACQUIRE))
+	while (__atomic_exchange_n(&ctx->lock, 2, __ATOMIC_ACQUIRE)) {
+		mu_wake_self(); /* the holder may sleep in PAMI_Context_advance */
 		syscall(SYS_futex, &ctx->lock, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	}
 }
 
 PAMI_COLD void pami_lock_wake(struct pami_context *ctx)
 {
 	syscall(SYS_futex, &ctx->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	sched_yield(); /* we may be about to take it again: let them have it */
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_lock(pami_context_t context)
@@ -41,7 +45,10 @@ PAMI_EXPORT pami_result_t PAMI_Context_lock(pami_context_t context)
 
 PAMI_EXPORT pami_result_t PAMI_Context_trylock(pami_context_t context)
 {
-	return pami_lock_try(pami_context_of(context)) ? PAMI_SUCCESS : PAMI_EAGAIN;
+	if (PAMI_LIKELY(pami_lock_try(pami_context_of(context))))
+		return PAMI_SUCCESS;
+	mu_wake_self(); /* as in lock_slow() */
+	return PAMI_EAGAIN;
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_unlock(pami_context_t context)
