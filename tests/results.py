@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Count the results of meson's testlog.json: one per TAP case, else one per test.
 
-usage: results.py TESTLOG.json     prints the skips with their reasons and, last, "PASSED FAILED SKIPPED"
+usage: results.py TESTLOG.json [EXPECTED]
+Prints what failed or was skipped, with the reason, and last "PASSED FAILED SKIPPED". Tests missing from
+the log (EXPECTED is how many there should be) count as failed.
 """
 import json
 import re
@@ -52,10 +54,15 @@ def count(test):
 
 
 def main():
-    total = [0, 0, 0]
+    total, seen = [0, 0, 0], 0
     with open(sys.argv[1], encoding="utf-8", errors="replace") as log:
         for line in log:
             total = [a + b for a, b in zip(total, count(json.loads(line)))]
+            seen += 1
+    missing = int(sys.argv[2]) - seen if len(sys.argv) > 2 else 0
+    if missing > 0:
+        print(f"  failed: {missing} tests were not run to their end")
+        total[1] += missing
     print(*total)
 
 

@@ -46,4 +46,5 @@ cat >"$log" <<'EOF'
 {"name": "f", "result": "OK", "returncode": 0, "stdout": ""}
 EOF
 check "counts" "4 5 2" "$(python3 "$QT_SOURCE/tests/results.py" "$log" | tail -1)"
+check "counts, with two tests lost" "4 7 2" "$(python3 "$QT_SOURCE/tests/results.py" "$log" 8 | tail -1)"
 [ "$failures" = 0 ]
