@@ -330,6 +330,7 @@ static void address_check(struct agent *a)
 		struct ctl_buf b = { 0 };
 
 		ctl_put_text(&b, a->host->own_address);
+		ctl_put_text(&b, a->host->port);
 		ctl_send_buf(&a->ctl, CTL_OWN_ADDRESS, &b);
 	}
 }
@@ -591,7 +592,7 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask)
 	snprintf(name, sizeof name, "agent %u", a.self);
 	drv_log_name(name);
 	a.heard_ns = a.pinged_ns = drv_clock_ns();
-	if (!enter_host(&a) && !make_host(&a) && !agent_sim_open(&a) && !agent_spawn(&a))
+	if (!enter_host(&a) && !agent_port_choose(&a) && !make_host(&a) && !agent_sim_open(&a) && !agent_spawn(&a))
 		run(&a);
 	job_end(&a, 0);
 	while (a.alive)

@@ -81,6 +81,9 @@ int agent_main(int in, int out, pid_t parent, int remote, const sigset_t *mask);
  */
 void agent_look(struct agent *a, int64_t timeout_ns, const struct pollfd *extra, unsigned extras);
 
+/* agent_port.c: complete the port of this host in the plan. 0 or a negative errno after telling. */
+int agent_port_choose(struct agent *a);
+
 /* agent_sim.c: the virtual clock. Before the tasks start; then until they have left it. */
 int agent_sim_open(struct agent *a);
 void agent_sim_run(struct agent *a);

@@ -29,7 +29,7 @@ enum ctl_type {
 	/* agent to torus run */
 	CTL_STARTED,     /* u32 pid of each local task, in task order */
 	CTL_FAIL,        /* u32 exit status, text: this host cannot run its part */
-	CTL_OWN_ADDRESS, /* text: address of this host's port */
+	CTL_OWN_ADDRESS, /* text, text: address of this host's port, its name */
 	CTL_EXIT,        /* u32 task, u32 wait status */
 	CTL_OUTPUT,      /* u32 task, u32 1 stdout 2 stderr, bytes */
 	CTL_STDIN_ROOM,  /* u32 bytes that may be sent on */

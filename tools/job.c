@@ -108,11 +108,12 @@ static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
 
 static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
 {
-	const char *text = ctl_get_text(m);
+	const char *text = ctl_get_text(m), *port = ctl_get_text(m);
 
 	if (m->bad || j->agent[host].address)
 		return;
 	j->agent[host].address = strdup(text);
+	j->agent[host].port = strdup(port);
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		struct ctl_buf b = { 0 };
 
@@ -561,6 +562,7 @@ static void close_all(struct job *j)
 		ctl_close(&j->agent[i].ctl);
 		free(j->agent[i].pids);
 		free(j->agent[i].address);
+		free(j->agent[i].port);
 	}
 	if (proc_children_end(2000))
 		drv_warn("torus run: a process of the job does not die");

@@ -27,6 +27,7 @@ struct job_agent {
 	uint32_t locals;
 	uint32_t unpaid; /* bytes of output received and not yet written */
 	char *address;  /* of its port, when known */
+	char *port;     /* as it was opened */
 	uint64_t heard_ns;
 };
 

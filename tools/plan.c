@@ -89,33 +89,33 @@ int plan_hosts_parse(const char *text, struct plan_host **hosts, char *err)
 	return n;
 }
 
-/* Several hosts need a way to each other: shared memory if all are this machine as it is. */
+/*
+ * Several hosts need a way to each other. Unnamed, it is shared memory if all are this machine as it
+ * is; else "" (behind a fault, "fault(...)+"): the agent completes it where it runs.
+ */
 static int ports_make(struct plan *p, const char *fault, char *err)
 {
-	char text[64], spec[sizeof p->host->port];
+	char spec[sizeof p->host->port];
+	int here = 1;
 
+	if (p->hosts == 1) {
+		if (fault)
+			return fail(err, "--fault: one host has no wire to break; give two or more, for example "
+			            "--hosts local,local");
+		return 0;
+	}
+	for (uint32_t i = 0; i < p->hosts; i++)
+		here &= p->host[i].kind == PLAN_HOST_LOCAL;
 	for (uint32_t i = 0; i < p->hosts; i++) {
 		struct plan_host *h = &p->host[i];
 
-		if (p->hosts == 1) {
-			if (fault && !h->port[0])
-				return fail(err, "--fault: one host has no wire to break; give two or more, "
-				            "for example --hosts local,local");
-			continue;
-		}
-		if (!h->port[0] && h->kind != PLAN_HOST_LOCAL)
-			return fail(err, "--hosts: %s needs a port to reach the others; write for example "
-			            "'%s:%s=uring:ADDRESS' or '=dpdk:net_af_packet,iface=NAME'",
-			            plan_host_text(p, i, text, sizeof text),
-			            h->kind == PLAN_HOST_SSH ? "ssh" : "netns", h->name);
-		if (!h->port[0])
+		if (!h->port[0] && here)
 			strcpy(h->port, "shm:");
-		if (fault) {
-			if ((size_t)snprintf(spec, sizeof spec, "fault(%s)+%s", fault, h->port) >= sizeof spec)
-				return fail(err, "--fault: with port %s longer than %zu characters", h->port,
-				            sizeof spec - 1);
-			strcpy(h->port, spec);
-		}
+		if (!fault)
+			continue;
+		if ((size_t)snprintf(spec, sizeof spec, "fault(%s)+%s", fault, h->port) >= sizeof spec)
+			return fail(err, "--fault: with port %s longer than %zu characters", h->port, sizeof spec - 1);
+		strcpy(h->port, spec);
 	}
 	return 0;
 }

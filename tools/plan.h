@@ -25,7 +25,7 @@ enum plan_report { PLAN_REPORT_NONE, PLAN_REPORT_TEXT, PLAN_REPORT_JSON };
 struct plan_host {
 	enum plan_host_kind kind;
 	char name[128]; /* "" for local */
-	char port[256]; /* driver port, "" if none is needed */
+	char port[256]; /* driver port, "" if none is needed, or if the agent is to choose */
 };
 
 struct plan {

@@ -31,18 +31,22 @@ static void print_tasks(FILE *f, const struct plan *p, uint32_t host)
 	}
 }
 
+static const char *port_of(const struct job *j, uint32_t host)
+{
+	return j->agent[host].port ? j->agent[host].port : j->plan->host[host].port;
+}
+
 static void print_hosts(FILE *f, const struct job *j)
 {
 	char where[160];
 
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		const struct plan_host *h = &j->plan->host[i];
 		const char *b = &"()[]{}<>"[2 * (i < 4 ? i : 3)];
 
 		fprintf(f, "  %c%c  host %-12s ", b[0], b[1], plan_host_text(j->plan, i, where, sizeof where));
 		print_tasks(f, j->plan, i);
 		if (j->plan->hosts > 1)
-			fprintf(f, ", port %s", h->port);
+			fprintf(f, ", port %s", port_of(j, i));
 		fputc('\n', f);
 	}
 }
@@ -136,7 +140,7 @@ void job_report_json(const struct job *j)
 		fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
 		print_json_text(plan_host_text(p, i, where, sizeof where));
 		fprintf(stderr, ", \"tasks\": %u, \"port\": ", count);
-		print_json_text(p->host[i].port);
+		print_json_text(port_of(j, i));
 		fprintf(stderr, "}");
 	}
 	fprintf(stderr, "]");

@@ -116,18 +116,49 @@ ip -n $a addr add 10.77.1.1/24 dev v$$a
 ip -n $b addr add 10.77.1.2/24 dev v$$b
 t run --hosts netns:$a -n 2 sh -c 'ls /proc/sys/net/ipv4/conf'
 said out "v$$a" "the namespace"
-t run -n 2 --hosts netns:$a,netns:$b true
-expect 2 "namespaces without ports"
-t run -n 4 --hosts "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b" "$task" exchange
-if [ $status != 0 ] && grep -q 'not installed' "$dir/err"; then
-	echo "no DPDK: not tested"
+wire() { # wire NAME HOSTS: with one task on each host, with several, and every kind of process killed
+	local name=$1 hosts=$2 kind pid victim m
+	t run -n 2 --hosts "$hosts" "$task" exchange
+	if [ $status != 0 ] && grep -q 'not installed' "$dir/err"; then
+		echo "$name: its module is not built, not tested"
+		return
+	fi
+	expect 0 "$name, 2 tasks"
+	t run -n 8 --hosts "$hosts" "$task" exchange
+	expect 0 "$name, 8 tasks"
+	t run -n 8 --shape 2x2x2x1x1 --fabric torus --hosts "$hosts" "$task" exchange
+	expect 0 "$name, fabric torus"
+	t run -n 4 --hosts "$hosts" --fault loss=0.05,reorder=0.05 "$task" exchange
+	expect 0 "$name, faults"
+	for kind in run agent task; do
+		for n in 2 4; do
+			m=$RANDOM.$RANDOM
+			forget
+			env "$mark_name=$m" torus run -n $n --hosts "$hosts" "$task" busy >"$dir/out" 2>"$dir/err" </dev/null &
+			pid=$!
+			until_said "$dir/out" busy
+			victim=$(pgrep -P $pid | head -1)
+			case $kind in
+			run) victim=$pid ;;
+			task) victim=$(pgrep -P "$victim" | head -1) ;;
+			esac
+			kill -9 "$victim"
+			wait $pid 2>/dev/null
+			none_left "$m" "$name, $n tasks: kill -9 of $kind"
+		done
+	done
+}
+t run -n 2 --hosts "netns:$a,netns:$b" --report "$task" exchange
+if grep -q 'not installed' "$dir/err"; then
+	echo "no io_uring: default port not tested"
 else
-	expect 0 "DPDK in namespaces"
+	expect 0 "default port"
+	said err 'port uring:10.77.1.1' "default port"
 fi
-t run -n 4 --hosts "netns:$a=uring:10.77.1.1;netns:$b=uring:10.77.1.2" "$task" exchange
-if [ $status != 0 ] && grep -q 'not installed' "$dir/err"; then
-	echo "no io_uring: not tested"
-else
-	expect 0 "io_uring in namespaces"
-fi
+wire uring "netns:$a=uring:10.77.1.1;netns:$b=uring:10.77.1.2"
+wire DPDK "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b"
+ip -n $a addr add 10.78.1.1/24 dev v$$a
+t run -n 2 --hosts "netns:$a,netns:$b" "$task" exchange
+expect 1 "several addresses"
+said err '10.77.1.1 .*10.78.1.1.*uring:ADDRESS' "several addresses"
 finish

@@ -40,7 +40,6 @@ bad --hosts '' echo
 bad --hosts mars echo
 bad --hosts netns: echo
 bad --hosts ssh:-oProxyCommand=x echo
-bad --hosts netns:a,netns:b echo
 bad --hosts local= echo
 bad --hosts local,local,local --shape 2x1x1x1x1 echo
 bad --fault loss=0.1 echo
