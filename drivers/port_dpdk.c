@@ -138,15 +138,23 @@ static int dpdk_is_cut(struct dpdk_port *d)
 {
 	struct rte_eth_link link;
 	struct ifreq r = { 0 };
+	int fd, down;
 
 	if (!d->started)
 		return 1;
 	if (d->device.kind == DPDK_MEMIF)
 		return !rte_eth_link_get_nowait(d->id, &link) && !link.link_status;
-	if (d->device.kind != DPDK_AF_PACKET || d->fd < 0)
+	if (!d->device.iface[0])
+		return 0;
+	/* The port's own socket knows its network namespace even if the thread has left it. */
+	fd = d->device.kind == DPDK_AF_PACKET ? d->fd : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
 		return 0;
 	memcpy(r.ifr_name, d->device.iface, sizeof r.ifr_name);
-	return ioctl(d->fd, SIOCGIFFLAGS, &r) || !(r.ifr_flags & IFF_UP);
+	down = ioctl(fd, SIOCGIFFLAGS, &r) || !(r.ifr_flags & IFF_UP);
+	if (fd != d->fd)
+		close(fd);
+	return down;
 }
 
 /* What a cut device does not take is lost, as on a wire; else it stays with the caller. */

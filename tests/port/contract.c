@@ -458,7 +458,7 @@ static void run(const struct pair *p)
 
 	if (why)
 		T_SKIP("%s", why);
-	CU_ASSERT_EQUAL(pair_run(p, contract, t_sanitized() ? 100 : 40), 0);
+	CU_ASSERT_EQUAL(pair_run(p, contract, 90), 0);
 }
 
 static int module_there(const char *name)
