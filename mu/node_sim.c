@@ -155,11 +155,13 @@ static int payload_read(struct mu_sim *s, struct source from, const MUHWI_Descri
 
 		if (d->Message_Length != 8)
 			return -EINVAL;
+		sim_settle(s, local);
 		rc = sim_atomic_load(s, local, d->Pa_Payload & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7),
 		                     d->Pa_Payload & 7, &value);
 		memcpy(to, &value, 8);
 		return rc;
 	}
+	sim_settle(s, local);
 	if (left <= MU_PACKET_PAYLOAD && !e->stage_bytes)
 		return sim_read(s, local, to, va, bytes);
 	if (e->offset - e->stage_from + bytes > e->stage_bytes || !e->stage_bytes) {
@@ -374,8 +376,10 @@ static void on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
 	const struct emu_packet *p = &s->pool[packet];
 	uint32_t local = task_at(s, node, mu_header_number(&p->hdr));
 
-	if (local != SIM_NONE && mu_packet_type(&p->hdr) != MUHWI_PACKET_TYPE_GET)
+	if (local != SIM_NONE && mu_packet_type(&p->hdr) != MUHWI_PACKET_TYPE_GET) {
 		s->task[local].direct++;
+		s->task[local].arriving++;
+	}
 	if (emu_sched_push(emu_world_sched(s->world), when + s->timing->mu_receive_ps, node, SIM_PORT_EFFECT,
 	                   SIM_EFFECT, packet, 0))
 		s->error = -ENOMEM;
@@ -445,33 +449,79 @@ unsigned sim_refill(struct mu_sim *s, uint32_t local)
 	return moved;
 }
 
-static void effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
+static void put_failed(struct mu_sim *s, uint32_t channel, uint32_t source, uint32_t back, int rc)
+{
+	const struct mu_task_entry *e = mu_host_entry(s->host, source);
+
+	fault(s, channel / s->channels, "address named by a put", rc);
+	fault_tell(s, channel, e->coords, e->t * s->channels + back % s->channels, rc);
+}
+
+void sim_settle_slow(struct mu_sim *s, uint32_t local)
+{
+	struct sim_pending *p = &s->task[local].pending;
+	uint32_t bytes = p->bytes;
+	int rc;
+
+	p->bytes = 0;
+	rc = s->task[local].state == SIM_TASK_LEFT ? 0 : sim_write(s, local, p->va, p->buffer, bytes);
+	if (rc)
+		put_failed(s, p->channel, p->source, p->back, rc);
+}
+
+/* Write into a task, together with what follows it in memory if that is put next. */
+static int put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct emu_packet *p)
+{
+	uint32_t local = channel / s->channels;
+	uint32_t back = p->hdr.messageUnitHeader.Packet_Types.Direct_Put.Unused1;
+	struct sim_pending *w = &s->task[local].pending;
+
+	if (w->bytes && (to != w->va + w->bytes || w->bytes + p->bytes > SIM_PENDING_BYTES ||
+	                 w->channel != channel || w->source != p->task || w->back != back))
+		sim_settle(s, local);
+	if (mu_host_translate(s->host, local, to, p->bytes) ||
+	    (!w->buffer && !(w->buffer = malloc(SIM_PENDING_BYTES))))
+		return sim_write(s, local, to, p->payload, p->bytes);
+	if (!w->bytes) {
+		w->va = to;
+		w->channel = channel;
+		w->source = p->task;
+		w->back = back;
+	}
+	memcpy(w->buffer + w->bytes, p->payload, p->bytes);
+	w->bytes += p->bytes;
+	return 0;
+}
+
+/* Returns true if a counter has come to zero: somebody waits for that. */
+static int effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
 {
 	uint32_t local = channel / s->channels;
 	const MUHWI_PacketHeader_t *h = &p->hdr;
 	uint64_t to = sim_area(s, channel)->bat[0] + mu_put_offset(h), value = 0;
 	uint64_t counter = h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+	uint64_t *word = NULL;
 	int rc;
 
 	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
+		sim_settle(s, local);
 		memcpy(&value, p->payload, 8);
 		rc = p->bytes != 8 ? -EINVAL :
 		     sim_atomic(s, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), to & 7, value);
 	} else {
-		rc = sim_write(s, local, to, p->payload, p->bytes);
+		rc = put_write(s, channel, to, p);
 	}
 	if (!rc && counter) {
-		counter += sim_area(s, channel)->bat[0];
-		rc = sim_atomic(s, local, counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), counter & 7,
-		                -(uint64_t)p->bytes);
-	}
-	if (rc) {
-		const struct mu_task_entry *e = mu_host_entry(s->host, p->task);
+		uint64_t va = (counter + sim_area(s, channel)->bat[0]) & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
 
-		fault(s, local, "address named by a put", rc);
-		fault_tell(s, channel, e->coords, e->t * s->channels +
-		           h->messageUnitHeader.Packet_Types.Direct_Put.Unused1 % s->channels, rc);
+		word = mu_host_translate(s->host, local, va, 8);
+		if (!word)
+			sim_settle(s, local);
+		rc = sim_atomic(s, local, va, counter & 7, -(uint64_t)p->bytes);
 	}
+	if (rc)
+		put_failed(s, channel, p->task, h->messageUnitHeader.Packet_Types.Direct_Put.Unused1, rc);
+	return word && !*word;
 }
 
 static uint32_t rget_room(const struct sim_channel *c)
@@ -505,6 +555,7 @@ static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
 	struct sim_channel *c = &s->channel[channel];
 	const struct emu_packet *p = &s->pool[packet];
 
+	sim_settle(s, channel / s->channels); /* a fault among these is told before what comes now */
 	if (!p->bytes || p->bytes % 64) {
 		fault(s, channel / s->channels, "remote get whose payload is not 1 to 8 descriptors", -EINVAL);
 		return 0;
@@ -522,7 +573,7 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	struct emu_packet *p = &s->pool[e->arg];
 	unsigned number = mu_header_number(&p->hdr), type = mu_packet_type(&p->hdr);
 	uint32_t local = task_at(s, emu_event_node(e), number), channel;
-	int kept = 0;
+	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
 
 	if (local == SIM_NONE) {
 		s->faults++;
@@ -532,18 +583,21 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 		return;
 	}
 	channel = local * s->channels + number % s->channels;
-	if (type != MUHWI_PACKET_TYPE_GET)
+	if (type != MUHWI_PACKET_TYPE_GET) {
 		s->task[local].direct--;
+		s->task[local].arriving--;
+	}
 	if (s->task[local].state == SIM_TASK_LEFT)
 		s->dropped++;
 	else if (type == MUHWI_PACKET_TYPE_GET)
 		kept = effect_get(s, channel, e->arg);
 	else if (type == MUHWI_PACKET_TYPE_PUT)
-		effect_put(s, channel, p);
+		look = effect_put(s, channel, p) || !s->task[local].arriving;
 	else
 		kept = effect_fifo(s, channel, e->arg);
 	if (!kept)
 		emu_world_packet_put(s->world, e->arg);
-	if (type != MUHWI_PACKET_TYPE_GET)
+	/* A task that waits for a long put is not woken for each packet, only when no more is coming. */
+	if (look)
 		sim_wake(s, local);
 }

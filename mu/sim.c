@@ -122,6 +122,8 @@ void mu_sim_destroy(struct mu_sim *s)
 {
 	if (!s)
 		return;
+	for (uint32_t i = 0; s->task && i < s->locals; i++)
+		free(s->task[i].pending.buffer);
 	for (uint32_t i = 0; s->channel && i < s->locals * s->channels; i++) {
 		free(s->channel[i].inject.stage);
 		free(s->channel[i].rget.stage);

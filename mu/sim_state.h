@@ -45,15 +45,28 @@ struct sim_channel {
 
 enum sim_task_state { SIM_TASK_OUT, SIM_TASK_READY, SIM_TASK_RUNS, SIM_TASK_IDLE, SIM_TASK_LEFT };
 
+/* Bytes put into a task's private memory and not written there yet: one kernel call for many packets. */
+struct sim_pending {
+	uint64_t va;
+	uint32_t bytes;
+	uint32_t channel;     /* whose remote-get FIFO tells the initiator if they cannot be written */
+	uint32_t source;      /* task that put them, and its channel */
+	uint32_t back;
+	unsigned char *buffer; /* SIM_PENDING_BYTES; made when first used */
+};
+#define SIM_PENDING_BYTES 32768u
+
 struct sim_task {
 	uint8_t state;
 	uint8_t t, gone;
 	uint16_t generation; /* of the RESUME event that counts */
 	uint32_t node, task;
 	uint32_t direct;     /* events under way that touch its memory by themselves */
+	uint32_t arriving;   /* of these, packets */
 	uint64_t now, resume_at;
 	uint64_t poll, idle_since;
 	uint64_t spilled;    /* channels with spilled packets */
+	struct sim_pending pending;
 };
 
 struct sim_node {
@@ -93,6 +106,13 @@ static inline struct mu_channel_area *sim_area(struct mu_sim *s, uint32_t channe
 void sim_inject_kick(struct mu_sim *s, uint32_t channel);
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e);
 void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
+/* Write what is pending for a task: before it runs, or its memory is read. */
+void sim_settle_slow(struct mu_sim *s, uint32_t local);
+static inline void sim_settle(struct mu_sim *s, uint32_t local)
+{
+	if (s->task[local].pending.bytes)
+		sim_settle_slow(s, local);
+}
 /* Move spilled packets into the rings of a task; returns how many. */
 unsigned sim_refill(struct mu_sim *s, uint32_t local);
 extern const struct emu_world_ops sim_world_ops;

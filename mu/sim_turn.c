@@ -84,6 +84,7 @@ static void leave(struct mu_sim *s, struct sim_task *t)
 {
 	if (t->state == SIM_TASK_OUT || t->state == SIM_TASK_LEFT)
 		return;
+	t->pending.bytes = 0; /* nobody looks at its memory any more */
 	if (t->state == SIM_TASK_IDLE)
 		s->idle--;
 	t->state = SIM_TASK_LEFT;
@@ -255,6 +256,7 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 		s->idle--;
 	if (t->spilled)
 		sim_refill(s, e->arg);
+	sim_settle(s, e->arg);
 	t->state = SIM_TASK_RUNS;
 	s->turns++;
 	vt->now_ps = s->now;
