@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Channels: open, close, completion, the poll. Hot: guarded by bench/pami_latency. */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "drivers/base/clock.h"
@@ -79,6 +80,17 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	return 0;
 }
 
+/* Everything handed in must be beyond our help before the channel goes. */
+static void drain(struct mu_channel *ch)
+{
+	uint64_t until = drv_clock_ns() + 5000000000u;
+
+	while (mu_inject_pending(ch) && !ch->p->host->ending && drv_clock_ns() < until) {
+		mu_push(ch);
+		sched_yield();
+	}
+}
+
 void mu_channel_close(struct mu_channel *ch)
 {
 	struct mu_process *p;
@@ -86,6 +98,7 @@ void mu_channel_close(struct mu_channel *ch)
 	if (!ch)
 		return;
 	p = ch->p;
+	drain(ch);
 	/* The engine thread may be inside: take the engine for good. */
 	__atomic_store_n(&p->channel[ch->index], NULL, __ATOMIC_RELEASE);
 	mu_lock(&ch->engine);

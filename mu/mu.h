@@ -70,7 +70,8 @@ typedef void (*mu_receive_fn)(void *arg, uint32_t source_task, const unsigned ch
 
 /* Open channel `index`; records sent to it earlier are there. -EBUSY, -EINVAL, -ENOMEM. */
 int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_channel **channel);
-/* Nothing may be outstanding. NULL is fine. */
+/* No operation may be outstanding. What is in the injection FIFO still leaves (for up to 5 s, if the
+ * other side takes nothing). NULL is fine. */
 void mu_channel_close(struct mu_channel *channel);
 
 /*

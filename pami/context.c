@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/log.h"
 #include "pami/state.h"
 
 static void context_free(struct pami_context *ctx)
@@ -40,8 +41,6 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 	ctx->deferred_tail = &ctx->deferred;
 	ctx->queue_tail = &ctx->queue;
 	ctx->held_tail = &ctx->held;
-	for (int i = 0; i < PAMI_DISPATCH_IDS; i++)
-		ctx->dispatch[i].send = PAMI_DISPATCH_UNSET;
 	pami_dispatch_install(ctx, PAMI_DISPATCH_COLL, pami_coll_dispatch, NULL);
 	rc = mu_channel_open(c->base + offset, pami_receive, ctx, &ctx->channel);
 	if (rc) {
@@ -81,14 +80,20 @@ err_destroy:
 	return pami_result(rc);
 }
 
-/* What the program did not wait for is dropped; what was handed to the MU leaves (mu_detach waits). */
+#define LEAVE_SECONDS 5 /* for a peer that takes nothing any more */
+
+/* What the program did not wait for is dropped; what it was told is sent still leaves: from our
+ * queue here, from the injection FIFO in mu_channel_close(). */
 static void context_destroy(struct pami_context *ctx)
 {
 	struct pami_client *c = ctx->client;
+	double until = mu_wtime() + LEAVE_SECONDS;
 
 	pami_async_drop(ctx);
-	while (ctx->queue && pami_queue_drain(ctx) == -EAGAIN)
+	while (ctx->queue && pami_queue_drain(ctx) == -EAGAIN && mu_wtime() < until)
 		mu_push(ctx->channel);
+	if (ctx->queue)
+		drv_warn("context %u is destroyed with messages that its peers did not take", ctx->offset);
 	pami_queue_drop(ctx);
 	pami_coll_drop(ctx);
 	pami_fence_drop(ctx);

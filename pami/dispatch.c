@@ -36,7 +36,7 @@ void pami_dispatch_install(struct pami_context *ctx, size_t dispatch, pami_dispa
 
 	d->set_fn = fn;
 	d->cookie = cookie;
-	d->send = 0;
+	d->send = PAMI_DISPATCH_READY;
 	/* What was held goes first: until it is delivered the fast path stays closed. */
 	if (d->held)
 		ctx->todo |= PAMI_TODO_HELD;

@@ -41,7 +41,8 @@ PAMI_EXPORT pami_result_t PAMI_Send_immediate(pami_context_t context, pami_send_
 
 	if (PAMI_UNLIKELY(p->dispatch > PAMI_DISPATCH_ID_MAX || header > MU_PACKET_BYTES ||
 	                  data > MU_PACKET_BYTES || ((header + 7) & ~(size_t)7) + data > MU_PACKET_BYTES ||
-	                  ctx->slow || ctx->dispatch[p->dispatch].send || !pami_endpoint_ok(ctx, dest)))
+	                  ctx->slow || ctx->dispatch[p->dispatch].send != PAMI_DISPATCH_READY ||
+	                  !pami_endpoint_ok(ctx, dest)))
 		return send_immediate_slow(ctx, p);
 	wire.kind = PAMI_WIRE_SHORT;
 	wire.origin = ctx->offset;

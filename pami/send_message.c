@@ -24,7 +24,7 @@ int pami_send_refused(struct pami_context *ctx, size_t dispatch, pami_endpoint_t
 {
 	if (dispatch > PAMI_DISPATCH_ID_MAX)
 		return refuse(result, PAMI_INVAL, "dispatch id above 1023");
-	if (ctx->dispatch[dispatch].send & PAMI_DISPATCH_UNSET)
+	if (!ctx->dispatch[dispatch].send)
 		return refuse(result, PAMI_INVAL, "dispatch id not set on this context");
 	if (!pami_endpoint_ok(ctx, dest))
 		return refuse(result, PAMI_INVAL, "no such endpoint");
@@ -246,7 +246,8 @@ PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
 	int rc;
 
 	if (PAMI_UNLIKELY(p->send.dispatch > PAMI_DISPATCH_ID_MAX ||
-	                  ctx->dispatch[p->send.dispatch].send || !pami_endpoint_ok(ctx, p->send.dest)) &&
+	                  ctx->dispatch[p->send.dispatch].send != PAMI_DISPATCH_READY ||
+	                  !pami_endpoint_ok(ctx, p->send.dest)) &&
 	    pami_send_refused(ctx, p->send.dispatch, p->send.dest, &result))
 		return result;
 	rc = pami_send_message(ctx, p);

@@ -53,8 +53,8 @@ void pami_limits_load(void);
 
 /* ---- Dispatch ids ---- */
 
-enum { /* why a send must take the slow path */
-	PAMI_DISPATCH_UNSET = 1,
+enum { /* exactly READY: send away; anything else takes the slow path */
+	PAMI_DISPATCH_READY = 1,    /* set */
 	PAMI_DISPATCH_SHMEM = 2,    /* use_shmem ENABLE: local tasks only */
 	PAMI_DISPATCH_NO_QUEUE = 4, /* queue_immediate DISABLE */
 };
@@ -63,7 +63,7 @@ struct pami_dispatch {
 	pami_dispatch_p2p_function fn; /* NULL: pami_receive_odd() decides (unset, held, asynchronous) */
 	void *cookie;
 	pami_dispatch_p2p_function set_fn; /* what the user set */
-	uint8_t send;                      /* PAMI_DISPATCH_ bits; 0: send away */
+	uint8_t send;                      /* PAMI_DISPATCH_ bits; untouched (0) while not set */
 	uint8_t asynchronous;              /* recv_immediate DISABLE */
 	uint8_t contiguous;                /* recv_contiguous ENABLE */
 	uint8_t copy;                      /* recv_copy ENABLE */
