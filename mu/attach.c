@@ -90,11 +90,18 @@ static int fill_maps(struct mu_process *p)
 	p->entry = mu_host_entry(h, 0);
 	p->tx = calloc((size_t)h->locals * h->channels, sizeof *p->tx);
 	p->task_of = malloc(slots * sizeof *p->task_of);
-	if (!p->tx || !p->task_of)
+	p->near = calloc(h->tasks, 1);
+	if (!p->tx || !p->task_of || !p->near)
 		return -ENOMEM;
 	memset(p->task_of, 0xff, slots * sizeof *p->task_of);
-	for (uint32_t i = 0; i < h->tasks; i++)
-		p->task_of[p->entry[i].node * h->shape.t + p->entry[i].t] = i;
+	for (uint32_t i = 0; i < h->tasks; i++) {
+		const struct mu_task_entry *e = &p->entry[i];
+
+		p->task_of[e->node * h->shape.t + e->t] = i;
+		p->near[i] = h->clock == MU_CLOCK_REAL &&
+		             (h->fabric == MU_FABRIC_EXPRESS ? e->host == h->host :
+		                                               e->node == p->entry[p->task].node);
+	}
 	return 0;
 }
 
@@ -152,7 +159,6 @@ static void child_after_fork(void)
 	mu_self.refs = 0;
 	mu_self.forked = 1;
 	mu_self.tasks = 0;
-	mu_self.express = 0;
 	mu_self.virtual_clock = 0;
 	mu_self.holder = NULL;
 	mu_self.live = NULL;
@@ -180,7 +186,6 @@ static int join(struct mu_process *p)
 	p->tasks = p->host->tasks;
 	p->own_host = (uint16_t)p->host->host;
 	p->virtual_clock = p->host->clock == MU_CLOCK_VIRTUAL;
-	p->express = p->host->fabric == MU_FABRIC_EXPRESS && !p->virtual_clock;
 	rc = fill_maps(p);
 	if (rc)
 		goto err_maps;
@@ -218,6 +223,7 @@ err_live:
 err_maps:
 	free(p->tx);
 	free(p->task_of);
+	free(p->near);
 	mu_host_unmap(p->host);
 	memset(p, 0, sizeof *p);
 	return rc;
@@ -280,6 +286,7 @@ void mu_detach(void)
 		mu_live_close(p->live);
 		free(p->tx);
 		free(p->task_of);
+		free(p->near);
 		mu_host_unmap(p->host);
 		if (!getenv(MU_ENV_SEGMENT))
 			close(p->fd);

@@ -2,8 +2,8 @@
 /*
  * The injection engine: descriptors to packets. Hot: guarded by bench/pami_rdma.
  *
- * Runs a channel's injection FIFO and its remote-get FIFO, strictly in order each. On fabric
- * express a put or get between tasks of one host is one copy, done here; everything else leaves in
+ * Runs a channel's injection FIFO and its remote-get FIFO, strictly in order each. A put or get
+ * between near tasks (same host on express, same node on torus) is one copy, done here; everything else leaves in
  * pieces by mu_path_send(). A FIFO whose head cannot leave now waits there (sent = bytes gone).
  */
 #include <errno.h>
@@ -121,7 +121,7 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 	                  mu_header_number(&d->PacketHeader));
 	if (task == UINT32_MAX)
 		return -EHOSTUNREACH;
-	if (!p->live && p->entry[task].host == p->own_host && !guarded && !at->sent && !p->cma_refused) {
+	if (p->near[task] && !guarded && !at->sent && !p->cma_refused) {
 		rc = type == MUHWI_PACKET_TYPE_PUT ? put_direct(ch, task, d) :
 		     type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d) : -ENOTSUP;
 		if (rc == -EPERM) {

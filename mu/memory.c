@@ -72,6 +72,20 @@ static int pages_there(uint64_t va, uint64_t bytes, int (*there)(uint64_t))
 	return 1;
 }
 
+int mu_reachable(uint64_t va, size_t bytes)
+{
+	uint64_t last = (va + bytes - 1) / PAGE;
+
+	if (!bytes || mu_in_segment(&mu_self, va, bytes))
+		return 0;
+	if (va + bytes - 1 < va)
+		return -EFAULT;
+	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE)
+		if (!page_writable(at))
+			return -EFAULT;
+	return 0;
+}
+
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes)
 {
 	int there;

@@ -132,12 +132,16 @@ void mu_background_remove(int (*fn)(void *arg), void *arg); /* returns when fn i
 /*
  * Arena: memory that all tasks of the host map; EXT_quintorus_memory. Freed memory may be handed
  * out again at once, to the same task. alloc: NULL when full. local: this process's address of
- * [va, va + bytes) of another task's arena, or NULL: not arena memory, or on another host, or in
- * virtual time (there loads and stores of neighbours would go unseen by the clock).
+ * [va, va + bytes) of another task's arena, or NULL: not arena memory, or not near (same host on
+ * express, same node on torus), or in virtual time (where loads and stores would go unseen by the
+ * clock).
+ *
+ * reachable: 0 if all of [va, va + bytes) of this process may be written now, else -EFAULT.
  */
 void *mu_arena_alloc(size_t bytes, size_t align);
 void mu_arena_free(void *p);
 void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
+int mu_reachable(uint64_t va, size_t bytes);
 
 /* Time. Real: CLOCK_MONOTONIC; virtual: the task's clock, and reading it costs virtual time. */
 double mu_wtime(void);

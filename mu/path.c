@@ -3,7 +3,8 @@
  * The way of one piece of a message (header and payload) toward its destination. Hot: guarded by
  * bench/pami_latency and bench/pami_rate.
  *
- *   express, same host    straight into the target channel's ring
+ *   near                  straight into the target channel's ring: same host on express, same
+ *                         node on torus (what PAMI calls the shm device)
  *   express, other host   into the open frame of the wire (we hold the port), else to the agent
  *   torus                 into this node's router
  */
@@ -64,10 +65,10 @@ uint32_t mu_path_piece(struct mu_process *p, uint32_t task)
 {
 	uint32_t bytes;
 
+	if (p->near[task])
+		return MU_PIECE_BYTES;
 	if (p->live)
 		return MU_PACKET_BYTES;
-	if (p->entry[task].host == p->own_host)
-		return MU_PIECE_BYTES;
 	bytes = __atomic_load_n(&p->host->piece_bytes, __ATOMIC_RELAXED);
 	return bytes < MU_PACKET_BYTES ? MU_PACKET_BYTES : bytes;
 }
@@ -79,9 +80,7 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 	const struct mu_task_entry *e = &p->entry[task];
 	int rc;
 
-	if (p->live)
-		return mu_live_send(p->live, task, h, payload, bytes, guarded);
-	if (__builtin_expect(e->host == p->own_host, 1)) {
+	if (__builtin_expect(p->near[task], 1)) {
 		unsigned channel = mu_header_number(h) % p->channels;
 
 		rc = send_to_ring(p, mu_ring(p->host, e->local, channel),
@@ -90,6 +89,8 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
 		return rc;
 	}
+	if (p->live)
+		return mu_live_send(p->live, task, h, payload, bytes, guarded);
 	if (p->holder) {
 		if (!mu_hold(p, ch))
 			return -EAGAIN;

@@ -117,7 +117,8 @@ struct mu_process {
 	uint32_t task, local, own_number;
 	uint32_t tasks; /* of the job; 0 in a forked child, so that nothing can be sent */
 	uint16_t own_host;
-	uint8_t channels, express, virtual_clock;
+	uint8_t channels, virtual_clock;
+	uint8_t *near; /* [tasks] reached through shared memory: same host on express, same node on torus */
 	struct drv_ring_tx *tx;      /* [locals * channels] */
 	struct mu_channel *channel[MU_CHANNELS_MAX];
 	uint32_t channels_open;      /* highest index in use + 1 */

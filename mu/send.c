@@ -24,12 +24,12 @@ static inline int bad_target(const struct mu_channel *ch, uint32_t task, uint32_
 	return task >= ch->p->tasks || channel >= ch->p->channels;
 }
 
-/* On express between tasks of one host the initiator's engine does puts and gets itself. */
+/* Between near tasks the initiator's engine does puts and gets itself. */
 static inline int is_direct(const struct mu_channel *ch, uint32_t task)
 {
 	const struct mu_process *p = ch->p;
 
-	return p->express && p->entry[task].host == p->own_host && !p->cma_refused;
+	return p->near[task] && !p->cma_refused;
 }
 
 static inline int fifo_empty(const struct mu_channel *ch)
@@ -148,7 +148,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 	if (__builtin_expect(bad_target(ch, task, channel) || bytes > MU_PACKET_BYTES, 0))
 		return -EINVAL;
 	e = &p->entry[task];
-	if (__builtin_expect(p->express && fifo_empty(ch) && e->host == p->own_host, 1)) {
+	if (__builtin_expect(p->near[task] && fifo_empty(ch), 1)) {
 		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
 		uint64_t position;
 		struct drv_ring_record *rec = drv_ring_reserve(

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Read-modify-write: a message to the target context, executed there with the processor's atomics,
- * so that it is atomic whichever context of the target executes it and whatever its own threads do.
+ * Read-modify-write. Arena memory of a near task is changed here and now with the processor's
+ * atomics; for any other a message goes to the target context, executed there with the same
+ * atomics: atomic whichever context executes it and whatever the target's own threads do.
  */
 #include <string.h>
 
@@ -38,6 +39,29 @@ static void rmw_answered(struct pami_request *r, int result, const void *payload
 	pami_request_half(r, PAMI_REQUEST_LOCAL, result);
 }
 
+static uint64_t execute(const struct pami_wire_rmw_request *q, void *at);
+
+/* Arena memory of a near task: the processor does it here and now. */
+static pami_result_t rmw_direct(struct pami_context *ctx, const pami_rmw_t *p,
+                                const struct pami_wire_rmw_request *q, void *at)
+{
+	struct pami_request *r = NULL;
+	uint64_t old;
+
+	if (p->done_fn && !(r = pami_request_new(ctx)))
+		return pami_result(-ENOMEM);
+	old = execute(q, at);
+	if (p->operation & PAMI_ATOMIC_FETCH)
+		memcpy(p->local, &old, q->bytes);
+	if (r) {
+		r->local_fn = p->done_fn;
+		r->cookie = p->cookie;
+		r->awaited |= PAMI_REQUEST_LOCAL;
+		pami_request_defer(r, pami_request_local, 0);
+	}
+	return PAMI_SUCCESS;
+}
+
 PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 {
 	struct pami_context *ctx = pami_context_of(context);
@@ -46,6 +70,7 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 		                                 .bytes = (uint8_t)operand_bytes(p->type),
 		                                 .operation = (uint8_t)p->operation };
 	struct pami_request *r = NULL;
+	void *at;
 	int rc;
 
 	if (!pami_endpoint_ok(ctx, p->dest))
@@ -57,6 +82,10 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 		memcpy(&request.value, p->value, request.bytes);
 	if (p->operation & PAMI_ATOMIC_COMPARE)
 		memcpy(&request.test, p->test, request.bytes);
+	at = request.address % request.bytes ? NULL :
+	     mu_arena_local(pami_endpoint_task(p->dest), request.address, request.bytes);
+	if (at)
+		return rmw_direct(ctx, p, &request, at);
 	r = pami_request_new(ctx);
 	if (!r)
 		return pami_result(-ENOMEM);
@@ -110,6 +139,12 @@ static uint64_t modified(unsigned op, uint64_t old, uint64_t value)
 EXECUTE(uint32_t)
 EXECUTE(uint64_t)
 
+static uint64_t execute(const struct pami_wire_rmw_request *q, void *at)
+{
+	return q->bytes == 4 ? execute_uint32_t(at, q->operation, (uint32_t)q->value, (uint32_t)q->test) :
+	                       execute_uint64_t(at, q->operation, q->value, q->test);
+}
+
 void pami_rmw_receive(struct pami_context *ctx, pami_endpoint_t origin, const struct pami_wire *wire,
                       const unsigned char *payload, uint32_t bytes)
 {
@@ -123,14 +158,12 @@ void pami_rmw_receive(struct pami_context *ctx, pami_endpoint_t origin, const st
 	}
 	memcpy(&q, payload, sizeof q);
 	mu_charge(MU_COST_rmw, 1);
-	if ((q.bytes != 4 && q.bytes != 8) || !operation_known(q.operation) || q.address % q.bytes ||
-	    !q.address)
+	if ((q.bytes != 4 && q.bytes != 8) || !operation_known(q.operation) || q.address % q.bytes)
 		result = -EINVAL;
-	else if (q.bytes == 4)
-		answer.old = execute_uint32_t((uint32_t *)(uintptr_t)q.address, q.operation,
-		                              (uint32_t)q.value, (uint32_t)q.test);
+	else if (mu_reachable(q.address, q.bytes))
+		result = -EFAULT;
 	else
-		answer.old = execute_uint64_t((uint64_t *)(uintptr_t)q.address, q.operation, q.value, q.test);
+		answer.old = execute(&q, (void *)(uintptr_t)q.address);
 	if (q.operation & PAMI_ATOMIC_FETCH)
 		pami_send_done(ctx, origin, wire->token, result, &answer, sizeof answer);
 	else
