@@ -34,7 +34,7 @@ enum {
 #define ARMCI_CHUNK_BYTES   (256u << 10) /* payload of one active message: bounds what a target buffers */
 #define ARMCI_WINDOW_BYTES  (1u << 20)   /* unacknowledged active-message payload to one target */
 #define ARMCI_OPS_MAX       4096u        /* outstanding operations; more wait for old ones */
-#define ARMCI_DIRECT_BYTES  1024u        /* default of QUINTORUS_ARMCI_PACK: segments from this size go by RDMA */
+#define ARMCI_DIRECT_BYTES  1024u        /* default of QUINTORUS_ARMCI_PACK: pieces from this size go by RDMA */
 #define ARMCI_STRIPES       64u
 #define ARMCI_STRIPE_BYTES  4096u
 

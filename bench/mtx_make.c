@@ -3,7 +3,8 @@
  * Generator of a finite-element matrix, the shape of the one in the ARMCI papers (41,092 rows, 1,683,902
  * entries): a plate of trilinear hexahedra, three nodes thick and 31 wide, two unknowns a node. Each element has
  * its own conductivity, coupling and flow (the flow makes the matrix unsymmetric), drawn from the seed; the same
- * arguments give the same bytes on every machine.
+ * arguments give the same matrix. Nodes are numbered along the plate, or, with --shuffle, at random within
+ * windows, as meshing programs leave them: then products touch many more elements of x that lie elsewhere.
  */
 #include <argp.h>
 #include <errno.h>
@@ -19,6 +20,7 @@ enum { THICK = 3, WIDE = 31, UNKNOWNS = 2, NEAR = 27, CORNERS = 8 };
 static struct {
 	size_t rows;
 	uint64_t seed;
+	size_t shuffle; /* nodes in a window */
 	const char *path;
 } options = {.rows = 41092, .seed = 1};
 
@@ -27,6 +29,8 @@ struct mesh {
 	/* block[(node * NEAR + neighbour) * 4 + 2 * i + j]: unknown i of node against unknown j of neighbour */
 	double *block;
 	unsigned char *used; /* [node * NEAR + neighbour] */
+	size_t *number;	     /* of each node in the file */
+	size_t *node;	     /* of each number */
 };
 
 /* Corner c of an element is its low corner moved by bit 0 in x (thickness), bit 1 in y (width), bit 2 in z. */
@@ -93,6 +97,28 @@ static void element_add(struct mesh *m, size_t low, const double stiff[CORNERS][
 	}
 }
 
+/* Numbers in random order within each window of `window` nodes (1: the order of the mesh). */
+static int mesh_number(struct mesh *m, size_t window, struct drv_rng *rng)
+{
+	size_t i;
+
+	m->number = malloc(m->nodes * sizeof(*m->number));
+	m->node = malloc(m->nodes * sizeof(*m->node));
+	if (!m->number || !m->node)
+		return -1;
+	for (i = 0; i < m->nodes; i++)
+		m->node[i] = i;
+	for (i = 0; i < m->nodes; i++) {
+		size_t begin = i / window * window, j = begin + drv_rng_below(rng, i - begin + 1), t = m->node[i];
+
+		m->node[i] = m->node[j];
+		m->node[j] = t;
+	}
+	for (i = 0; i < m->nodes; i++)
+		m->number[m->node[i]] = i;
+	return 0;
+}
+
 /* Every hexahedron whose eight corners are nodes; nodes are numbered through the thickness, then the width. */
 static int mesh_build(struct mesh *m, size_t rows, uint64_t seed)
 {
@@ -112,7 +138,7 @@ static int mesh_build(struct mesh *m, size_t rows, uint64_t seed)
 	for (low = 0; low + step(1, 1, 1) < m->nodes; low++)
 		if (low % THICK < THICK - 1 && low / THICK % WIDE < WIDE - 1)
 			element_add(m, low, stiff, flow, &rng);
-	return 0;
+	return mesh_number(m, options.shuffle ? options.shuffle : 1, &rng);
 }
 
 /* ---- writing: numbers are multiples of 10^-9, so that printing is whole-number work ---- */
@@ -147,30 +173,31 @@ static char *print_value(char *p, double v)
 	return p;
 }
 
-/* Calls line for each entry, in order of rows and columns; returns how many. */
+/* Calls line for each entry, in order of rows; returns how many. */
 static uint64_t entries(const struct mesh *m, size_t rows, FILE *out)
 {
 	uint64_t count = 0;
 	size_t row;
 
 	for (row = 0; row < rows; row++) {
-		size_t node = row / UNKNOWNS, near;
+		size_t node = m->node[row / UNKNOWNS], near;
 
 		for (near = 0; near < NEAR; near++) {
 			size_t other = node + step((int)near % 3 - 1, (int)near / 3 % 3 - 1, (int)near / 9 - 1), j;
 			const double *v = &m->block[(node * NEAR + near) * 4 + 2 * (row % UNKNOWNS)];
 
 			for (j = 0; m->used[node * NEAR + near] && j < UNKNOWNS; j++) {
+				size_t col = m->number[other] * UNKNOWNS + j;
 				char line[96], *p;
 
-				if (other * UNKNOWNS + j >= rows)
+				if (col >= rows)
 					continue;
 				count++;
 				if (!out)
 					continue;
 				p = print_count(line, row + 1);
 				*p++ = ' ';
-				p = print_count(p, other * UNKNOWNS + j + 1);
+				p = print_count(p, col + 1);
 				*p++ = ' ';
 				p = print_value(p, v[j] + (other == node && j == row % UNKNOWNS ? 1 : 0));
 				*p++ = '\n';
@@ -193,8 +220,8 @@ static int write_file(const struct mesh *m, size_t rows, uint64_t seed, const ch
 	}
 	setvbuf(f, NULL, _IOFBF, 1 << 20);
 	fprintf(f, "%%%%MatrixMarket matrix coordinate real general\n");
-	fprintf(f, "%% plate of trilinear hexahedra, %d x %d nodes across, %d unknowns a node, seed %llu\n", THICK, WIDE,
-		UNKNOWNS, (unsigned long long)seed);
+	fprintf(f, "%% plate of trilinear hexahedra, %d x %d nodes across, %d unknowns a node, seed %llu%s\n", THICK, WIDE,
+		UNKNOWNS, (unsigned long long)seed, options.shuffle ? ", shuffled" : "");
 	fprintf(f, "%zu %zu %llu\n", rows, rows, (unsigned long long)count);
 	entries(m, rows, f);
 	bad = ferror(f) | (std ? fflush(f) : fclose(f));
@@ -230,6 +257,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case 's':
 		options.seed = number(state, text, 0, UINT64_MAX, "the seed");
 		return 0;
+	case 'x':
+		options.shuffle = number(state, text, 1, 100000000, "the window");
+		return 0;
 	case ARGP_KEY_ARG:
 		if (options.path)
 			argp_error(state, "one file at a time, not '%s' too", text);
@@ -248,6 +278,7 @@ int main(int argc, char **argv)
 {
 	static const struct argp_option list[] = {
 		{"rows", 'r', "N", 0, "rows of the matrix (41092)", 0},
+		{"shuffle", 'x', "N", 0, "number the nodes at random within windows of N", 0},
 		{"seed", 's', "N", 0, "of the element properties (1)", 0},
 		{0},
 	};
@@ -264,5 +295,7 @@ int main(int argc, char **argv)
 	rc = write_file(&m, options.rows, options.seed, options.path);
 	free(m.block);
 	free(m.used);
+	free(m.number);
+	free(m.node);
 	return rc;
 }

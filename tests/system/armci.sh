@@ -55,6 +55,8 @@ run 'three tasks of one node, nothing mapped' -n 3 env QUINTORUS_ARMCI_DIRECT=no
 run 'two nodes, memory of the host mapped' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_DIRECT=host "$program"
 run 'two nodes, everything packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=1000000000 "$program"
 run 'two nodes, nothing packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=0 "$program"
+run 'two hosts, two tasks each' -n 4 --hosts local,local "$program"
+run 'two hosts of one task' -n 2 --hosts local,local "$program"
 run 'four nodes, hop by hop' --fabric torus --shape 2x2x1x1x1x1 "$program"
 crash bad-address 'is not in memory allocated with ARMCI_Malloc'
 crash null-address 'is not in memory allocated with ARMCI_Malloc'

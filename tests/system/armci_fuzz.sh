@@ -32,5 +32,8 @@ run 'four nodes, two tasks each' --shape 2x2x1x1x1x2 "$program" 150 $seed
 run 'three nodes, all packed' --shape 3x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=1000000000 "$program" 200 $seed
 run 'three nodes, nothing packed' --shape 3x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=0 "$program" 200 $seed
 run 'two nodes, no asynchronous progress' --shape 2x1x1x1x1x1 env ARMCI_PROGRESS_THREAD=0 "$program" 200 $seed
+run 'two hosts' -n 4 --hosts local,local "$program" 100 $seed
+run 'two hosts, frames lost and swapped' -n 2 --hosts local,local --fault loss=0.05,reorder=0.05,seed=$seed "$program" 60 $seed
+run 'two hosts, hop by hop' -n 4 --hosts local,local --fabric torus "$program" 60 $seed
 run 'three nodes, hop by hop' --fabric torus --shape 3x1x1x1x1x1 "$program" 100 $seed
 exit $failed
