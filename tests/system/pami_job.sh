@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Run one PAMI test program as jobs: alone, on one node, between nodes, on both fabrics and clocks.
-# usage: pami_job.sh PROGRAM [CONFIGURATION...]   (each one word list for torus run)
+# usage: pami_job.sh PROGRAM [CONFIGURATION...]
+# Each configuration is a list of words: options of torus run, after settings NAME=VALUE.
 set -u
 program=$1
 shift
 if [ $# = 0 ]; then
 	set -- "-n 1" "--shape 1x1x1x1x1x2" "--shape 2x1x1x1x1" "--shape 3x1x1x1x1x1" \
 		"--fabric torus --shape 2x1x1x1x1x2" "--fabric torus --shape 2x1x2x1x1" \
+		"QUINTORUS_IMMEDIATE=8192 --shape 2x1x1x1x1" "QUINTORUS_EAGER=1000000000 --shape 2x1x1x1x1" \
+		"QUINTORUS_QUEUE=0 --shape 1x1x1x1x1x2" \
 		"--clock virtual --shape 2x1x1x1x1x2" "--clock virtual --fabric express --shape 3x1x1x1x1"
 fi
 bad=0
@@ -15,8 +18,9 @@ for conf in "$@"; do
 	start=$(date +%s%N)
 	# A task has one thread in virtual time so far.
 	case $conf in *virtual*) argument=one-thread ;; *) argument= ;; esac
+	settings=${conf%%-*}
 	# shellcheck disable=SC2086
-	timeout -s KILL 70 torus run --timeout 60 $conf "$program" $argument
+	env $settings timeout -s KILL 70 torus run --timeout 60 ${conf#"$settings"} "$program" $argument
 	status=$?
 	echo "$conf: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1

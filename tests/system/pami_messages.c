@@ -6,7 +6,8 @@
  */
 #include "tests/pami_job.h"
 
-#define IMMEDIATE 512
+static size_t immediate_max; /* 512, or QUINTORUS_IMMEDIATE */
+#define IMMEDIATE immediate_max
 
 enum { ID_PLAIN = 1, ID_ASYNC = 2, ID_ORDER = 3, ID_REPLY = 4, ID_LATE = 5, ID_FEW = 6, ID_SHMEM = 7, ID_TYPED = 8,
        ID_MAX = 1023 };
@@ -154,27 +155,27 @@ static void every_size(void)
 
 static void immediate_edges(void)
 {
-	static unsigned char bytes[600];
+	static unsigned char bytes[9000];
 
 	for (size_t to = 0; to < tasks; to++)
-		for (size_t header = sizeof(struct head); header <= 512; header += 31) {
+		for (size_t header = sizeof(struct head); header <= IMMEDIATE; header += 1 + IMMEDIATE / 17) {
 			struct head *h = (struct head *)bytes;
-			static unsigned char data[600];
-			pami_send_immediate_t s = {.header = {bytes, header}, .data = {data, 512 - header},
+			static unsigned char data[9000];
+			pami_send_immediate_t s = {.header = {bytes, header}, .data = {data, IMMEDIATE - header},
 			                           .dispatch = ID_PLAIN, .dest = endpoint(to, 0)};
 
-			*h = (struct head){(uint32_t)me, (uint32_t)header, 512 - header};
+			*h = (struct head){(uint32_t)me, (uint32_t)header, IMMEDIATE - header};
 			fill(h->fill, header, header - sizeof *h);
-			fill(data, me + header, 512 - header);
+			fill(data, me + header, IMMEDIATE - header);
 			in_call = 1;
 			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
 			s.data.iov_len++;
 			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_INVAL);
 			s.data.iov_len = 0;
-			s.header.iov_len = 513;
+			s.header.iov_len = IMMEDIATE + 1;
 			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_INVAL);
 			s.header.iov_len = 0;
-			s.data.iov_len = 513;
+			s.data.iov_len = IMMEDIATE + 1;
 			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_INVAL);
 			s.data.iov_len = (size_t)-1;
 			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_INVAL);
@@ -321,7 +322,7 @@ static void on_late(pami_context_t c, void *cookie, const void *header, size_t h
 static void late_ids(void)
 {
 	static unsigned char data[6][20000];
-	static const size_t bytes[6] = {100, 508, 3000, 20000, 60, 0};
+	static const size_t bytes[6] = {100, 508, 9000, 20000, 60, 0};
 	pami_dispatch_hint_t hint = {0};
 	uint32_t header[6];
 	int remote = 0;
@@ -349,7 +350,7 @@ static void late_ids(void)
 		dispatch_set(context, ID_LATE, on_late, NULL, hint);
 		CHECK_EQ(late, 0); /* not from inside the call */
 		WAIT(late == 6 && late_stored == 2);
-		CHECK_EQ(differ(buffers[0] + 60000, 2, 3000), 0);
+		CHECK_EQ(differ(buffers[0] + 60000, 2, 9000), 0);
 		CHECK_EQ(differ(buffers[0] + 90000, 3, 20000), 0);
 	}
 	if (me == 1)
@@ -444,8 +445,8 @@ static void refusals(void)
 	CHECK_EQ(PAMI_Dispatch_set(context, 900, none, NULL, hint), PAMI_INVAL);
 	CHECK_EQ(PAMI_Dispatch_set(context, 900, f, NULL, hint), PAMI_SUCCESS); /* the id stayed free */
 	CHECK_EQ(PAMI_Dispatch_query(context, 7, q, 3), PAMI_SUCCESS);
-	CHECK_EQ(q[0].value.intval, IMMEDIATE);
-	CHECK_EQ(q[1].value.intval, IMMEDIATE);
+	CHECK_EQ(q[0].value.intval, getenv("QUINTORUS_IMMEDIATE") ? atoi(getenv("QUINTORUS_IMMEDIATE")) : 512);
+	CHECK_EQ(q[1].value.intval, q[0].value.intval);
 	CHECK_EQ(q[2].value.intval, 128);
 	CHECK_EQ(PAMI_Dispatch_query(context, 1024, q, 3), PAMI_INVAL);
 	q[0].name = PAMI_CLIENT_TASK_ID;
@@ -481,7 +482,11 @@ int main(void)
 	pami_dispatch_hint_t none = {0}, async = {.recv_immediate = PAMI_HINT_DISABLE},
 	                     shmem = {.use_shmem = PAMI_HINT_ENABLE};
 
+	pami_configuration_t q = {.name = PAMI_DISPATCH_SEND_IMMEDIATE_MAX};
+
 	job_begin(1);
+	CHECK_EQ(PAMI_Dispatch_query(context, 0, &q, 1), PAMI_SUCCESS);
+	immediate_max = q.value.intval;
 	for (size_t t = 0; t < tasks; t++)
 		buffers[t] = malloc(BIGGEST + 120000);
 	dispatch_set(context, ID_PLAIN, on_message, NULL, none);
