@@ -43,7 +43,7 @@ static _Thread_local int background_running;
  * wrong "no" is excluded for what arrived before, a wrong "yes" costs one more poll. */
 static int anything_ready(struct mu_process *p)
 {
-	for (unsigned i = 0; i < p->channels_open; i++) {
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
 		if (ch && drv_ring_ready(&ch->a->ring, &ch->rx))
@@ -194,7 +194,7 @@ static int run_channels(struct mu_process *p)
 	int n = 0;
 
 	mu_lock(&p->channels_lock);
-	for (unsigned i = 0; i < p->channels_open; i++) {
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 		uint64_t stamp;
 
@@ -220,7 +220,7 @@ static int stamps_moved(struct mu_process *p)
 {
 	int moved = 0;
 
-	for (unsigned i = 0; i < p->channels_open; i++) {
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
 		if (ch && __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) != ch->stamp_seen)

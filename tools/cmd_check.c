@@ -106,6 +106,7 @@ static void print_json(const char *name, const struct check *c, int first)
 	printf(", \"fix\": ");
 	json_text(c->fix);
 	putchar('}');
+	fflush(stdout); /* checks fork */
 }
 
 int cmd_check(int argc, char **argv)
