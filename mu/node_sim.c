@@ -161,14 +161,16 @@ static int payload_read(struct mu_sim *s, struct source from, const MUHWI_Descri
 		memcpy(to, &value, 8);
 		return rc;
 	}
-	sim_settle(s, local);
-	if (left <= MU_PACKET_PAYLOAD && !e->stage_bytes)
+	if (left <= MU_PACKET_PAYLOAD && !e->stage_bytes) {
+		sim_settle(s, local);
 		return sim_read(s, local, to, va, bytes);
+	}
 	if (e->offset - e->stage_from + bytes > e->stage_bytes || !e->stage_bytes) {
 		if (mu_host_translate(s->host, local, va, bytes))
 			return sim_read(s, local, to, va, bytes);
 		if (!e->stage && !(e->stage = malloc(STAGE_BYTES)))
 			return -ENOMEM;
+		sim_settle(s, local);
 		e->stage_from = e->offset;
 		e->stage_bytes = left < STAGE_BYTES ? (uint32_t)left : STAGE_BYTES;
 		rc = sim_read(s, local, e->stage, va, e->stage_bytes);
