@@ -184,7 +184,7 @@ static int shm_send_one(struct shm_port *s, struct shm_peer *p, const struct drv
 	memcpy((unsigned char *)flag + SHM_SLOT_HEADER, f->data, f->bytes);
 	__atomic_store_n(flag, f->bytes, __ATOMIC_RELEASE); /* W1 */
 	p->next = p->next + 1 == s->slots ? 0 : p->next + 1;
-	if (drv_wake_needs_fence)
+	if (__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED))
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&p->ring->armed, __ATOMIC_RELAXED), 0)) {
 		__atomic_store_n(&p->ring->armed, 0, __ATOMIC_RELAXED);
@@ -448,7 +448,7 @@ static int shm_arm(struct drv_port *port)
 	shm_control(s);
 	for (unsigned i = 0; i < s->sources; i++)
 		__atomic_store_n(&s->source[i].ring->armed, 1, __ATOMIC_RELAXED);
-	if (!drv_wake_needs_fence)
+	if (!__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return s->unsent ? -ENOTSUP : s->socket; /* a ring still to be handed over needs ticks */

@@ -15,7 +15,7 @@ int drv_wake_needs_fence = 1;
 void drv_wake_process_init(void)
 {
 	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0))
-		drv_wake_needs_fence = 0;
+		__atomic_store_n(&drv_wake_needs_fence, 0, __ATOMIC_RELAXED);
 }
 
 void drv_wake_init(struct drv_wake *w, int eventfd)

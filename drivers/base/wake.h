@@ -43,7 +43,7 @@ extern int drv_wake_needs_fence;
 static inline void drv_wake_ring(struct drv_wake *w)
 {
 	__asm__ volatile("" ::: "memory");
-	if (__builtin_expect(drv_wake_needs_fence, 0))
+	if (__builtin_expect(__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED), 0))
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&w->sleepers, __ATOMIC_RELAXED) != 0, 0))
 		drv_wake_now(w);

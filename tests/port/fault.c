@@ -47,7 +47,7 @@ static void run_close(struct run *r)
 
 static unsigned char content(uint32_t number, uint32_t i)
 {
-	return (unsigned char)(number * 29 + i);
+	return (unsigned char)((number * 2654435761u ^ number >> 16) >> 8 * (i & 3)) ^ (unsigned char)i;
 }
 
 static int run_send(struct run *r, uint32_t number)
