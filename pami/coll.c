@@ -238,7 +238,7 @@ void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header
 	if (r->bytes != data_size)
 		c->result = -EPROTO; /* members disagree about the count: the operation ends with an error */
 	if (pipe_addr) {
-		if (r->bytes == data_size)
+		if (r->bytes == data_size && data_size) /* a barrier's step has no buffer */
 			memcpy(r->data, pipe_addr, data_size);
 		free(r);
 		less(c, PAMI_SUCCESS);
