@@ -209,7 +209,7 @@ static int run_remote_gets(struct mu_channel *ch)
 			MUHWI_Descriptor_t more = ch->rget_more[ch->rget_more_first];
 
 			ch->rget_more_first = (ch->rget_more_first + 1) & (ch->rget_more_size - 1);
-			ch->rget_more_count--;
+			__atomic_store_n(&ch->rget_more_count, ch->rget_more_count - 1, __ATOMIC_RELAXED);
 			memcpy((void *)(uintptr_t)f->pa_tail, &more, 64);
 			f->pa_tail = f->pa_tail + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : f->pa_tail + 64;
 		}
@@ -256,7 +256,7 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 			uint32_t i = (ch->rget_more_first + ch->rget_more_count) & (ch->rget_more_size - 1);
 
 			memcpy(&ch->rget_more[i], desc + at, 64);
-			ch->rget_more_count++;
+			__atomic_store_n(&ch->rget_more_count, ch->rget_more_count + 1, __ATOMIC_RELAXED);
 		} else {
 			memcpy((void *)(uintptr_t)f->pa_tail, desc + at, 64);
 			f->pa_tail = next;

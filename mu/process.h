@@ -193,10 +193,15 @@ void mu_counter_sub(struct mu_process *p, uint64_t counter, uint64_t bytes); /* 
 
 /* engine_inject.c: run both injection FIFOs as far as they go; engine lock held. Returns work done. */
 int mu_engine_inject(struct mu_channel *ch);
+static inline int mu_fifo_pending(const MUHWI_Fifo_t *f)
+{
+	return __atomic_load_n(&f->pa_head, __ATOMIC_RELAXED) != __atomic_load_n(&f->pa_tail, __ATOMIC_RELAXED);
+}
+/* Any thread may ask; the answer is certain under the engine lock. */
 static inline int mu_inject_pending(struct mu_channel *ch)
 {
-	return ch->a->inj.pa_head != ch->a->inj.pa_tail || ch->a->rget.pa_head != ch->a->rget.pa_tail ||
-	       ch->rget_more_count;
+	return mu_fifo_pending(&ch->a->inj) || mu_fifo_pending(&ch->a->rget) ||
+	       __atomic_load_n(&ch->rget_more_count, __ATOMIC_RELAXED);
 }
 int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes);
 

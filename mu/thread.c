@@ -43,13 +43,18 @@ static _Thread_local int background_running;
  * wrong "no" is excluded for what arrived before, a wrong "yes" costs one more poll. */
 static int anything_ready(struct mu_process *p)
 {
+	int ready = 0;
+
+	/* Held by whoever walks the channels: one that is being closed must not go away under us. */
+	if (!mu_try(&p->channels_lock))
+		return 1;
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		if (ch && drv_ring_ready(&ch->a->ring, &ch->rx))
-			return 1;
+		ready |= ch && drv_ring_ready(&ch->a->ring, &ch->rx);
 	}
-	return p->live && mu_live_busy(p->live);
+	mu_unlock(&p->channels_lock);
+	return ready || (p->live && mu_live_busy(p->live));
 }
 
 /* Sleep until rung, or a frame comes in where we hold the port. */
@@ -220,12 +225,14 @@ static int stamps_moved(struct mu_process *p)
 {
 	int moved = 0;
 
+	mu_lock(&p->channels_lock);
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
 		if (ch && __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) != ch->stamp_seen)
 			moved = 1;
 	}
+	mu_unlock(&p->channels_lock);
 	return moved;
 }
 

@@ -183,7 +183,7 @@ static inline struct drv_ring_record *drv_ring_peek(struct drv_ring *r, struct d
 			return NULL;
 		if (__builtin_expect((flag & 0xffff) != DRV_RING_PAD, 1))
 			return rec;
-		rx->head += rec->bytes; /* its lines hold old positions or zero: nothing to clear */
+		__atomic_store_n(&rx->head, rx->head + rec->bytes, __ATOMIC_RELAXED); /* its lines hold old positions or zero: nothing to clear */
 	}
 }
 
@@ -195,7 +195,7 @@ static inline void drv_ring_release(struct drv_ring *r, struct drv_ring_rx *rx,
 
 	for (uint32_t i = 1; i < k; i++)
 		memset((unsigned char *)rec + (size_t)i * DRV_RING_LINE, 0, 8);
-	rx->head += k;
+	__atomic_store_n(&rx->head, rx->head + k, __ATOMIC_RELAXED); /* drv_ring_ready() reads it elsewhere */
 	if (rx->head - rx->published >= r->lines / 4)
 		drv_ring_publish_head(r, rx);
 }
