@@ -3,6 +3,7 @@
 # kill -9 of a task, an agent or torus run at random moments: the job ends soon, nothing is left.
 . "$(dirname "$0")/run.bash"
 rounds=${QT_ROUNDS:-6}
+slowest=0 # ms from the kill to the end of torus run; a second is what we want on a machine that is free
 
 # The job's processes of one kind, by their parents: torus run (pid $1), agents, tasks.
 pick() { # pick KIND PID
@@ -35,10 +36,12 @@ kill_one() {
 	[ -n "$victim" ] || kill -9 $pid # too early to have one
 	wait $pid 2>/dev/null
 	status=$?
+	took=$((($(date +%s%N) - start) / 1000000))
+	[ "$took" -lt 10000 ] || fail "kill -9 of $kind after $delay ($*): $took ms"
+	slowest=$((took > slowest ? took : slowest))
+	! grep 'does not end' "$dir/err" || fail "kill -9 of $kind after $delay ($*): an agent hung"
 	[ "$status" != 0 ] || fail "kill -9 of $kind after $delay ($*): status 0"
 	none_left "$m" "kill -9 of $kind after $delay ($*)"
-	took=$((($(date +%s%N) - start) / 1000000))
-	[ "$took" -lt 3000 ] || fail "kill -9 of $kind after $delay ($*): $took ms"
 	case $kind in
 	task) [ -z "$victim" ] || said err 'task [0-9]+ at .* was killed by signal 9, SIGKILL' "kill -9 of a task ($*)" ;;
 	agent) [ -z "$victim" ] || said err 'agent of host .* was killed by signal 9' "kill -9 of an agent ($*)" ;;
@@ -97,4 +100,5 @@ kill "$(head -1 "$dir/out")" || fail "a child from before: it is gone"
 t run -n 4 "$task" busy-exit 2
 expect 9 "a task exits in the middle"
 said err 'task 2 at .* exit status 9' "a task exits in the middle"
+echo "slowest end: $slowest ms"
 finish
