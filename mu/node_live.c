@@ -268,7 +268,7 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 	packet->bytes = bytes;
 	if (guarded && bytes)
 		rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes);
-	else
+	else if (bytes)
 		memcpy(packet->payload, payload, bytes);
 	if (rc) {
 		emu_live_cancel(l->emu, l->own_node, queue, index);
