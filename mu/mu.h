@@ -120,6 +120,13 @@ void mu_wait(struct mu_channel *ch, int found);
 void mu_push(struct mu_channel *ch);
 /* Wake whoever sleeps in mu_poll() of this process (posted work). */
 void mu_wake_self(void);
+/*
+ * For software that waits for a word of shared memory to become at least `value`: before mu_poll()
+ * sleeps it looks there too. One word a channel; NULL: none.
+ */
+void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value);
+/* After writing such a word (release): wake the task of this host if it sleeps. One load if not. */
+void mu_wake_task(uint32_t task);
 
 /*
  * Functions run by the engine thread when the process was woken, or every tick, while enabled:

@@ -96,6 +96,8 @@ struct mu_channel {
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
+	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
+	uint64_t watch_value;
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
 	uint64_t stamp_seen;         /* engine thread's */
 	uint64_t bad;                /* refused descriptors and packets */

@@ -39,9 +39,18 @@ static int64_t sleep_max(const struct mu_process *p)
 /* This thread runs background functions: their polls neither nest nor wait. */
 static _Thread_local int background_running;
 
+/* Has the word become what the channel waits for? */
+static int watched_ready(struct mu_channel *ch)
+{
+	const uint64_t *word = __atomic_load_n(&ch->watch, __ATOMIC_ACQUIRE);
+
+	return word && __atomic_load_n(word, __ATOMIC_ACQUIRE) >=
+			       __atomic_load_n(&ch->watch_value, __ATOMIC_RELAXED);
+}
+
 /* Does any open channel have something to receive or to send? Engine locks are not needed: a
  * wrong "no" is excluded for what arrived before, a wrong "yes" costs one more poll. */
-static int anything_ready(struct mu_process *p)
+static int anything_ready(struct mu_process *p, int watches)
 {
 	int ready = 0;
 
@@ -51,10 +60,23 @@ static int anything_ready(struct mu_process *p)
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		ready |= ch && drv_ring_ready(&ch->a->ring, &ch->rx);
+		ready |= ch && (drv_ring_ready(&ch->a->ring, &ch->rx) || (watches && watched_ready(ch)));
 	}
 	mu_unlock(&p->channels_lock);
 	return ready || (p->live && mu_live_busy(p->live));
+}
+
+void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(&ch->watch_value, value, __ATOMIC_RELAXED);
+	__atomic_store_n(&ch->watch, word, __ATOMIC_RELEASE);
+}
+
+void mu_wake_task(uint32_t task)
+{
+	struct mu_process *p = &mu_self;
+
+	drv_wake_ring(&mu_host_area(p->host, p->entry[task].local)->wake);
 }
 
 /* Sleep until rung, or a frame comes in where we hold the port. */
@@ -63,7 +85,7 @@ static void sleep_on_wake(struct mu_process *p, uint32_t seq, int use_seq, int64
 	struct drv_wake *w = &p->area->wake;
 	uint32_t seen = drv_wake_prepare(w);
 
-	if ((!use_seq || seen == seq) && !anything_ready(p) && !p->host->ending) {
+	if ((!use_seq || seen == seq) && !anything_ready(p, use_seq) && !p->host->ending) {
 		if (p->holder && mu_try(&p->holding)) {
 			struct pollfd fds[4];
 			int64_t limit = ns;

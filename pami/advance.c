@@ -8,6 +8,7 @@
 
 #include "pami/state.h"
 
+/* Returns how many events; negative: enough for this time. */
 static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 {
 	int events = 0;
@@ -31,6 +32,15 @@ static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 		pami_queue_drain(ctx);
 	if (ctx->todo & PAMI_TODO_HELD)
 		events += (int)pami_inbound_release_held(ctx);
+	if (ctx->todo & PAMI_TODO_COLL) {
+		int found = pami_coll_poll(ctx);
+
+		/* Collectives through shared memory need nothing of the MU; others get their turn. */
+		if (found && !mu_virtual && ++ctx->unpolled < 8)
+			return -(events + found);
+		ctx->unpolled = 0;
+		events += found;
+	}
 	return events;
 }
 
@@ -41,6 +51,10 @@ int pami_advance_once(struct pami_context *ctx)
 	ctx->depth++;
 	if (PAMI_UNLIKELY(ctx->todo))
 		events = advance_todo(ctx);
+	if (events < 0) {
+		ctx->depth--;
+		return -events;
+	}
 	if (PAMI_UNLIKELY(__atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) || ctx->again))
 		events += (int)pami_post_run(ctx);
 	events += mu_poll_now(ctx->channel);

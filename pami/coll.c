@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine of coll.h: starting operations, matching messages, completing. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "pami/coll.h"
-#include "pami/type.h"
 
 struct coll_header {
-	uint32_t key, sequence, rank, step;
+	uint64_t key;
+	uint32_t sequence, rank, step, kind;
 };
 
 struct pami_coll_recv {
@@ -19,87 +18,277 @@ struct pami_coll_recv {
 };
 
 /* Arrived before its receive was posted. */
-struct pami_coll_message {
-	struct pami_coll_message *next;
+struct coll_message {
+	struct coll_message *next;
 	struct coll_header header;
 	struct pami_inbound *inbound; /* more than one packet; or NULL: data follows */
 	size_t bytes;
 	_Alignas(16) unsigned char data[];
 };
 
-static void run(struct pami_coll *c);
+#define BUCKETS 64u
 
-static void unlink_coll(struct pami_coll *c)
+struct coll_chain { /* oldest first */
+	struct pami_coll *first, **last;
+};
+
+struct pami_coll_state {
+	struct coll_chain active[BUCKETS];
+	struct coll_message *early[BUCKETS], **early_last[BUCKETS];
+	size_t early_bytes;
+	struct pami_coll *poll, **poll_last;         /* to be stepped at each progress call */
+	struct pami_coll *finished, **finished_last; /* callbacks to come */
+	struct pami_coll *free_coll;
+	struct pami_coll_recv *free_recv;
+	struct pami_am_held *held;
+};
+
+/* Operations one member may be ahead of others before it waits for them: bounds what they hold. */
+#define UNSYNCED_MAX 128u
+
+static const struct pami_algorithm_info gate = { .name = "gate", .step = pami_barrier_step };
+
+static int run(struct pami_coll *c);
+
+static inline unsigned bucket(uint64_t key, uint32_t sequence)
 {
-	struct pami_coll **at = &c->context->colls;
+	return (unsigned)((key ^ key >> 32) * 31 + sequence) % BUCKETS;
+}
+
+int pami_coll_init(struct pami_context *ctx)
+{
+	struct pami_coll_state *s = calloc(1, sizeof *s);
+
+	if (!s)
+		return -ENOMEM;
+	for (unsigned i = 0; i < BUCKETS; i++) {
+		s->active[i].last = &s->active[i].first;
+		s->early_last[i] = &s->early[i];
+	}
+	s->poll_last = &s->poll;
+	s->finished_last = &s->finished;
+	ctx->coll = s;
+	return 0;
+}
+
+/* ---- Objects ---- */
+
+struct pami_coll *pami_coll_new(struct pami_context *ctx)
+{
+	struct pami_coll *c = ctx->coll->free_coll;
+
+	if (PAMI_LIKELY(c != NULL))
+		ctx->coll->free_coll = c->next;
+	else if (!(c = malloc(sizeof *c)))
+		return NULL;
+	memset(c, 0, offsetof(struct pami_coll, fits));
+	c->done = NULL;
+	c->context = ctx;
+	return c;
+}
+
+static int inside(const struct pami_coll *c, const unsigned char *p)
+{
+	return (uintptr_t)p - (uintptr_t)c->fits < sizeof c->fits;
+}
+
+void pami_coll_free(struct pami_coll *c)
+{
+	struct pami_coll_state *s = c->context->coll;
+
+	pami_coll_arguments_free(c);
+	if (!inside(c, c->own))
+		free(c->own);
+	if (!inside(c, c->other))
+		free(c->other);
+	c->next = s->free_coll;
+	s->free_coll = c;
+}
+
+static void recv_free(struct pami_context *ctx, struct pami_coll_recv *r)
+{
+	r->next = ctx->coll->free_recv;
+	ctx->coll->free_recv = r;
+}
+
+static void coll_link(struct pami_coll *c)
+{
+	struct coll_chain *chain = &c->context->coll->active[bucket(c->key, c->sequence)];
+
+	c->next = NULL;
+	*chain->last = c;
+	chain->last = &c->next;
+	c->linked = 1;
+}
+
+static void coll_unlink(struct pami_coll *c)
+{
+	struct coll_chain *chain = &c->context->coll->active[bucket(c->key, c->sequence)];
+	struct pami_coll **at = &chain->first;
 
 	while (*at != c)
 		at = &(*at)->next;
 	*at = c->next;
+	if (chain->last == &c->next)
+		chain->last = at;
+	c->linked = 0;
 }
 
-static void coll_free(struct pami_coll *c)
-{
-	while (c->posted) {
-		struct pami_coll_recv *r = c->posted;
+/* ---- Running ---- */
 
-		c->posted = r->next;
-		free(r);
+static void tell(struct pami_coll *c)
+{
+	struct pami_context *ctx = c->context;
+	pami_event_function fn = c->cb_done;
+	void *cookie = c->cookie;
+	int result = c->result;
+
+	if (c->done)
+		c->done(c);
+	pami_coll_free(c);
+	if (fn) {
+		mu_charge(MU_COST_complete, 1);
+		fn(ctx, cookie, pami_result(result));
 	}
-	free(c->own);
-	free(c->other);
-	free(c);
 }
 
 /* Tell the user: at once from progress, else from the next progress call. */
 static void finish(struct pami_coll *c)
 {
 	struct pami_context *ctx = c->context;
-	struct pami_request *r = c->request;
+	struct pami_coll_state *s = ctx->coll;
 
-	if (!c->result && c->info->deliver)
-		c->info->deliver(c);
-	unlink_coll(c);
-	r->local_fn = c->xfer.cb_done;
-	r->cookie = c->xfer.cookie;
-	if (ctx->depth)
-		pami_request_half(r, PAMI_REQUEST_LOCAL, c->result);
-	else
-		pami_request_defer(r, pami_request_local, c->result);
-	coll_free(c);
+	if (!c->result)
+		pami_coll_deliver(c);
+	else if (c->info && c->info->end)
+		c->info->end(c);
+	if (c->linked)
+		coll_unlink(c);
+	if (ctx->depth && !c->starting) {
+		tell(c);
+		return;
+	}
+	c->next_poll = NULL;
+	*s->finished_last = c;
+	s->finished_last = &c->next_poll;
+	ctx->todo |= PAMI_TODO_COLL;
 }
 
-static void run(struct pami_coll *c)
+static void poll_later(struct pami_coll *c)
+{
+	struct pami_coll_state *s = c->context->coll;
+
+	if (c->polled)
+		return;
+	c->polled = 1;
+	c->next_poll = NULL;
+	*s->poll_last = c;
+	s->poll_last = &c->next_poll;
+	c->context->todo |= PAMI_TODO_COLL;
+}
+
+/* After an error: nobody needs to send what is still expected. */
+static void cancel(struct pami_coll *c)
+{
+	while (c->posted) {
+		struct pami_coll_recv *r = c->posted;
+
+		c->posted = r->next;
+		recv_free(c->context, r);
+		c->outstanding--;
+	}
+}
+
+/* Returns whether it came to its end. */
+static int run(struct pami_coll *c)
 {
 	if (c->running)
-		return;
+		return 0;
 	c->running = 1;
-	while (!c->outstanding) {
-		int rc = c->result ? c->result : c->info->step(c);
+	for (;;) {
+		int rc;
 
-		c->phase++;
-		if (rc < 0)
-			c->result = rc;
-		if (rc == PAMI_COLL_DONE || (c->result && !c->outstanding)) {
-			finish(c);
-			return;
+		if (PAMI_UNLIKELY(c->result))
+			cancel(c);
+		if (c->outstanding)
+			break;
+		rc = c->result ? c->result : c->info->step(c);
+		if (rc == PAMI_COLL_POLL) {
+			poll_later(c);
+			break;
 		}
+		if (rc < 0 && !c->result)
+			c->result = rc;
+		if (rc == PAMI_COLL_DONE && c->then) {
+			c->info = c->then;
+			c->then = NULL;
+			c->phase = 0;
+			continue;
+		}
+		if (rc == PAMI_COLL_DONE || (c->result && !c->outstanding)) {
+			c->running = 0;
+			finish(c);
+			return 1;
+		}
+		c->phase++;
 	}
 	c->running = 0;
+	return 0;
 }
 
-static void less(struct pami_coll *c, pami_result_t result)
+void pami_coll_start(struct pami_coll *c)
 {
-	if (result != PAMI_SUCCESS)
-		c->result = result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO;
+	coll_link(c);
+	c->starting = 1;
+	run(c);
+	c->starting = 0;
+}
+
+void pami_coll_less(struct pami_coll *c, int result)
+{
+	if (result && !c->result)
+		c->result = result;
 	c->outstanding--;
-	if (!c->outstanding)
+	if (!c->outstanding || c->result)
 		run(c);
 }
 
+int pami_coll_poll(struct pami_context *ctx)
+{
+	struct pami_coll_state *s = ctx->coll;
+	struct pami_coll *c = s->poll, *next;
+	int events = 0;
+
+	if (c) {
+		s->poll = NULL;
+		s->poll_last = &s->poll;
+		for (; c; c = next) {
+			next = c->next_poll;
+			c->polled = 0;
+			events += run(c);
+		}
+	}
+	c = s->finished;
+	if (c) {
+		s->finished = NULL;
+		s->finished_last = &s->finished;
+		for (; c; c = next, events++) {
+			next = c->next_poll;
+			tell(c);
+		}
+	}
+	if (PAMI_UNLIKELY(s->held != NULL))
+		events += pami_am_poll(ctx);
+	if (!s->poll && !s->finished && !s->held)
+		ctx->todo &= ~(unsigned)PAMI_TODO_COLL;
+	return events;
+}
+
+/* ---- Messages ---- */
+
 static void sent(pami_context_t context, void *cookie, pami_result_t result)
 {
-	less(cookie, result);
+	pami_coll_less(cookie, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO);
 }
 
 static void received(pami_context_t context, void *cookie, pami_result_t result)
@@ -107,25 +296,50 @@ static void received(pami_context_t context, void *cookie, pami_result_t result)
 	struct pami_coll_recv *r = cookie;
 	struct pami_coll *c = r->coll;
 
-	free(r);
-	less(c, result);
+	recv_free(context, r);
+	sent(context, c, result);
 }
 
 int pami_coll_send(struct pami_coll *c, uint32_t rank, uint32_t step, const void *data, size_t bytes)
 {
-	struct coll_header h = { c->geometry->key, c->sequence, c->rank, step };
-	pami_send_t s = { .send = { .header = { &h, sizeof h }, .data = { (void *)(uintptr_t)data, bytes },
-		                    .dispatch = PAMI_DISPATCH_COLL,
-		                    .dest = pami_geometry_endpoint(c->geometry, rank) } };
+	struct coll_header h = { c->key, c->sequence, c->rank, step, c->kind };
+	pami_endpoint_t dest = pami_topology_endpoint(c->topology, rank);
+	pami_send_t s;
 	int rc;
 
-	if (sizeof h + bytes > MU_PACKET_BYTES) {
-		s.events.local_fn = sent;
-		s.events.cookie = c;
-		c->outstanding++;
+	if (PAMI_LIKELY(sizeof h + bytes <= MU_PACKET_BYTES)) {
+		struct pami_wire wire = { .kind = PAMI_WIRE_SHORT, .origin = c->context->offset,
+			                  .dispatch = PAMI_DISPATCH_COLL, .header = sizeof h,
+			                  .data = (uint32_t)bytes };
+
+		mu_charge(MU_COST_send_immediate, 1);
+		return pami_queue_short(c->context, dest, &wire, &h, sizeof h, data, (uint32_t)bytes);
 	}
+	s = (pami_send_t){ .send = { .header = { &h, sizeof h }, .data = { (void *)(uintptr_t)data, bytes },
+		                     .dispatch = PAMI_DISPATCH_COLL, .dest = dest },
+		           .events = { .cookie = c, .local_fn = sent } };
+	c->outstanding++;
 	rc = pami_send_message(c->context, &s);
-	if (rc && s.events.local_fn)
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+static void got(struct mu_op *op, int result)
+{
+	pami_coll_less(PAMI_CONTAINER(op, struct pami_coll, get), result);
+}
+
+int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes)
+{
+	int rc;
+
+	if (!bytes)
+		return 0;
+	c->get.done = got;
+	c->outstanding++;
+	rc = pami_queue_get(c->context, pami_topology_endpoint(c->topology, rank), to, from, bytes, &c->get);
+	if (rc)
 		c->outstanding--;
 	return rc;
 }
@@ -137,22 +351,36 @@ static pami_recv_t recv_into(struct pami_coll_recv *r, void *data)
 }
 
 /* The message of a receive that came early, off the list; or NULL. */
-static struct pami_coll_message *take_unexpected(struct pami_coll *c, uint32_t rank, uint32_t step)
+static struct coll_message *take_early(struct pami_coll *c, uint32_t rank, uint32_t step)
 {
-	struct pami_coll_message **at = &c->context->unexpected, *m;
+	struct pami_coll_state *s = c->context->coll;
+	unsigned b = bucket(c->key, c->sequence);
 
-	for (; (m = *at); at = &m->next)
-		if (m->header.key == c->geometry->key && m->header.sequence == c->sequence &&
-		    m->header.rank == rank && m->header.step == step) {
+	for (struct coll_message **at = &s->early[b], *m; (m = *at); at = &m->next)
+		if (m->header.key == c->key && m->header.sequence == c->sequence && m->header.rank == rank &&
+		    m->header.step == step && m->header.kind == c->kind) {
 			*at = m->next;
+			if (s->early_last[b] == &m->next)
+				s->early_last[b] = at;
+			s->early_bytes -= sizeof *m + (m->inbound ? 0 : m->bytes);
 			return m;
 		}
 	return NULL;
 }
 
+static struct pami_coll_recv *recv_new(struct pami_context *ctx)
+{
+	struct pami_coll_recv *r = ctx->coll->free_recv;
+
+	if (PAMI_UNLIKELY(!r))
+		return malloc(sizeof *r);
+	ctx->coll->free_recv = r->next;
+	return r;
+}
+
 int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data, size_t bytes)
 {
-	struct pami_coll_message *m = take_unexpected(c, rank, step);
+	struct coll_message *m = take_early(c, rank, step);
 	struct pami_coll_recv *r;
 	pami_recv_t recv;
 
@@ -164,7 +392,7 @@ int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data
 		free(m);
 		return rc;
 	}
-	r = malloc(sizeof *r);
+	r = recv_new(c->context);
 	if (!r)
 		return -ENOMEM;
 	*r = (struct pami_coll_recv){ c->posted, c, rank, step, data, bytes };
@@ -185,8 +413,8 @@ int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data
 
 static struct pami_coll_recv *take_posted(struct pami_context *ctx, const struct coll_header *h)
 {
-	for (struct pami_coll *c = ctx->colls; c; c = c->next) {
-		if (c->geometry->key != h->key || c->sequence != h->sequence)
+	for (struct pami_coll *c = ctx->coll->active[bucket(h->key, h->sequence)].first; c; c = c->next) {
+		if (c->key != h->key || c->sequence != h->sequence || c->kind != h->kind)
 			continue;
 		for (struct pami_coll_recv **at = &c->posted, *r; (r = *at); at = &r->next)
 			if (r->rank == h->rank && r->step == h->step) {
@@ -197,23 +425,26 @@ static struct pami_coll_recv *take_posted(struct pami_context *ctx, const struct
 	return NULL;
 }
 
-static void keep(struct pami_context *ctx, const struct coll_header *h, const void *data, size_t bytes,
-                 int here)
+static PAMI_COLD void keep(struct pami_context *ctx, const struct coll_header *h, const void *data,
+                           size_t bytes, int here)
 {
-	struct pami_coll_message *m = malloc(sizeof *m + (here ? bytes : 0)), **at;
+	struct pami_coll_state *s = ctx->coll;
+	unsigned b = bucket(h->key, h->sequence);
+	size_t all = sizeof(struct coll_message) + (here ? bytes : 0);
+	struct coll_message *m = s->early_bytes + all <= pami_limits.held_max ? malloc(all) : NULL;
 
 	if (!m) {
-		pami_receive_refuse(ctx, h->rank, "no memory to keep a collective's message");
+		pami_receive_refuse(ctx, h->rank, "no room to keep a collective's message");
 		return;
 	}
-	*m = (struct pami_coll_message){ .header = *h, .bytes = bytes };
-	if (here)
-		memcpy(m->data, data, bytes);
-	else
+	*m = (struct coll_message){ .header = *h, .bytes = bytes };
+	if (!here)
 		m->inbound = pami_inbound_defer(ctx);
-	for (at = &ctx->unexpected; *at; at = &(*at)->next)
-		;
-	*at = m;
+	else if (bytes)
+		memcpy(m->data, data, bytes);
+	s->early_bytes += all;
+	*s->early_last[b] = m;
+	s->early_last[b] = &m->next;
 }
 
 void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
@@ -221,92 +452,180 @@ void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header
                         pami_recv_t *recv)
 {
 	struct pami_context *ctx = pami_context_of(context);
-	const struct coll_header *h = header_addr;
 	struct pami_coll_recv *r;
+	struct coll_header h;
 	struct pami_coll *c;
 
-	if (header_size != sizeof *h) {
+	if (header_size < sizeof h) {
 		pami_receive_refuse(ctx, pami_endpoint_task(origin), "not a collective's message");
 		return;
 	}
-	r = take_posted(ctx, h);
+	memcpy(&h, header_addr, sizeof h);
+	if (PAMI_UNLIKELY(h.kind == PAMI_COLL_AM)) {
+		pami_am_receive(ctx, header_addr, header_size, pipe_addr, data_size, origin, recv);
+		return;
+	}
+	r = take_posted(ctx, &h);
 	if (!r) {
-		keep(ctx, h, pipe_addr, data_size, pipe_addr != NULL);
+		keep(ctx, &h, pipe_addr, data_size, !recv);
 		return;
 	}
 	c = r->coll;
-	if (r->bytes != data_size)
-		c->result = -EPROTO; /* members disagree about the count: the operation ends with an error */
-	if (pipe_addr) {
-		if (r->bytes == data_size && data_size) /* a barrier's step has no buffer */
+	if (PAMI_LIKELY(!recv)) {
+		int rc = r->bytes == data_size ? 0 : -EPROTO; /* members disagree about the count */
+
+		if (!rc && data_size)
 			memcpy(r->data, pipe_addr, data_size);
-		free(r);
-		less(c, PAMI_SUCCESS);
-	} else {
-		*recv = recv_into(r, r->data);
-		if (r->bytes != data_size)
-			recv->data_fn = pami_data_noop;
+		recv_free(ctx, r);
+		pami_coll_less(c, rc);
+		return;
 	}
+	*recv = recv_into(r, r->data);
+	if (r->bytes != data_size) {
+		c->result = -EPROTO;
+		recv->data_fn = pami_data_noop;
+	}
+}
+
+/* ---- The call ---- */
+
+/* Does its completion here mean that every member has entered it? */
+static int synchronises(unsigned type)
+{
+	switch (type) {
+	case PAMI_XFER_BARRIER:
+	case PAMI_XFER_ALLREDUCE:
+	case PAMI_XFER_ALLGATHER:
+	case PAMI_XFER_ALLTOALL:
+		return 1;
+	default: /* parts may be empty, data flows one way */
+		return 0;
+	}
+}
+
+static int begin(struct pami_coll *c)
+{
+	int rc = pami_coll_arguments(c);
+
+	if (rc)
+		return rc;
+	if (!c->info->step)
+		c->info = pami_coll_choose(c);
+	return c->info->begin ? c->info->begin(c) : 0;
 }
 
 PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *cmd)
 {
 	struct pami_context *ctx = pami_context_of(context);
-	const struct pami_algorithm_info *info;
 	struct pami_geometry_member *member;
 	struct pami_geometry *g;
 	struct pami_coll *c;
-	int rc = -ENOMEM;
+	unsigned type, index;
+	int rc;
 
 	if (!cmd || !pami_context_valid(context))
 		return pami_fail(PAMI_INVAL, "no context, or no parameters");
-	info = pami_geometry_algorithm(ctx->client, cmd->algorithm, &g);
-	if (!info)
+	type = cmd->algorithm >> 8 & 0xff;
+	index = cmd->algorithm & 0xff;
+	g = pami_geometry_of(ctx->client, cmd->algorithm);
+	if (!g || type >= PAMI_XFER_COUNT || index >= pami_algorithms[type].count)
 		return pami_fail(PAMI_INVAL, "not an algorithm of this client");
-	member = &g->member[ctx->offset];
-	if (member->rank < 0)
+	if (ctx->offset >= g->offsets || g->member[ctx->offset].rank < 0)
 		return pami_fail(PAMI_INVAL, "this context is no member of the geometry");
-	c = calloc(1, sizeof *c);
+	member = &g->member[ctx->offset];
+	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
+		return pami_result(pami_am_start(ctx, g, member, type, index, cmd));
+	c = pami_coll_new(ctx);
 	if (!c)
-		return pami_result(rc);
-	c->context = ctx;
+		return pami_result(-ENOMEM);
 	c->geometry = g;
-	c->info = info;
+	c->topology = &g->topology;
+	c->member = member;
+	c->key = g->key;
+	c->info = &pami_algorithms[type].info[index];
+	c->type = (uint8_t)type;
 	c->rank = (uint32_t)member->rank;
 	c->size = g->size;
+	c->cb_done = cmd->cb_done;
+	c->cookie = cmd->cookie;
 	c->xfer = *cmd;
-	c->request = pami_request_new(ctx);
-	if (!c->request)
-		goto err_free;
-	c->request->awaited |= PAMI_REQUEST_LOCAL;
-	rc = info->prepare ? info->prepare(c) : 0;
-	if (rc)
-		goto err_request;
+	mu_charge(MU_COST_send, 1);
+	rc = begin(c);
+	if (rc) {
+		pami_coll_free(c);
+		return pami_result(rc);
+	}
 	c->sequence = member->sequence++;
-	c->next = ctx->colls;
-	ctx->colls = c;
-	run(c);
+	if (synchronises(type)) {
+		member->unsynced = 0;
+	} else if (++member->unsynced >= UNSYNCED_MAX && c->size > 1) {
+		member->unsynced = 0;
+		c->then = c->info;
+		c->info = &gate;
+	}
+	pami_coll_start(c);
 	return PAMI_SUCCESS;
+}
 
-err_request:
-	pami_request_free(c->request);
-err_free:
-	coll_free(c);
-	return pami_result(rc);
+struct pami_am_held **pami_coll_held(struct pami_context *ctx)
+{
+	return &ctx->coll->held;
+}
+
+void pami_coll_forget(struct pami_context *ctx, uint64_t key)
+{
+	struct pami_coll_state *s = ctx->coll;
+
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct coll_message **at = &s->early[b], *m; (m = *at);) {
+			if (m->header.key != key || m->inbound) {
+				at = &m->next;
+				continue;
+			}
+			*at = m->next;
+			if (s->early_last[b] == &m->next)
+				s->early_last[b] = at;
+			s->early_bytes -= sizeof *m + m->bytes;
+			free(m);
+		}
 }
 
 void pami_coll_drop(struct pami_context *ctx)
 {
-	while (ctx->colls) {
-		struct pami_coll *c = ctx->colls;
+	struct pami_coll_state *s = ctx->coll;
+	struct pami_coll *c;
 
-		ctx->colls = c->next;
-		coll_free(c);
-	}
-	while (ctx->unexpected) {
-		struct pami_coll_message *m = ctx->unexpected;
+	if (!s)
+		return;
+	for (unsigned b = 0; b < BUCKETS; b++) {
+		while ((c = s->active[b].first)) {
+			s->active[b].first = c->next;
+			c->result = -ESHUTDOWN;
+			cancel(c);
+			pami_coll_free(c);
+		}
+		while (s->early[b]) {
+			struct coll_message *m = s->early[b];
 
-		ctx->unexpected = m->next;
-		free(m);
+			s->early[b] = m->next;
+			free(m);
+		}
 	}
+	pami_am_drop(s->held);
+	while ((c = s->finished)) {
+		s->finished = c->next_poll;
+		pami_coll_free(c);
+	}
+	while ((c = s->free_coll)) {
+		s->free_coll = c->next;
+		free(c);
+	}
+	while (s->free_recv) {
+		struct pami_coll_recv *r = s->free_recv;
+
+		s->free_recv = r->next;
+		free(r);
+	}
+	free(s);
+	ctx->coll = NULL;
 }

@@ -1,78 +1,185 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives on messages. An operation is a small machine: its step function posts sends and
- * receives, and is called again, with the next phase, when all of them are complete.
+ * Collectives. An operation is a small machine: its step function posts sends and receives, and is
+ * called again, with the next phase, when all of them are complete.
  *
- *   PAMI_Collective --> step(0) --> [messages] --> step(1) --> ... --> PAMI_COLL_DONE --> cb_done
+ *   PAMI_Collective --> arguments --> choice --> step(0) --> [messages] --> step(1) ... --> cb_done
  *
- * Messages are matched by (geometry, sequence number of the operation on it, step, sender's rank);
+ * Messages are matched by (key of the geometry, number of the operation on it, step, sender's rank);
  * what arrives before the operation was called here waits, data of a rendezvous at its origin.
+ *
+ *   coll.c          starting, matching, completing           coll_args.c    what the user passed
+ *   coll_list.c     lists of algorithms, metadata, choice    coll_table.def the choice
+ *   coll_barrier.c, coll_broadcast.c ...   the algorithms    coll_shm.c     within one node
+ *
+ * Everything here belongs to one context and is touched by the thread that drives it.
  */
 #ifndef PAMI_COLL_H
 #define PAMI_COLL_H
 
-#include "pami/state.h"
+#include <string.h>
 
-struct pami_geometry_member {
-	int32_t rank;      /* of this task's context of that offset; -1: no member */
-	uint32_t sequence; /* collectives started; touched by that context's thread only */
-};
-
-struct pami_geometry {
-	struct pami_client *client;
-	uint32_t id;    /* 0: world */
-	uint32_t key;   /* in messages and algorithm numbers; the same on all members */
-	uint32_t size;  /* members */
-	pami_endpoint_t *endpoint; /* [size], by rank; NULL: world, rank = task, offset 0 */
-	struct pami_geometry_member *member; /* [client->contexts] */
-};
+#include "pami/geometry.h"
+#include "pami/type.h"
 
 struct pami_coll;
 
-#define PAMI_COLL_DONE 1
-/* One phase. 0: go on when everything posted is complete; PAMI_COLL_DONE; or negative errno. */
-typedef int (*pami_coll_step)(struct pami_coll *c);
+/* ---- Algorithms ---- */
+
+enum {
+	PAMI_COLL_WAIT = 0, /* go on with the next phase when everything posted is complete */
+	PAMI_COLL_DONE = 1,
+	PAMI_COLL_POLL = 2, /* call again, same phase, at the next progress call */
+};
 
 struct pami_algorithm_info {
-	const char *name;
-	pami_xfer_type_t type;
-	pami_coll_step step;
-	/* Check the parameters, get buffers. 0 or negative errno. NULL: nothing to do. */
-	int (*prepare)(struct pami_coll *c);
-	/* Results into the user's buffers. NULL: nothing to do. */
-	void (*deliver)(struct pami_coll *c);
+	const char *name; /* "<list>:<algorithm>:<within a node>:<between nodes>" */
+	/* One phase: PAMI_COLL_ above, or negative errno. NULL: the choice of coll_table.def. */
+	int (*step)(struct pami_coll *c);
+	/* Get buffers, or take another algorithm (c->info) where this one does not apply. NULL: nothing. */
+	int (*begin)(struct pami_coll *c);
+	/* The operation ended with an error. NULL: nothing. */
+	void (*end)(struct pami_coll *c);
+	/* May this geometry use it? The same answer on all members. NULL: any. */
+	int (*usable)(const struct pami_geometry *g);
+	uint32_t param;     /* the algorithm's own: radix, segment bytes */
+	uint8_t query;      /* in the list of those whose metadata must be consulted */
+	uint8_t hw;         /* metadata: hw_accel */
+	size_t bytes_max;   /* 0: any */
 };
-extern const struct pami_algorithm_info pami_coll_barrier, pami_coll_broadcast, pami_coll_allreduce;
+
+/* The list of one transfer type: [0] chooses. */
+struct pami_algorithm_list {
+	const struct pami_algorithm_info *info;
+	uint32_t count;
+};
+extern const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT];
+
+/* The algorithm coll_table.def names for an operation (type, bytes, geometry). */
+const struct pami_algorithm_info *pami_coll_choose(const struct pami_coll *c);
+/* By name, of the operation's type; never fails for names in the lists. */
+const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const char *name);
+
+/* ---- Buffers of one side ---- */
+
+/* The user's buffer as parts, one a rank, or as one part. */
+struct pami_coll_vector {
+	char *base;
+	struct pami_type *type;
+	const void *counts, *displs; /* by rank; NULL: `count` each, one behind the other */
+	size_t count;
+	uint8_t wide;                /* the arrays hold size_t, else int */
+	unsigned char *packed;       /* contiguous copy of a layout that is not; or NULL */
+	size_t *offset;              /* of its parts; NULL: all parts have one length */
+};
+
+static inline size_t pami_vector_count(const struct pami_coll_vector *v, uint32_t i)
+{
+	return !v->counts ? v->count :
+	       v->wide ? ((const size_t *)v->counts)[i] : (size_t)((const int *)v->counts)[i];
+}
+
+static inline size_t pami_vector_bytes(const struct pami_coll_vector *v, uint32_t i)
+{
+	return pami_vector_count(v, i) * v->type->data_size;
+}
+
+/* Where part i lies, contiguous. */
+unsigned char *pami_vector_at(const struct pami_coll_vector *v, uint32_t i);
+
+/* ---- Operations ---- */
+
+#define PAMI_COLL_INLINE 64
 
 struct pami_coll {
-	struct pami_coll *next;
+	struct pami_coll *next; /* hash chain, free list */
+	struct pami_coll *next_poll;
 	struct pami_context *context;
 	struct pami_geometry *geometry;
+	const struct pami_topology *topology; /* what ranks mean */
+	struct pami_geometry_member *member;
 	const struct pami_algorithm_info *info;
+	const struct pami_algorithm_info *then; /* the algorithm proper, while a barrier goes before it */
 	struct pami_coll_recv *posted;
-	struct pami_request *request; /* to complete from the initiating call */
-	uint32_t sequence;
-	uint32_t rank, size;
+	uint64_t key;
+	uint32_t kind, sequence; /* of messages: with key, what they are matched by */
+	uint32_t rank, size, root;
 	uint32_t phase;
 	uint32_t outstanding; /* sends and receives of this phase */
-	uint8_t running;
+	uint8_t type;         /* pami_xfer_type_t */
+	uint8_t running, polled, starting, linked;
+	uint8_t commutative;
+	uint8_t deliver_recv; /* unpack recv at the end */
 	int result;
-	size_t bytes;           /* of the algorithm's buffers */
-	unsigned char *own;     /* buffers, freed at the end; or NULL */
-	unsigned char *other;
-	unsigned char *data;    /* broadcast: what is passed on */
+
+	size_t bytes; /* broadcast, reductions: of the data; else of all parts where all members know */
+	struct pami_coll_vector send, recv;
+	unsigned char *data;   /* broadcast: the data; reductions: own contribution, not to be changed */
+	unsigned char *target; /* reductions: where the result goes, contiguous; or NULL: not wanted here */
+	pami_data_function op;
+	void *op_cookie;
+	unsigned element;
+	size_t element_bytes;
+	/* Algorithms' own; own and other are freed at the end. */
+	unsigned char *own, *other;
+	size_t at, length;
+	uint32_t peer;
+	uint64_t number;
+	struct mu_op get;
+	uint8_t fits[PAMI_COLL_INLINE] __attribute__((aligned(16)));
+
+	pami_event_function cb_done;
+	void *cookie;
+	void (*done)(struct pami_coll *c); /* the library's own operations; or NULL */
+	void *user;
 	pami_xfer_t xfer;
 };
+
+/* kind: what a message belongs to. */
+enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAMI_COLL_SETUP };
 
 /* Send to, receive from, a member in this phase; the buffer stays until the next phase. */
 int pami_coll_send(struct pami_coll *c, uint32_t rank, uint32_t step, const void *data, size_t bytes);
 int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data, size_t bytes);
+/* RDMA read from a member of the same host into this phase. */
+int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes);
 
-pami_endpoint_t pami_geometry_endpoint(const struct pami_geometry *g, uint32_t rank);
-/* Rank of an endpoint, -1: no member. */
-int32_t pami_geometry_rank(const struct pami_geometry *g, pami_endpoint_t e);
-/* What an algorithm number of this client names, or NULL. */
-const struct pami_algorithm_info *pami_geometry_algorithm(struct pami_client *client, pami_algorithm_t a,
-                                                          struct pami_geometry **geometry);
+/* An operation of the library's own on some context: fill in, then run. NULL: out of memory. */
+struct pami_coll *pami_coll_new(struct pami_context *ctx);
+void pami_coll_start(struct pami_coll *c);
+void pami_coll_free(struct pami_coll *c); /* one that was not started */
+/* Something it waits for was posted by hand and is complete. */
+void pami_coll_less(struct pami_coll *c, int result);
+
+/* coll_args.c: read c->xfer. 0, -EINVAL, -ENOMEM. */
+int pami_coll_arguments(struct pami_coll *c);
+/* Results out of packed copies. */
+void pami_coll_deliver(struct pami_coll *c);
+void pami_coll_arguments_free(struct pami_coll *c);
+
+/* c->target = result = a op b, in rank order: a's ranks below b's. In place in either. */
+static inline void pami_coll_apply(struct pami_coll *c, void *target, const void *source, size_t bytes)
+{
+	if (bytes)
+		pami_data_apply(c->op, c->element, target, source, bytes, c->op_cookie);
+}
+
+/* A barrier whose steps mix with no other's: it may go before any algorithm. */
+int pami_barrier_step(struct pami_coll *c);
+
+/* Active-message collectives. */
+struct pami_am_held;
+int pami_am_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
+                  pami_xfer_type_t type, uint32_t index, const pami_xfer_t *xfer);
+void pami_am_receive(struct pami_context *ctx, const void *header, size_t header_bytes,
+                     const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
+void pami_am_free(struct pami_geometry_member *m);
+/* Messages held for a geometry or dispatch that is not there: the list, and a look at it. */
+struct pami_am_held **pami_coll_held(struct pami_context *ctx);
+int pami_am_poll(struct pami_context *ctx);
+void pami_am_drop(struct pami_am_held *held);
+
+/* Drop early messages of a geometry that is no more. */
+void pami_coll_forget(struct pami_context *ctx, uint64_t key);
 
 #endif

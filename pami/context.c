@@ -42,8 +42,10 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 	ctx->queue_tail = &ctx->queue;
 	ctx->held_tail = &ctx->held;
 	pami_dispatch_install(ctx, PAMI_DISPATCH_COLL, pami_coll_dispatch, NULL);
-	rc = mu_channel_open(c->base + offset, pami_receive, ctx, &ctx->channel);
+	rc = pami_coll_init(ctx);
+	rc = rc ? rc : mu_channel_open(c->base + offset, pami_receive, ctx, &ctx->channel);
 	if (rc) {
+		pami_coll_drop(ctx);
 		context_free(ctx);
 		return rc;
 	}

@@ -1,76 +1,225 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Geometries and their algorithm lists. An algorithm number is, from the top,
- * client slot + 1 << 40 | geometry key << 16 | transfer type << 8 | list << 7 | index.
- */
+/* The table of geometries, the world, attributes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "pami/coll.h"
+#include "pami/coll_shm.h"
 #include "pami/query.h"
 
-static const struct pami_algorithm_info *const always_works[] = { &pami_coll_barrier, &pami_coll_broadcast,
-	                                                          &pami_coll_allreduce };
+/* ---- The table ---- */
+
+static uint32_t chunk_of(uint32_t place, uint32_t *at)
+{
+	uint32_t chunk = 0, size = PAMI_GEOMETRY_CHUNK;
+
+	while (place >= size) {
+		place -= size;
+		size *= 2;
+		chunk++;
+	}
+	*at = place;
+	return chunk;
+}
+
+static int table_place(struct pami_geometry_table *t, uint32_t *place)
+{
+	uint32_t at, chunk;
+
+	if (t->frees) {
+		*place = t->free[--t->frees];
+		return 0;
+	}
+	chunk = chunk_of(t->used, &at);
+	if (chunk >= PAMI_GEOMETRY_CHUNKS)
+		return -ENOSPC;
+	if (!at) {
+		size_t n = (size_t)PAMI_GEOMETRY_CHUNK << chunk;
+		uint32_t *more = realloc(t->free, (t->room + n) * sizeof *more);
+
+		if (!more)
+			return -ENOMEM;
+		t->free = more;
+		t->room += (uint32_t)n;
+		t->chunk[chunk] = calloc(n, sizeof *t->chunk[chunk]);
+		t->generation[chunk] = calloc(n, sizeof *t->generation[chunk]);
+		if (!t->chunk[chunk] || !t->generation[chunk]) {
+			free(t->chunk[chunk]);
+			free(t->generation[chunk]);
+			t->chunk[chunk] = NULL;
+			t->generation[chunk] = NULL;
+			return -ENOMEM;
+		}
+	}
+	*place = t->used++;
+	return 0;
+}
+
+struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t id)
+{
+	struct pami_geometry_table *t = client->geometries;
+	struct pami_geometry *g = calloc(1, sizeof *g);
+	uint32_t place, at, chunk;
+
+	if (!g || table_place(t, &place)) {
+		free(g);
+		return NULL;
+	}
+	chunk = chunk_of(place, &at);
+	t->generation[chunk][at] = (uint16_t)(t->generation[chunk][at] % 4095 + 1);
+	g->magic = PAMI_GEOMETRY_MAGIC;
+	g->id = id;
+	g->place = place;
+	g->generation = t->generation[chunk][at];
+	g->client = client;
+	__atomic_store_n(&t->chunk[chunk][at], g, __ATOMIC_RELEASE);
+	return g;
+}
+
+void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
+{
+	struct pami_geometry_table *t = g->client->geometries;
+	uint32_t at, chunk = chunk_of(g->place, &at);
+
+	__atomic_store_n(&t->chunk[chunk][at], NULL, __ATOMIC_RELEASE);
+	t->free[t->frees++] = g->place;
+	for (uint32_t i = 0; g->member && i < g->offsets; i++) {
+		pami_shm_free(g->member[i].shm, !g->id);
+		pami_am_free(&g->member[i]);
+	}
+	if (ctx)
+		pami_coll_forget(ctx, g->key);
+	pami_topology_fini(&g->topology);
+	if (g->homes)
+		pami_topology_fini(g->homes);
+	free(g->homes);
+	free(g->local);
+	free(g->member);
+	g->magic = 0;
+	free(g);
+}
+
+struct pami_geometry *pami_geometry_of(struct pami_client *client, pami_algorithm_t a)
+{
+	uint32_t place = a >> 28 & 0xfffff, at, chunk;
+	struct pami_geometry *g, **entries;
+
+	if (PAMI_UNLIKELY(a >> 48 != client->slot + 1))
+		return NULL;
+	chunk = chunk_of(place, &at);
+	if (PAMI_UNLIKELY(chunk >= PAMI_GEOMETRY_CHUNKS))
+		return NULL;
+	entries = __atomic_load_n(&client->geometries->chunk[chunk], __ATOMIC_ACQUIRE);
+	g = entries ? __atomic_load_n(&entries[at], __ATOMIC_ACQUIRE) : NULL;
+	return g && g->generation == (a >> 16 & 0xfff) && g->state == PAMI_GEOMETRY_READY ? g : NULL;
+}
+
+struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t key)
+{
+	const struct pami_geometry_table *t = client->geometries;
+
+	for (uint32_t place = 0; place < t->used; place++) {
+		uint32_t at, chunk = chunk_of(place, &at);
+		struct pami_geometry *g = __atomic_load_n(&t->chunk[chunk][at], __ATOMIC_ACQUIRE);
+
+		if (g && g->key == key && g->state == PAMI_GEOMETRY_READY)
+			return g;
+	}
+	return NULL;
+}
+
+pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned type, unsigned index)
+{
+	return (pami_algorithm_t)(g->client->slot + 1) << 48 | (pami_algorithm_t)g->place << 28 |
+	       (pami_algorithm_t)g->generation << 16 | (pami_algorithm_t)type << 8 | index;
+}
+
+/* ---- Members ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Members on this node: of its tasks, those contexts that some task here has in the geometry. */
+static int find_locals(struct pami_geometry *g)
+{
+	const struct mu_job *job = g->client->job;
+	size_t room = (size_t)job->local_tasks * g->offsets;
+
+	if (room > g->size)
+		room = g->size;
+	g->local = malloc(room * sizeof *g->local);
+	if (!g->local)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < job->local_tasks; t++)
+		for (uint32_t o = 0; o < g->offsets; o++) {
+			int32_t rank = pami_geometry_rank(g, pami_endpoint((uint32_t)job->local_list[t], o));
+
+			if (rank >= 0)
+				g->local[g->locals++] = (uint32_t)rank;
+		}
+	qsort(g->local, g->locals, sizeof *g->local, by_number);
+	g->one_node = g->size > 1 && g->locals == g->size && !job->virtual_clock;
+	return 0;
+}
+
+int pami_geometry_settle(struct pami_geometry *g)
+{
+	g->size = g->topology.size;
+	g->offsets = g->client->contexts;
+	g->member = calloc(g->offsets, sizeof *g->member);
+	if (!g->member)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < g->offsets; i++)
+		g->member[i].rank = pami_geometry_rank(g, pami_endpoint(g->client->job->task, i));
+	return find_locals(g);
+}
+
+/* ---- The world ---- */
 
 int pami_geometry_world_create(struct pami_client *client)
 {
-	struct pami_geometry *g = calloc(1, sizeof *g);
+	struct pami_geometry *g;
+	int rc;
 
+	client->geometries = calloc(1, sizeof *client->geometries);
+	if (!client->geometries)
+		return -ENOMEM;
+	client->geometries->next_number = 1;
+	g = pami_geometry_alloc(client, 0);
 	if (!g)
 		return -ENOMEM;
-	g->client = client;
-	g->size = client->job->tasks;
-	g->member = calloc(client->contexts, sizeof *g->member);
-	if (!g->member) {
-		free(g);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < client->contexts; i++)
-		g->member[i].rank = -1;
-	g->member[0].rank = (int32_t)client->job->task;
+	pami_topology_init(&g->topology);
+	rc = pami_topology_add(&g->topology, 0, client->job->tasks, 64);
+	rc = rc ? rc : pami_topology_end(&g->topology, 1);
+	rc = rc ? rc : pami_geometry_settle(g);
+	g->state = PAMI_GEOMETRY_READY;
 	client->world = g;
-	return 0;
+	return rc;
 }
 
 void pami_geometry_world_destroy(struct pami_client *client)
 {
-	free(client->world->member);
-	free(client->world);
+	struct pami_geometry_table *t = client->geometries;
+
+	for (uint32_t place = 0; t && place < t->used; place++) {
+		uint32_t at, chunk = chunk_of(place, &at);
+
+		if (t->chunk[chunk][at])
+			pami_geometry_free(t->chunk[chunk][at], NULL);
+	}
+	for (uint32_t i = 0; t && i < PAMI_GEOMETRY_CHUNKS; i++) {
+		free(t->chunk[i]);
+		free(t->generation[i]);
+	}
+	if (t)
+		free(t->free);
+	free(t);
+	client->geometries = NULL;
 	client->world = NULL;
-}
-
-pami_endpoint_t pami_geometry_endpoint(const struct pami_geometry *g, uint32_t rank)
-{
-	return g->endpoint ? g->endpoint[rank] : pami_endpoint(rank, 0);
-}
-
-int32_t pami_geometry_rank(const struct pami_geometry *g, pami_endpoint_t e)
-{
-	if (!g->endpoint)
-		return !pami_endpoint_offset(e) && pami_endpoint_task(e) < g->size ?
-			       (int32_t)pami_endpoint_task(e) :
-			       -1;
-	for (uint32_t i = 0; i < g->size; i++)
-		if (g->endpoint[i] == e)
-			return (int32_t)i;
-	return -1;
-}
-
-static const struct pami_algorithm_info *find(unsigned type)
-{
-	for (size_t i = 0; i < sizeof always_works / sizeof *always_works; i++)
-		if (always_works[i]->type == type)
-			return always_works[i];
-	return NULL;
-}
-
-const struct pami_algorithm_info *pami_geometry_algorithm(struct pami_client *client, pami_algorithm_t a,
-                                                          struct pami_geometry **geometry)
-{
-	if (a >> 40 != client->slot + 1 || (a & 0xff) || (a >> 16 & 0xffffff) != client->world->key)
-		return NULL;
-	*geometry = client->world;
-	return find(a >> 8 & 0xff);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_world(pami_client_t client, pami_geometry_t *world_geometry)
@@ -81,65 +230,36 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_world(pami_client_t client, pami_geometr
 	return PAMI_SUCCESS;
 }
 
-PAMI_EXPORT pami_result_t PAMI_Geometry_algorithms_num(pami_geometry_t geometry, pami_xfer_type_t coll_type,
-                                                       size_t *lists_lengths)
-{
-	if (!geometry || !lists_lengths || (unsigned)coll_type >= PAMI_XFER_COUNT)
-		return pami_fail(PAMI_INVAL, "no geometry, or no such collective");
-	lists_lengths[0] = find(coll_type) != NULL;
-	lists_lengths[1] = 0;
-	return PAMI_SUCCESS;
-}
-
-PAMI_EXPORT pami_result_t PAMI_Geometry_algorithms_query(pami_geometry_t geometry, pami_xfer_type_t colltype,
-                                                         pami_algorithm_t *algs0, pami_metadata_t *mdata0,
-                                                         size_t num0, pami_algorithm_t *algs1,
-                                                         pami_metadata_t *mdata1, size_t num1)
-{
-	struct pami_geometry *g = geometry;
-	const struct pami_algorithm_info *info;
-
-	if (!g || (unsigned)colltype >= PAMI_XFER_COUNT)
-		return pami_fail(PAMI_INVAL, "no geometry, or no such collective");
-	info = find(colltype);
-	if (!info || !num0)
-		return PAMI_SUCCESS;
-	if (algs0)
-		algs0[0] = (pami_algorithm_t)(g->client->slot + 1) << 40 | (pami_algorithm_t)g->key << 16 |
-			   (pami_algorithm_t)colltype << 8;
-	if (mdata0) {
-		memset(mdata0, 0, sizeof *mdata0);
-		mdata0->name = (char *)(uintptr_t)info->name;
-		mdata0->version = 1;
-		mdata0->range_hi = mdata0->range_hi_perf = SIZE_MAX;
-		mdata0->check_correct.values.alldtop = 1;
-		mdata0->check_correct.values.inplace = 1;
-	}
-	return PAMI_SUCCESS;
-}
+/* ---- Attributes ---- */
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_query(pami_geometry_t geometry, pami_configuration_t configuration[],
                                               size_t num_configs)
 {
-	if (!geometry)
+	struct pami_geometry *g = geometry;
+
+	if (!pami_geometry_valid(geometry))
 		return pami_fail(PAMI_INVAL, "no geometry");
 	for (size_t i = 0; i < num_configs; i++) {
 		if (configuration[i].name != PAMI_GEOMETRY_OPTIMIZE)
 			return pami_query_unknown();
-		configuration[i].value.intval = 0; /* there are no hardware algorithms */
+		configuration[i].value.intval = g->optimized;
 	}
 	return PAMI_SUCCESS;
 }
 
-/* Asking for hardware algorithms is accepted; the lists stay as they are. */
+/* Called by all members: what hardware a geometry has is theirs together, from `fn` on. */
 PAMI_EXPORT pami_result_t PAMI_Geometry_update(pami_geometry_t geometry,
                                                pami_configuration_t configuration[], size_t num_configs,
                                                pami_context_t context, pami_event_function fn, void *cookie)
 {
-	if (!geometry || !pami_context_valid(context))
+	struct pami_geometry *g = geometry;
+
+	if (!pami_geometry_valid(geometry) || !pami_context_valid(context))
 		return pami_fail(PAMI_INVAL, "no geometry, or no context");
 	for (size_t i = 0; i < num_configs; i++)
 		if (configuration[i].name != PAMI_GEOMETRY_OPTIMIZE)
 			return pami_query_unknown();
+	for (size_t i = 0; i < num_configs; i++)
+		g->optimized = configuration[i].value.intval != 0;
 	return pami_event_defer(pami_context_of(context), fn, NULL, cookie);
 }

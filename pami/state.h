@@ -86,6 +86,7 @@ enum { /* struct pami_context.todo */
 	PAMI_TODO_DEFERRED = 1,
 	PAMI_TODO_QUEUE = 2,
 	PAMI_TODO_HELD = 4,
+	PAMI_TODO_COLL = 8,
 };
 
 enum { /* struct pami_context.slow */
@@ -184,6 +185,7 @@ struct pami_context {
 	uint32_t depth;                 /* > 0: inside a progress call */
 	/* Hot: progress. */
 	uint32_t todo;                  /* PAMI_TODO_ bits */
+	uint32_t unpolled;              /* times progress was found without asking the MU */
 	struct pami_request *deferred, **deferred_tail;
 
 	struct pami_client *client;
@@ -201,8 +203,7 @@ struct pami_context {
 	uint32_t outstanding; /* requests in use */
 	uint64_t refused;     /* packets that made no sense, dropped */
 	struct pami_fence *fence;
-	struct pami_coll *colls;            /* collectives under way */
-	struct pami_coll_message *unexpected; /* of collectives not yet called here */
+	struct pami_coll_state *coll;       /* collectives under way */
 	struct pami_async *async;           /* asynchronous progress; or NULL */
 
 	/* Written by other threads. */
@@ -223,6 +224,7 @@ struct pami_client {
 	uint64_t secret;      /* of this task, for memory regions */
 	struct pami_context *context[PAMI_CONTEXTS_MAX];
 	struct pami_geometry *world;
+	struct pami_geometry_table *geometries;
 	char name[64];
 };
 
@@ -362,7 +364,10 @@ void pami_fence_drop(struct pami_context *ctx);
 
 int pami_geometry_world_create(struct pami_client *client);
 void pami_geometry_world_destroy(struct pami_client *client);
+int pami_coll_init(struct pami_context *ctx);
 void pami_coll_drop(struct pami_context *ctx);
+/* PAMI_TODO_COLL: operations that look at memory, callbacks. Returns how many events. */
+int pami_coll_poll(struct pami_context *ctx);
 void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
                         const void *pipe_addr, size_t data_size, pami_endpoint_t origin,
                         pami_recv_t *recv);

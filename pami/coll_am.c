@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Active-message collectives: the initiator sends each member a message that calls its handler;
+ * gathers and reductions are answered with data. Members that do not know the geometry yet, or
+ * have not set the dispatch, hold the message. Source: spec pami.md section 16.
+ *
+ * The answers are matched by the initiator's number of the operation and the member's rank.
+ */
+#include <stdlib.h>
+
+#include "pami/coll_algorithms.h"
+
+struct am_header { /* begins as every collective message does */
+	uint64_t key;
+	uint32_t sequence, rank, step, kind;
+	uint32_t type, index;
+	uint64_t dispatch;
+	uint64_t data_bytes; /* of one member's part */
+};
+
+struct pami_am_entry {
+	struct pami_am_entry *next;
+	uint32_t type, index;
+	uint64_t dispatch;
+	pami_dispatch_callback_function fn;
+	void *cookie;
+};
+
+struct pami_am_held {
+	struct pami_am_held *next;
+	struct pami_inbound *inbound; /* data to come; or NULL: behind the header */
+	pami_endpoint_t origin;
+	size_t header_bytes, bytes;
+	_Alignas(16) unsigned char header[];
+};
+
+PAMI_EXPORT pami_result_t PAMI_AMCollective_dispatch_set(pami_context_t context, pami_algorithm_t algorithm,
+                                                         size_t dispatch, pami_dispatch_callback_function fn,
+                                                         void *cookie, pami_collective_hint_t options)
+{
+	struct pami_context *ctx = pami_context_of(context);
+	unsigned type = algorithm >> 8 & 0xff, index = algorithm & 0xff;
+	struct pami_geometry *g;
+	struct pami_am_entry *e;
+
+	if (!pami_context_valid(context) || !fn.p2p)
+		return pami_fail(PAMI_INVAL, "no context, or no function");
+	g = pami_geometry_of(ctx->client, algorithm);
+	if (!g || type < PAMI_XFER_AMBROADCAST || type > PAMI_XFER_AMREDUCE ||
+	    index >= pami_algorithms[type].count || g->member[ctx->offset].rank < 0)
+		return pami_fail(PAMI_INVAL, "not an active-message algorithm of a geometry of this context");
+	for (e = g->member[ctx->offset].am; e; e = e->next)
+		if (e->type == type && e->index == index && e->dispatch == dispatch)
+			break;
+	if (!e) {
+		e = calloc(1, sizeof *e);
+		if (!e)
+			return pami_result(-ENOMEM);
+		e->next = g->member[ctx->offset].am;
+		g->member[ctx->offset].am = e;
+	}
+	*e = (struct pami_am_entry){ e->next, type, index, dispatch, fn, cookie };
+	return PAMI_SUCCESS;
+}
+
+void pami_am_free(struct pami_geometry_member *m)
+{
+	while (m->am) {
+		struct pami_am_entry *e = m->am;
+
+		m->am = e->next;
+		free(e);
+	}
+}
+
+static struct pami_am_entry *find(struct pami_context *ctx, const struct am_header *h,
+                                  struct pami_geometry **geometry)
+{
+	struct pami_geometry *g = pami_geometry_by_key(ctx->client, h->key);
+	struct pami_am_entry *e = g ? g->member[ctx->offset].am : NULL;
+
+	while (e && (e->type != h->type || e->index != h->index || e->dispatch != h->dispatch))
+		e = e->next;
+	*geometry = g;
+	return e;
+}
+
+/* What the handler left unset. */
+static void complete_recv(pami_recv_t *recv)
+{
+	if (!pami_type_usable(recv->type))
+		recv->type = PAMI_BYTES;
+	if (!recv->data_fn)
+		recv->data_fn = pami_data_copy;
+}
+
+static pami_recv_t call(struct pami_context *ctx, const struct pami_am_entry *e, struct pami_geometry *g,
+                        const struct am_header *h, const void *header, size_t header_bytes,
+                        pami_endpoint_t origin, pami_data_function *op)
+{
+	pami_recv_t recv = { .type = PAMI_BYTES, .data_fn = pami_data_copy };
+
+	mu_charge(MU_COST_receive, 1);
+	switch (h->type) {
+	case PAMI_XFER_AMBROADCAST:
+		e->fn.ambroadcast(ctx, e->cookie, header, header_bytes, NULL, h->data_bytes, origin, g, &recv);
+		break;
+	case PAMI_XFER_AMSCATTER:
+		e->fn.amscatter(ctx, e->cookie, header, header_bytes, NULL, h->data_bytes, origin, g, &recv);
+		break;
+	case PAMI_XFER_AMGATHER:
+		e->fn.amgather(ctx, e->cookie, header, header_bytes, h->data_bytes, origin, g, &recv);
+		break;
+	default:
+		e->fn.amreduce(ctx, e->cookie, header, header_bytes, h->data_bytes, origin, g, op, &recv);
+	}
+	complete_recv(&recv);
+	return recv;
+}
+
+static void local_done(struct pami_context *ctx, const pami_recv_t *recv, pami_result_t result)
+{
+	if (recv->local_fn)
+		recv->local_fn(ctx, recv->cookie, result);
+}
+
+/* ---- The members' side ---- */
+
+static int answer_step(struct pami_coll *c)
+{
+	return c->phase ? PAMI_COLL_DONE : pami_coll_send(c, c->root, 0, c->own, c->bytes);
+}
+
+static const struct pami_algorithm_info answer_info = { .name = "answer", .step = answer_step };
+
+/* Send the data that the handler named. */
+static void answer(struct pami_context *ctx, struct pami_geometry *g, const struct am_header *h,
+                   const pami_recv_t *send)
+{
+	struct pami_coll *c = pami_coll_new(ctx);
+
+	if (c) {
+		c->bytes = h->data_bytes;
+		c->own = malloc(c->bytes ? c->bytes : 1);
+	}
+	if (!c || !c->own) {
+		local_done(ctx, send, pami_result(-ENOMEM));
+		return;
+	}
+	if (c->bytes)
+		pami_type_gather(send->type, send->addr, send->offset, c->own, c->bytes, pami_data_copy, NULL);
+	c->geometry = g;
+	c->topology = &g->topology;
+	c->key = h->key;
+	c->kind = PAMI_COLL_AM_REPLY;
+	c->sequence = h->sequence;
+	c->rank = (uint32_t)g->member[ctx->offset].rank;
+	c->root = h->rank;
+	c->type = PAMI_XFER_BARRIER;
+	c->info = &answer_info;
+	c->cb_done = send->local_fn;
+	c->cookie = send->cookie;
+	pami_coll_start(c);
+}
+
+/* A message whose data, if it is here, lies at `data`; else *later is filled in for what comes. */
+static void deliver(struct pami_context *ctx, const struct pami_am_entry *e, struct pami_geometry *g,
+                    const void *header, size_t header_bytes, const void *data, pami_endpoint_t origin,
+                    pami_recv_t *later)
+{
+	struct am_header h;
+	pami_data_function op = NULL;
+	pami_recv_t recv;
+
+	memcpy(&h, header, sizeof h);
+	recv = call(ctx, e, g, &h, (const char *)header + sizeof h, header_bytes - sizeof h, origin, &op);
+	if (h.type == PAMI_XFER_AMGATHER || h.type == PAMI_XFER_AMREDUCE) {
+		answer(ctx, g, &h, &recv);
+	} else if (later) {
+		*later = recv;
+	} else {
+		if (h.data_bytes)
+			pami_type_scatter(recv.type, recv.addr, recv.offset, data, h.data_bytes, recv.data_fn,
+			                  recv.data_cookie);
+		local_done(ctx, &recv, PAMI_SUCCESS);
+	}
+}
+
+static void hold(struct pami_context *ctx, const void *header, size_t header_bytes, const void *data,
+                 size_t bytes, pami_endpoint_t origin, int here)
+{
+	size_t at = (header_bytes + 15) & ~(size_t)15;
+	struct pami_am_held *held = malloc(sizeof *held + at + (here ? bytes : 0)), **last;
+
+	if (!held) {
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to hold it");
+		return;
+	}
+	*held = (struct pami_am_held){ .origin = origin, .header_bytes = header_bytes, .bytes = bytes };
+	memcpy(held->header, header, header_bytes);
+	if (!here)
+		held->inbound = pami_inbound_defer(ctx);
+	else if (bytes)
+		memcpy(held->header + at, data, bytes);
+	for (last = pami_coll_held(ctx); *last; last = &(*last)->next)
+		;
+	*last = held;
+	ctx->todo |= PAMI_TODO_COLL;
+}
+
+void pami_am_receive(struct pami_context *ctx, const void *header, size_t header_bytes, const void *data,
+                     size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	struct pami_am_entry *e;
+	struct pami_geometry *g;
+	struct am_header h;
+
+	if (header_bytes < sizeof h) {
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "not an active-message collective");
+		return;
+	}
+	memcpy(&h, header, sizeof h);
+	e = *pami_coll_held(ctx) ? NULL : find(ctx, &h, &g); /* none may pass those that wait */
+	if (!e)
+		hold(ctx, header, header_bytes, data, bytes, origin, !recv);
+	else
+		deliver(ctx, e, g, header, header_bytes, data, origin, recv);
+}
+
+int pami_am_poll(struct pami_context *ctx)
+{
+	struct pami_am_held **at = pami_coll_held(ctx), *held;
+	int events = 0;
+
+	while ((held = *at)) {
+		struct pami_geometry *g;
+		struct pami_am_entry *e;
+		struct am_header h;
+		pami_recv_t recv;
+
+		memcpy(&h, held->header, sizeof h);
+		e = find(ctx, &h, &g);
+		if (!e) {
+			at = &held->next;
+			continue;
+		}
+		*at = held->next;
+		deliver(ctx, e, g, held->header, held->header_bytes,
+		        held->header + ((held->header_bytes + 15) & ~(size_t)15), held->origin,
+		        held->inbound ? &recv : NULL);
+		if (held->inbound)
+			pami_inbound_resume(held->inbound, &recv);
+		free(held);
+		events++;
+	}
+	return events;
+}
+
+void pami_am_drop(struct pami_am_held *held)
+{
+	while (held) {
+		struct pami_am_held *next = held->next;
+
+		free(held);
+		held = next;
+	}
+}
+
+/* ---- The initiator's side ---- */
+
+struct am { /* c->user */
+	struct am_header header;
+	size_t header_bytes, stride; /* the user's; 0: one header for all */
+	const unsigned char *headers;
+	pami_recv_t own;
+	unsigned char *message; /* header, then the user's */
+};
+
+static const void *header_for(struct am *a, uint32_t rank)
+{
+	memcpy(a->message, &a->header, sizeof a->header);
+	if (a->header_bytes)
+		memcpy(a->message + sizeof a->header, a->headers + rank * a->stride, a->header_bytes);
+	return a->message;
+}
+
+static void am_sent(pami_context_t context, void *cookie, pami_result_t result)
+{
+	pami_coll_less(cookie, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO);
+}
+
+static int am_send(struct pami_coll *c, uint32_t rank, const void *data, size_t bytes)
+{
+	struct am *a = c->user;
+	pami_send_t s = { .send = { .header = { (void *)(uintptr_t)header_for(a, rank),
+		                                sizeof a->header + a->header_bytes },
+		                    .data = { (void *)(uintptr_t)data, bytes },
+		                    .dispatch = PAMI_DISPATCH_COLL,
+		                    .dest = pami_geometry_endpoint(c->geometry, rank) },
+		          .events = { .cookie = c, .local_fn = am_sent } };
+	int rc;
+
+	c->outstanding++;
+	rc = pami_send_message(c->context, &s);
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+/* The initiator's own handler. -ENOENT: it is not set. */
+static int am_self(struct pami_coll *c)
+{
+	struct am *a = c->user;
+	struct pami_geometry *g;
+	struct pami_am_entry *e = find(c->context, &a->header, &g);
+
+	if (!e)
+		return -ENOENT;
+	a->own = call(c->context, e, g, &a->header,
+	              (const char *)header_for(a, c->rank) + sizeof a->header, a->header_bytes,
+	              pami_geometry_endpoint(c->geometry, c->rank), &c->op);
+	return 0;
+}
+
+static void am_own_done(struct pami_coll *c)
+{
+	struct am *a = c->user;
+
+	pami_coll_deliver(c);
+	c->deliver_recv = 0;
+	c->cb_done = a->own.local_fn;
+	c->cookie = a->own.cookie;
+}
+
+static int am_broadcast_step(struct pami_coll *c)
+{
+	uint64_t from = 1 + (uint64_t)c->phase * PAMI_COLL_WINDOW;
+	int rc = 0;
+
+	if (from >= c->size)
+		return PAMI_COLL_DONE;
+	for (uint64_t i = from; i < from + PAMI_COLL_WINDOW && i < c->size && !rc; i++)
+		rc = am_send(c, (uint32_t)((c->rank + i) % c->size), c->data, c->bytes);
+	return rc;
+}
+
+static int am_scatter_step(struct pami_coll *c)
+{
+	uint64_t from = 1 + (uint64_t)c->phase * PAMI_COLL_WINDOW;
+	struct am *a = c->user;
+	int rc = 0;
+
+	if (from < c->size) {
+		for (uint64_t i = from; i < from + PAMI_COLL_WINDOW && i < c->size && !rc; i++) {
+			uint32_t rank = (uint32_t)((c->rank + i) % c->size);
+
+			rc = am_send(c, rank, pami_vector_at(&c->send, rank), c->bytes);
+		}
+		return rc;
+	}
+	if (c->starting)
+		return PAMI_COLL_POLL; /* no handler runs inside the call */
+	rc = am_self(c);
+	if (rc)
+		return rc;
+	if (c->bytes)
+		pami_type_scatter(a->own.type, a->own.addr, a->own.offset, pami_vector_at(&c->send, c->rank),
+		                  c->bytes, a->own.data_fn, a->own.data_cookie);
+	am_own_done(c);
+	return PAMI_COLL_DONE;
+}
+
+static int am_gather_step(struct pami_coll *c)
+{
+	uint64_t from = 1 + (uint64_t)c->phase * PAMI_COLL_WINDOW;
+	struct am *a = c->user;
+	int rc = 0;
+
+	if (from < c->size) {
+		for (uint64_t i = from; i < from + PAMI_COLL_WINDOW && i < c->size && !rc; i++) {
+			uint32_t rank = (uint32_t)((c->rank + i) % c->size);
+
+			rc = pami_coll_recv(c, rank, 0, pami_vector_at(&c->recv, rank), c->bytes);
+			rc = rc ? rc : am_send(c, rank, NULL, 0);
+		}
+		return rc;
+	}
+	if (c->starting)
+		return PAMI_COLL_POLL;
+	rc = am_self(c);
+	if (rc)
+		return rc;
+	if (c->bytes)
+		pami_type_gather(a->own.type, a->own.addr, a->own.offset, pami_vector_at(&c->recv, c->rank),
+		                 c->bytes, pami_data_copy, NULL);
+	am_own_done(c);
+	return PAMI_COLL_DONE;
+}
+
+/* Own handler first: it says the operation. Then member after member, in rank order. */
+static int am_reduce_begin(struct pami_coll *c)
+{
+	struct am *a = c->user;
+	struct pami_type *t;
+	int rc = am_self(c);
+
+	if (rc)
+		return rc;
+	t = a->own.type;
+	c->element = t->element != PAMI_ELEMENT_NONE && t->element != PAMI_ELEMENT_BYTE ? t->element :
+											  c->recv.type->element;
+	if (!pami_data_valid(c->op, c->element))
+		return -EINVAL;
+	c->own = malloc(c->bytes ? c->bytes : 1);
+	c->other = malloc(c->bytes ? c->bytes : 1);
+	if (!c->own || !c->other)
+		return -ENOMEM;
+	if (c->bytes)
+		pami_type_gather(a->own.type, a->own.addr, a->own.offset, c->own, c->bytes, pami_data_copy,
+		                 NULL);
+	for (uint32_t i = 0; i < c->size && !rc; i++)
+		if (i != c->rank)
+			rc = am_send(c, i, NULL, 0);
+	return rc;
+}
+
+static int am_reduce_step(struct pami_coll *c)
+{
+	uint32_t next = c->phase - 1; /* in phase 1 + i hear from rank i */
+
+	if (!c->phase)
+		return c->starting ? PAMI_COLL_POLL : am_reduce_begin(c);
+	if (next) { /* what the phase before received */
+		const unsigned char *in = next - 1 == c->rank ? c->own : c->other;
+
+		if (next > 1)
+			pami_coll_apply(c, c->target, in, c->bytes);
+		else if (c->bytes)
+			memcpy(c->target, in, c->bytes);
+	}
+	if (next == c->size) {
+		am_own_done(c);
+		return PAMI_COLL_DONE;
+	}
+	return next == c->rank ? 0 : pami_coll_recv(c, next, 0, c->other, c->bytes);
+}
+
+static void am_free(struct pami_coll *c)
+{
+	struct am *a = c->user;
+
+	free(a->message);
+	free(a);
+}
+
+static const struct pami_algorithm_info steps[] = {
+	{ .name = "ambroadcast", .step = am_broadcast_step },
+	{ .name = "amscatter", .step = am_scatter_step },
+	{ .name = "amgather", .step = am_gather_step },
+	{ .name = "amreduce", .step = am_reduce_step },
+};
+
+/* All headers are copied: the program may reuse them when the call returns. */
+static struct am *am_new(const struct pami_coll *c, unsigned index)
+{
+	const pami_amscatter_t *x = &c->xfer.cmd.xfer_amscatter; /* all begin alike */
+	int each = c->type == PAMI_XFER_AMSCATTER || c->type == PAMI_XFER_AMGATHER;
+	size_t copy = x->headerlen * (each ? c->size : 1);
+	struct am *a = calloc(1, sizeof *a);
+
+	if (!a)
+		return NULL;
+	a->message = malloc(sizeof a->header + x->headerlen + copy);
+	if (!a->message) {
+		free(a);
+		return NULL;
+	}
+	a->header_bytes = x->headerlen;
+	a->stride = each ? x->headerlen : 0;
+	a->headers = a->message + sizeof a->header + x->headerlen;
+	if (copy)
+		memcpy(a->message + sizeof a->header + x->headerlen, x->headers, copy);
+	a->header = (struct am_header){ c->key, c->sequence, c->rank, 0, PAMI_COLL_AM, c->type, index,
+		                        x->dispatch, c->bytes };
+	return a;
+}
+
+int pami_am_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
+                  pami_xfer_type_t type, uint32_t index, const pami_xfer_t *xfer)
+{
+	struct pami_coll *c = pami_coll_new(ctx);
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->geometry = g;
+	c->topology = &g->topology;
+	c->member = m;
+	c->key = g->key;
+	c->kind = PAMI_COLL_AM_REPLY;
+	c->rank = (uint32_t)m->rank;
+	c->size = g->size;
+	c->type = (uint8_t)type;
+	c->xfer = *xfer;
+	c->info = &steps[type - PAMI_XFER_AMBROADCAST];
+	rc = pami_coll_arguments(c);
+	if (rc)
+		goto err_free;
+	c->sequence = m->am_sequence;
+	rc = -ENOMEM;
+	c->user = am_new(c, index);
+	if (!c->user)
+		goto err_free;
+	m->am_sequence++;
+	c->done = am_free;
+	if (type == PAMI_XFER_AMBROADCAST) { /* elsewhere programs leave these unset */
+		c->cb_done = xfer->cb_done;
+		c->cookie = xfer->cookie;
+	}
+	pami_coll_start(c);
+	return 0;
+
+err_free:
+	pami_coll_free(c);
+	return rc;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lists of algorithms. [0] of each is the choice of coll_table.def; the rest may be asked for by
+ * name. An entry for hardware goes behind the others of its type, with `usable` saying which
+ * geometries have it: numbers of the others stay.
+ */
+#include "pami/coll_algorithms.h"
+#include "pami/query.h"
+
+#define CHOICE "I0:Default:Shmem:P2P"
+
+static const struct pami_algorithm_info barriers[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Dissemination:-:P2P", .step = pami_barrier_step },
+	{ .name = "I0:Dissemination4:-:P2P", .step = pami_barrier_radix, .param = 4 },
+	{ .name = "I0:Tree4:-:P2P", .step = pami_barrier_tree, .param = 4 },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_barrier, .begin = pami_shm_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable },
+};
+
+static const struct pami_algorithm_info broadcasts[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:BinomialTree:-:P2P", .step = pami_broadcast_tree, .param = 2 },
+	{ .name = "I0:Tree4:-:P2P", .step = pami_broadcast_tree, .param = 4 },
+	{ .name = "I0:Linear:-:P2P", .step = pami_broadcast_flat },
+	{ .name = "I0:ScatterRing:-:P2P", .step = pami_broadcast_ring, .begin = pami_broadcast_ring_begin },
+	{ .name = "I0:Pipeline64K:-:P2P", .step = pami_broadcast_chain, .param = 65536 },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_broadcast, .begin = pami_shm_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I1:Tree3:-:P2P", .step = pami_broadcast_tree, .param = 3, .query = 1 },
+	{ .name = "I1:Tree5:-:P2P", .step = pami_broadcast_tree, .param = 5, .query = 1 },
+	{ .name = "I1:Tree6:-:P2P", .step = pami_broadcast_tree, .param = 6, .query = 1 },
+	{ .name = "I1:Tree8:-:P2P", .step = pami_broadcast_tree, .param = 8, .query = 1 },
+	{ .name = "I1:Tree12:-:P2P", .step = pami_broadcast_tree, .param = 12, .query = 1 },
+	{ .name = "I1:Tree16:-:P2P", .step = pami_broadcast_tree, .param = 16, .query = 1 },
+	{ .name = "I1:Pipeline8K:-:P2P", .step = pami_broadcast_chain, .param = 8192, .query = 1 },
+	{ .name = "I1:Pipeline16K:-:P2P", .step = pami_broadcast_chain, .param = 16384, .query = 1 },
+	{ .name = "I1:Pipeline32K:-:P2P", .step = pami_broadcast_chain, .param = 32768, .query = 1 },
+	{ .name = "I1:Pipeline128K:-:P2P", .step = pami_broadcast_chain, .param = 131072, .query = 1 },
+	{ .name = "I1:Pipeline256K:-:P2P", .step = pami_broadcast_chain, .param = 262144, .query = 1 },
+};
+
+static const struct pami_algorithm_info allreduces[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:RecursiveDoubling:-:P2P", .step = pami_allreduce_doubling, .begin = pami_allreduce_begin },
+	{ .name = "I0:Rabenseifner:-:P2P", .step = pami_allreduce_halving,
+	  .begin = pami_allreduce_halving_begin },
+	{ .name = "I0:Ring:-:P2P", .step = pami_allreduce_ring, .begin = pami_allreduce_ring_begin },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allreduce, .begin = pami_shm_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable },
+};
+
+static const struct pami_algorithm_info reduces[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:BinomialTree:-:P2P", .step = pami_reduce_binomial, .begin = pami_reduce_begin },
+	{ .name = "I0:Linear:-:P2P", .step = pami_reduce_linear, .begin = pami_reduce_begin },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_reduce, .begin = pami_shm_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable },
+};
+
+static const struct pami_algorithm_info scans[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:RecursiveDoubling:-:P2P", .step = pami_scan_doubling, .begin = pami_scan_begin },
+	{ .name = "I0:Linear:-:P2P", .step = pami_scan_linear, .begin = pami_scan_begin },
+};
+
+static const struct pami_algorithm_info reduce_scatters[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Pairwise:-:P2P", .step = pami_reduce_scatter_pairwise,
+	  .begin = pami_reduce_scatter_pairwise_begin },
+	{ .name = "I0:RecursiveDoubling:-:P2P", .step = pami_reduce_scatter_doubling,
+	  .begin = pami_allreduce_begin },
+};
+
+static const struct pami_algorithm_info allgathers[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Ring:-:P2P", .step = pami_allgather_ring },
+	{ .name = "I0:Bruck:-:P2P", .step = pami_allgather_bruck, .begin = pami_allgather_bruck_begin },
+	{ .name = "I0:Linear:-:P2P", .step = pami_allgather_linear },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable },
+};
+
+static const struct pami_algorithm_info gathers[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Linear:-:P2P", .step = pami_gather_linear },
+	{ .name = "I0:BinomialTree:-:P2P", .step = pami_gather_binomial, .begin = pami_gather_binomial_begin },
+};
+
+static const struct pami_algorithm_info gathervs[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Linear:-:P2P", .step = pami_gather_linear },
+};
+
+static const struct pami_algorithm_info scatters[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Linear:-:P2P", .step = pami_scatter_linear },
+	{ .name = "I0:BinomialTree:-:P2P", .step = pami_scatter_binomial,
+	  .begin = pami_scatter_binomial_begin },
+};
+
+static const struct pami_algorithm_info scattervs[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Linear:-:P2P", .step = pami_scatter_linear },
+};
+
+static const struct pami_algorithm_info alltoalls[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Pairwise:-:P2P", .step = pami_alltoall_pairwise },
+	{ .name = "I0:Linear:-:P2P", .step = pami_alltoall_linear },
+	{ .name = "I0:Bruck:-:P2P", .step = pami_alltoall_bruck, .begin = pami_alltoall_bruck_begin },
+};
+
+static const struct pami_algorithm_info alltoallvs[] = {
+	{ .name = CHOICE },
+	{ .name = "I0:Pairwise:-:P2P", .step = pami_alltoall_pairwise },
+	{ .name = "I0:Linear:-:P2P", .step = pami_alltoall_linear },
+};
+
+static const struct pami_algorithm_info actives[] = { /* run by coll_am.c */
+	{ .name = "I0:Linear:-:P2P" },
+};
+
+#define LIST(type, array) [PAMI_XFER_##type] = { array, sizeof array / sizeof array[0] }
+const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT] = {
+	LIST(BROADCAST, broadcasts),
+	LIST(ALLREDUCE, allreduces),
+	LIST(REDUCE, reduces),
+	LIST(ALLGATHER, allgathers),
+	LIST(ALLGATHERV, allgathers),
+	LIST(ALLGATHERV_INT, allgathers),
+	LIST(SCATTER, scatters),
+	LIST(SCATTERV, scattervs),
+	LIST(SCATTERV_INT, scattervs),
+	LIST(GATHER, gathers),
+	LIST(GATHERV, gathervs),
+	LIST(GATHERV_INT, gathervs),
+	LIST(BARRIER, barriers),
+	LIST(ALLTOALL, alltoalls),
+	LIST(ALLTOALLV, alltoallvs),
+	LIST(ALLTOALLV_INT, alltoallvs),
+	LIST(SCAN, scans),
+	LIST(REDUCE_SCATTER, reduce_scatters),
+	LIST(AMBROADCAST, actives),
+	LIST(AMSCATTER, actives),
+	LIST(AMGATHER, actives),
+	LIST(AMREDUCE, actives),
+};
+
+/* ---- The choice ---- */
+
+struct row {
+	uint32_t members_max;
+	size_t bytes_max;
+	const char *name;
+	const struct pami_algorithm_info *info; /* of the name; found at the first use */
+};
+
+#define ROW(type, members, bytes, name) { members, bytes, name, NULL },
+#define TABLE(type) static struct row type##_rows[] = {
+#define END() { UINT32_MAX, SIZE_MAX, NULL, NULL } };
+#include "pami/coll_table.def"
+#undef ROW
+#undef TABLE
+#undef END
+
+#define ROWS(type, rows) [PAMI_XFER_##type] = rows
+static struct row *const choice[PAMI_XFER_COUNT] = {
+	ROWS(BARRIER, BARRIER_rows),
+	ROWS(BROADCAST, BROADCAST_rows),
+	ROWS(ALLREDUCE, ALLREDUCE_rows),
+	ROWS(REDUCE, REDUCE_rows),
+	ROWS(SCAN, SCAN_rows),
+	ROWS(REDUCE_SCATTER, REDUCE_SCATTER_rows),
+	ROWS(ALLGATHER, ALLGATHER_rows),
+	ROWS(ALLGATHERV, ALLGATHER_rows),
+	ROWS(ALLGATHERV_INT, ALLGATHER_rows),
+	ROWS(GATHER, GATHER_rows),
+	ROWS(GATHERV, GATHERV_rows),
+	ROWS(GATHERV_INT, GATHERV_rows),
+	ROWS(SCATTER, GATHER_rows),
+	ROWS(SCATTERV, GATHERV_rows),
+	ROWS(SCATTERV_INT, GATHERV_rows),
+	ROWS(ALLTOALL, ALLTOALL_rows),
+	ROWS(ALLTOALLV, ALLTOALLV_rows),
+	ROWS(ALLTOALLV_INT, ALLTOALLV_rows),
+};
+
+const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const char *name)
+{
+	const struct pami_algorithm_list *list = &pami_algorithms[type];
+
+	for (uint32_t i = 1; i < list->count; i++)
+		if (!strcmp(list->info[i].name, name))
+			return &list->info[i];
+	return &list->info[1];
+}
+
+const struct pami_algorithm_info *pami_coll_choose(const struct pami_coll *c)
+{
+	for (struct row *r = choice[c->type]; r->name; r++) {
+		const struct pami_algorithm_info *info;
+
+		if (c->size > r->members_max || c->bytes > r->bytes_max)
+			continue;
+		info = __atomic_load_n(&r->info, __ATOMIC_RELAXED);
+		if (PAMI_UNLIKELY(!info)) {
+			info = pami_coll_named(c->type, r->name);
+			__atomic_store_n(&r->info, info, __ATOMIC_RELAXED);
+		}
+		if (!info->usable || info->usable(c->geometry))
+			return info;
+	}
+	return &pami_algorithms[c->type].info[1];
+}
+
+/* ---- What programs see ---- */
+
+static int listed(const struct pami_geometry *g, const struct pami_algorithm_info *info, int query)
+{
+	return info->query == query && (!info->usable || info->usable(g));
+}
+
+PAMI_EXPORT pami_result_t PAMI_Geometry_algorithms_num(pami_geometry_t geometry, pami_xfer_type_t coll_type,
+                                                       size_t *lists_lengths)
+{
+	const struct pami_algorithm_list *list;
+
+	if (!pami_geometry_valid(geometry) || !lists_lengths || (unsigned)coll_type >= PAMI_XFER_COUNT)
+		return pami_fail(PAMI_INVAL, "no geometry, or no such collective");
+	list = &pami_algorithms[coll_type];
+	lists_lengths[0] = lists_lengths[1] = 0;
+	for (uint32_t i = 0; i < list->count; i++)
+		for (int query = 0; query < 2; query++)
+			lists_lengths[query] += (size_t)listed(geometry, &list->info[i], query);
+	return PAMI_SUCCESS;
+}
+
+static void describe(pami_metadata_t *m, const struct pami_algorithm_info *info)
+{
+	memset(m, 0, sizeof *m);
+	m->name = (char *)(uintptr_t)info->name;
+	m->version = 1;
+	m->range_hi = m->range_hi_perf = info->bytes_max ? info->bytes_max : SIZE_MAX;
+	m->check_correct.values.rangeminmax = info->bytes_max != 0;
+	m->check_correct.values.alldtop = 1;
+	m->check_correct.values.inplace = 1;
+	m->check_perf.values.hw_accel = info->hw;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Geometry_algorithms_query(pami_geometry_t geometry, pami_xfer_type_t colltype,
+                                                         pami_algorithm_t *algs0, pami_metadata_t *mdata0,
+                                                         size_t num0, pami_algorithm_t *algs1,
+                                                         pami_metadata_t *mdata1, size_t num1)
+{
+	pami_algorithm_t *algs[2] = { algs0, algs1 };
+	pami_metadata_t *mdata[2] = { mdata0, mdata1 };
+	size_t room[2] = { num0, num1 };
+	const struct pami_algorithm_list *list;
+
+	if (!pami_geometry_valid(geometry) || (unsigned)colltype >= PAMI_XFER_COUNT)
+		return pami_fail(PAMI_INVAL, "no geometry, or no such collective");
+	list = &pami_algorithms[colltype];
+	for (int query = 0; query < 2; query++)
+		for (size_t i = 0, n = 0; i < list->count && n < room[query]; i++) {
+			if (!listed(geometry, &list->info[i], query))
+				continue;
+			if (algs[query])
+				algs[query][n] = pami_geometry_number(geometry, colltype, (unsigned)i);
+			if (mdata[query])
+				describe(&mdata[query][n], &list->info[i]);
+			n++;
+		}
+	return PAMI_SUCCESS;
+}

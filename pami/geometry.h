@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Geometries: who takes part in which order, and the table that algorithm numbers point into.
+ *
+ * An algorithm number is, from the top,
+ *   client slot + 1 << 48 | place in the table << 28 | generation << 16 | transfer type << 8 | index.
+ *
+ * Making one is an agreement of its tasks: each proposes a number it never used, the largest
+ * becomes, with the id, the key of the geometry's messages. So ids may come back at any time.
+ */
+#ifndef PAMI_GEOMETRY_H
+#define PAMI_GEOMETRY_H
+
+#include "pami/state.h"
+#include "pami/topology.h"
+
+#define PAMI_GEOMETRY_MAGIC  0x5147454fu
+#define PAMI_GEOMETRY_CHUNK  64u
+#define PAMI_GEOMETRY_CHUNKS 14u /* each twice the one before: a million geometries */
+
+struct pami_shm;
+struct pami_am_entry;
+
+/* One of this task's contexts in a geometry; touched by that context's thread only. */
+struct pami_geometry_member {
+	int32_t rank;      /* -1: no member */
+	uint32_t sequence; /* collectives started */
+	uint32_t unsynced; /* of them, since one that waits for all members */
+	uint32_t am_sequence;
+	struct pami_shm *shm; /* shared memory of the node's members; NULL: not set up */
+	struct pami_am_entry *am;
+};
+
+enum { PAMI_GEOMETRY_MAKING, PAMI_GEOMETRY_READY, PAMI_GEOMETRY_ENDING };
+
+struct pami_geometry {
+	uint32_t magic;
+	uint32_t id;         /* 0: world */
+	uint64_t key;        /* in messages; the same on all members */
+	uint32_t size;       /* members */
+	uint32_t place;      /* in the table */
+	uint32_t generation; /* of that place: 1 .. 4095 */
+	uint8_t state;
+	uint8_t optimized;
+	uint8_t one_node;    /* all members lie on this node and see each other's memory */
+	struct pami_client *client;
+	struct pami_topology topology;
+	struct pami_topology *homes; /* the first endpoint of each task, where that is not topology */
+	uint32_t locals;     /* members on this node, counted by rank: */
+	uint32_t *local;     /* [locals] their ranks, ascending */
+	void *hw;            /* class route and the like of hardware algorithms; or NULL */
+	uint32_t offsets;    /* entries of member */
+	struct pami_geometry_member *member; /* by context offset */
+};
+
+/* The table of a client. Entries never move: other threads look up while one makes geometries. */
+struct pami_geometry_table {
+	struct pami_geometry **chunk[PAMI_GEOMETRY_CHUNKS];
+	uint16_t *generation[PAMI_GEOMETRY_CHUNKS];
+	uint32_t used;    /* places ever used */
+	uint32_t *free;   /* stack of free places */
+	uint32_t frees, room;
+	uint32_t next_number; /* proposed for the next geometry; atomic */
+};
+
+static inline pami_endpoint_t pami_geometry_endpoint(const struct pami_geometry *g, uint32_t rank)
+{
+	return pami_topology_endpoint(&g->topology, rank);
+}
+
+/* Rank of an endpoint, -1: no member. */
+static inline int32_t pami_geometry_rank(const struct pami_geometry *g, pami_endpoint_t e)
+{
+	return pami_topology_rank(&g->topology, e);
+}
+
+static inline int pami_geometry_valid(pami_geometry_t geometry)
+{
+	return geometry && ((struct pami_geometry *)geometry)->magic == PAMI_GEOMETRY_MAGIC;
+}
+
+/* What an algorithm number of this client names; NULL: nothing. */
+struct pami_geometry *pami_geometry_of(struct pami_client *client, pami_algorithm_t a);
+/* The geometry with a key, NULL: not (yet) known here. */
+struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t key);
+pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned type, unsigned index);
+
+/* geometry.c, for geometry_make.c */
+struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t id);
+int pami_geometry_settle(struct pami_geometry *g); /* members, locality; after topology and key */
+/* ctx: the context whose thread calls, or NULL. */
+void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx);
+
+#endif
