@@ -53,7 +53,7 @@ static int send_to_ring(struct mu_process *p, struct drv_ring *ring, struct drv_
 	memcpy(rec->header, h, 32);
 	if (guarded && bytes)
 		rc = mu_copy_in(p, rec->payload, (uint64_t)(uintptr_t)payload, bytes);
-	else
+	else if (bytes)
 		memcpy(rec->payload, payload, bytes);
 	if (rc)
 		rec->header[0] = 0; /* the place is taken: a record of no type, skipped by the receiver */
