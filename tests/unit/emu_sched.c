@@ -86,4 +86,43 @@ static void time_never_goes_back(void)
 	emu_sched_fini(&s);
 }
 
-T_MAIN(T(same_order_as_a_sort), T(time_never_goes_back))
+/* Against a plain list of what is in it, with steps of time from one instant to seconds. */
+static void any_density(void)
+{
+	enum { MAX = 3000 };
+	static struct plain in[MAX];
+	uint32_t n = 0, sequence = 0, wrong = 0;
+	struct emu_sched s;
+	struct emu_event e;
+	uint64_t now = 0;
+
+	CU_ASSERT_EQUAL_FATAL(emu_sched_init(&s, 16), 0);
+	for (int i = 0; i < 60000; i++) {
+		unsigned phase = i / 10000;
+		static const uint64_t reach[] = { 1, 100, 100000, 100000000, 10, 1000000000000 };
+		uint32_t level = phase % 2 ? 40 : 1500;
+
+		if (n < MAX && drv_rng_below(t_rng(), 2 * level) >= n) {
+			struct plain p = draw(sequence++);
+
+			p.time = now + drv_rng_below(t_rng(), reach[phase]) * drv_rng_below(t_rng(), 2);
+			in[n++] = p;
+			emu_sched_push(&s, p.time, p.node, p.port, 0, p.sequence, 0);
+		} else if (n) {
+			uint32_t best = 0;
+
+			for (uint32_t k = 1; k < n; k++)
+				if (plain_order(&in[k], &in[best]) < 0)
+					best = k;
+			wrong += emu_sched_next(&s) != in[best].time;
+			wrong += emu_sched_pop(&s, &e) != 1 || e.arg != in[best].sequence;
+			now = in[best].time;
+			in[best] = in[--n];
+		}
+	}
+	CU_ASSERT_EQUAL(wrong, 0);
+	CU_ASSERT_EQUAL(s.count, n);
+	emu_sched_fini(&s);
+}
+
+T_MAIN(T(any_density), T(same_order_as_a_sort), T(time_never_goes_back))
