@@ -196,7 +196,7 @@ static void service(struct drv_wires *ws, struct wire *w)
 		if (w->probe_at != WIRE_TIMER_OFF)
 			wire_probe_timer(ws, w);
 		/* While the window is full the open frame may as well gather more. */
-		if (wire_open_used(ws, w) && w->sent - w->una - w->sacked - w->lost < w->cwnd)
+		if (wire_open_used(ws, w) && wire_flying(w) < w->cwnd)
 			wire_tx_close(ws, w);
 		if (w->lost || w->sent != w->next)
 			wire_tx_push(ws, w);
@@ -247,6 +247,13 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Runs wait for nothing but a poll. */
+static int may_send(const struct drv_wires *ws, const struct wire *w)
+{
+	return w->tx_ready && wire_flying(w) < w->cwnd &&
+	       (wire_open_used(ws, w) || (w->sent != w->next && w->sent - w->una < w->peer_window));
+}
+
 uint64_t drv_wires_deadline(const struct drv_wires *ws)
 {
 	uint64_t at = WIRE_TIMER_OFF;
@@ -257,10 +264,10 @@ uint64_t drv_wires_deadline(const struct drv_wires *ws)
 
 		if (w->tx_stuck)
 			at = earlier(at, ws->now + WIRE_ACK_DELAY_NS);
+		else if (may_send(ws, w))
+			at = earlier(at, ws->now);
 		if (w->held_on)
 			at = earlier(at, w->held_at);
-		if (w->tx_ready && wire_open_used(ws, w))
-			at = earlier(at, ws->now);
 		if (w->owed)
 			at = earlier(at, w->ack_now && !w->tx_stuck ? ws->now : w->ack_at);
 		if (w->peer < 0 || w->gone)

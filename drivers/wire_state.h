@@ -147,6 +147,12 @@ static inline struct wire_slot *wire_slot(struct wire *w, uint32_t sequence)
 	return &w->slot[sequence & w->slot_mask];
 }
 
+/* Frames thought to be on the way. */
+static inline uint32_t wire_flying(const struct wire *w)
+{
+	return w->sent - w->una - w->sacked - w->lost;
+}
+
 static inline int wire_connected(const struct wire *w)
 {
 	return w->rx_ready && w->tx_ready;

@@ -190,7 +190,7 @@ static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
 /* Fill a burst: what was lost first, then what waits, as the window permits. */
 static unsigned gather(struct drv_wires *ws, struct wire *w, struct drv_frame *f, uint32_t *sequence)
 {
-	uint32_t flying = w->sent - w->una - w->sacked - w->lost, room, lost = w->lost, n = 0;
+	uint32_t flying = wire_flying(w), room, lost = w->lost, n = 0;
 
 	room = flying < w->cwnd ? w->cwnd - flying : w->lost && w->urgent;
 	for (uint32_t s = w->una; lost && room && n < DRV_PORT_BURST; s++) {

@@ -57,7 +57,8 @@ static struct world {
 	uint32_t life[2], life_seen[2]; /* of the end; of its peer, by what was taken */
 	uint32_t reborn[2];             /* a new life that has taken nothing yet */
 	uint32_t drops, dups, refusals, restarts, epochs;
-	int refuse, delivering; /* this poll: refuse the first run; the flight that is delivered */
+	int refuse, delivering; /* this poll: refuse the first run; `arriving` arrives */
+	struct flight arriving;
 	_Alignas(64) unsigned char arena[ARENA_BYTES]; /* last: copied as far as it is used */
 } w0;
 
@@ -157,10 +158,10 @@ struct model_port {
 static int port_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	(void)n;
-	if (w0.delivering < 0)
+	if (!w0.delivering)
 		return 0;
-	f->data = w0.flight[w0.delivering].data;
-	f->bytes = w0.flight[w0.delivering].bytes;
+	f->data = w0.arriving.data;
+	f->bytes = w0.arriving.bytes;
 	f->peer = !((struct model_port *)p)->place;
 	return 1;
 }
@@ -409,11 +410,12 @@ static void deliver(uint8_t i, int keep)
 {
 	int e = w0.flight[i].to;
 
-	w0.delivering = i;
-	end_poll(e);
-	w0.delivering = -1;
+	w0.arriving = w0.flight[i];
 	if (!keep)
 		w0.flight[i].to = PLACE_FREE;
+	w0.delivering = 1;
+	end_poll(e);
+	w0.delivering = 0;
 }
 
 static void timer(int e)
@@ -526,7 +528,6 @@ static void world_start(void)
 {
 	memset(&w0, 0, sizeof w0);
 	w0.arena_used = 64;
-	w0.delivering = -1;
 	w0.now[0] = w0.now[1] = 1000000;
 	for (int i = 0; i < FLIGHTS; i++)
 		w0.flight[i].to = PLACE_FREE;
@@ -606,19 +607,24 @@ static const struct bounds cases[] = {
 	/* name, window, messages, drops, dups, refusals, restarts, flights, first sequence, ... */
 	{ "one way, all faults", 2, { 3, 0 }, 2, 1, 0, 0, 3, .connected = 1 },
 	{ "one way, window of three", 3, { 3, 0 }, 1, 1, 0, 0, 3, .connected = 1 },
+	{ "many losses", 3, { 4, 0 }, 3, 0, 0, 0, 3, .connected = 1 },
 	{ "sequence wraps", 2, { 3, 0 }, 1, 1, 0, 0, 3, 0xfffffffe, .connected = 1 },
-	{ "slow receiver", 2, { 3, 0 }, 1, 1, 1, 0, 3, .connected = 1 },
-	{ "both ways", 2, { 2, 1 }, 1, 1, 0, 0, 2, .connected = 1 },
+	{ "slow receiver", 2, { 3, 0 }, 1, 1, 2, 0, 3, .connected = 1 },
+	{ "both ways", 2, { 2, 1 }, 1, 1, 0, 0, 3, .connected = 1 },
 	{ "handshake, one way", 2, { 1, 0 }, 1, 1, 0, 0, 3, 0, .connected = 0 },
 	{ "handshake, both ways", 2, { 1, 1 }, 1, 1, 0, 0, 2, 0, .connected = 0 },
 	{ "receiver restarts", 2, { 2, 0 }, 1, 1, 0, 1, 2, .connected = 1 },
-	{ "sender restarts", 2, { 0, 1 }, 1, 1, 0, 1, 3, .connected = 1 },
+	{ "receiver restarts, three frames", 2, { 1, 0 }, 1, 1, 0, 1, 3, .connected = 1 },
+	{ "sender restarts", 2, { 0, 2 }, 1, 1, 0, 1, 2, .connected = 1 },
 	{ "restart, clock set back", 2, { 1, 1 }, 1, 1, 0, 1, 2, .connected = 1, .clock_back = 1 },
-	{ "two restarts", 2, { 1, 1 }, 0, 1, 0, 2, 2, .connected = 1 },
-	{ "one way, window of three, four frames", 3, { 4, 0 }, 1, 0, 0, 0, 4, .connected = 1, .deep = 1 },
-	{ "slow receiver, twice", 2, { 3, 0 }, 1, 1, 2, 0, 3, .connected = 1, .deep = 1 },
-	{ "both ways, three frames", 2, { 2, 1 }, 1, 1, 0, 0, 3, .connected = 1, .deep = 1 },
+	{ "restart in the handshake", 2, { 0, 1 }, 0, 1, 0, 1, 3, 0, .connected = 0 },
+	{ "two restarts", 2, { 1, 0 }, 0, 1, 0, 2, 2, .connected = 1 },
+	{ "five messages, window of three", 3, { 5, 0 }, 3, 1, 0, 0, 3, .connected = 1, .deep = 1 },
+	{ "four frames in flight", 3, { 4, 0 }, 2, 1, 1, 0, 4, .connected = 1, .deep = 1 },
+	{ "both ways, two each", 2, { 2, 2 }, 2, 1, 1, 0, 3, .connected = 1, .deep = 1 },
 	{ "restart while both send", 2, { 1, 1 }, 1, 1, 0, 1, 3, .connected = 1, .deep = 1 },
+	{ "restart in the handshake, both send", 2, { 1, 1 }, 1, 1, 0, 1, 3, 0, .connected = 0, .deep = 1 },
+	{ "two restarts, both send", 2, { 1, 1 }, 1, 1, 0, 2, 2, .connected = 1, .deep = 1 },
 };
 
 static int run_case(struct level **stack, unsigned number)
