@@ -387,7 +387,8 @@ int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 	if (rc < 0)
 		goto err_port;
 	if (h->p && h->p->area->wake.eventfd < 0)
-		h->p->area->wake.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		h->p->area->wake.eventfd = h->p->area->posted.eventfd =
+			eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = drv_wires_open(&h->wires, h->port, &conf);
 	if (rc)
 		goto err_port;

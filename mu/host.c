@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,14 +122,6 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	snprintf(head.port, sizeof head.port, "%s", c->port ? c->port : "");
 	snprintf(head.mapping, sizeof head.mapping, "%s", c->mapping ? c->mapping : "ABCDET");
 	drv_wake_init(&head.agent_wake, -1);
-	if (c->hosts > 1) {
-		/* Inherited by the tasks under the same number; the agent sleeps in poll() on it. */
-		head.agent_wake.eventfd = eventfd(0, EFD_NONBLOCK);
-		if (head.agent_wake.eventfd < 0) {
-			drv_error("host segment: eventfd: %s", strerror(errno));
-			return -errno;
-		}
-	}
 
 	fd = memfd_create("quintorus", 0);
 	if (fd < 0) {
@@ -147,8 +138,10 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	if (rc)
 		goto err_close;
 	entries_fill(h, c);
-	for (uint32_t i = 0; i < h->locals; i++)
+	for (uint32_t i = 0; i < h->locals; i++) {
 		drv_wake_init(&mu_host_area(h, i)->wake, -1);
+		drv_wake_init(&mu_host_area(h, i)->posted, -1);
+	}
 	if (h->holder == MU_HOLDER_AGENT)
 		drv_ring_init(mu_host_outbound(h), MU_OUTBOUND_LINES);
 	rc = mu_host_routers_init(h, c);

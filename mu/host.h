@@ -63,7 +63,8 @@ struct mu_task_area {
 	uint64_t map_base;       /* where this task mapped the segment: its VA = map_base + offset */
 	uint64_t channels_open;  /* bit per channel; senders wait for nothing, records are kept */
 	uint32_t refused;        /* a router found a ring of ours full: kick it when we have taken something */
-	struct drv_wake wake;    /* rung after anything for this task was made visible */
+	struct drv_wake wake;    /* rung after a record for this task was made visible */
+	struct drv_wake posted;  /* its own threads: work was posted to one of its contexts */
 	_Alignas(64) uint64_t stamp; /* bumped by polling threads, read by its engine thread */
 	struct mu_vt_area vt;
 	_Alignas(64) uint64_t arena_used; /* bytes, for display */
@@ -121,7 +122,7 @@ struct mu_host {
 	uint32_t ending;  /* set when the job ends: nobody waits any more */
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
-	struct drv_wake agent_wake; /* rung for the agent: outbound records, own_ready */
+	struct drv_wake agent_wake; /* rung for the agent (which sets its eventfd): outbound records, own_ready */
 	struct mu_peer_host peer[MU_HOSTS_MAX];
 };
 

@@ -240,7 +240,7 @@ void mu_idle(struct mu_channel *ch); /* an empty poll: spin, yield or sleep */
 /* How this thread's waiting goes, whichever channels it polls. */
 struct mu_idle_state {
 	uint32_t count; /* empty polls in a row */
-	uint32_t seq;   /* the wake word as the last of them saw it */
+	uint32_t seq;   /* the posted word as the last of them saw it */
 	uint64_t since; /* ticks */
 	int64_t sleep_ns;
 };

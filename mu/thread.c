@@ -4,11 +4,11 @@
  *
  * A polling thread stamps its channel. The engine thread looks at the stamps every tick (50 us,
  * doubling while they move); a channel whose stamp stands still it runs itself, without
- * dispatching, and with nothing to do it sleeps until a record arrives (armed on the process's
- * wake word). While a thread sleeps inside mu_poll() the engine thread leaves the word to it.
+ * dispatching, and with nothing to do it sleeps on the process's wakeup region (records that
+ * arrive, work that is posted). While a thread sleeps inside mu_poll() it leaves these to it.
  *
- * A thread whose polls find nothing spins, then yields, then sleeps on the same word, woken by
- * what arrives, by posted work (mu_wake_self) and by a tick that bounds what it cannot see.
+ * A thread whose polls find nothing spins, then yields, then sleeps on the same region, and at
+ * most for a tick that bounds what it cannot see.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,6 +22,7 @@
 #include "mu/holder.h"
 #include "mu/live.h"
 #include "mu/process.h"
+#include "mu/wakeup.h"
 
 #define TICK_MIN_NS   50000
 #define TICK_MAX_NS   1000000
@@ -79,13 +80,18 @@ void mu_wake_task(uint32_t task)
 	drv_wake_ring(&mu_host_area(p->host, p->entry[task].local)->wake);
 }
 
-/* Sleep until rung, or a frame comes in where we hold the port. */
-static void sleep_on_wake(struct mu_process *p, uint32_t seq, int use_seq, int64_t ns)
+/*
+ * Sleep until a record or posted work comes, or a frame where we hold the port. posted: the posted
+ * word as it was before the caller last looked at its queues, or NULL: it has none.
+ */
+static void sleep_on_wake(struct mu_process *p, const uint32_t *posted, int64_t ns)
 {
-	struct drv_wake *w = &p->area->wake;
-	uint32_t seen = drv_wake_prepare(w);
+	struct mu_wakeup region = { .count = 0 };
 
-	if ((!use_seq || seen == seq) && !anything_ready(p, use_seq) && !p->host->ending) {
+	mu_wakeup_watch(&region, &p->area->wake);
+	mu_wakeup_watch(&region, &p->area->posted);
+	mu_wakeup_arm(&region);
+	if ((!posted || region.seen[1] == *posted) && !anything_ready(p, posted != NULL) && !p->host->ending) {
 		if (p->holder && mu_try(&p->holding)) {
 			struct pollfd fds[4];
 			int64_t limit = ns;
@@ -105,10 +111,10 @@ static void sleep_on_wake(struct mu_process *p, uint32_t seq, int use_seq, int64
 				}
 			}
 		} else if (!p->holder) {
-			drv_wake_wait(w, seen, ns);
+			mu_wakeup_wait(&region, ns);
 		}
 	}
-	drv_wake_finish(w);
+	mu_wakeup_disarm(&region);
 }
 
 void mu_wake_self(void)
@@ -118,9 +124,9 @@ void mu_wake_self(void)
 	if (!p->refs || p->virtual_clock)
 		return;
 	/* Unconditional: a thread between its last look at the queue and its sleep must notice. */
-	__atomic_fetch_add(&p->area->wake.seq, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&p->area->wake.sleepers, __ATOMIC_SEQ_CST))
-		drv_wake_now(&p->area->wake);
+	__atomic_fetch_add(&p->area->posted.seq, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&p->area->posted.sleepers, __ATOMIC_SEQ_CST))
+		drv_wake_now(&p->area->posted);
 }
 
 _Thread_local struct mu_idle_state mu_idle_state __attribute__((tls_model("initial-exec")));
@@ -138,7 +144,7 @@ void mu_idle(struct mu_channel *ch)
 	if (!idle->count++) {
 		idle->since = drv_clock_ticks();
 		idle->sleep_ns = SLEEP_MIN_NS;
-		idle->seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
+		idle->seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 		drv_cpu_relax();
 		return;
 	}
@@ -147,7 +153,7 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	now = drv_clock_ticks();
-	seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
+	seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 	if (now - idle->since < p->spin_us * drv_clock_ticks_per_us() || seq != idle->seq) {
 		idle->seq = seq;
 		sched_yield();
@@ -160,10 +166,10 @@ void mu_idle(struct mu_channel *ch)
 	/* ppoll and sleep are cancellation points; a lock held by our caller must not be lost. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &old);
 	__atomic_fetch_add(&p->waiting, 1, __ATOMIC_RELAXED);
-	sleep_on_wake(p, seq, 1, idle->sleep_ns);
+	sleep_on_wake(p, &seq, idle->sleep_ns);
 	__atomic_fetch_sub(&p->waiting, 1, __ATOMIC_RELAXED);
 	pthread_setcancelstate(old, NULL);
-	idle->seq = __atomic_load_n(&p->area->wake.seq, __ATOMIC_ACQUIRE);
+	idle->seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 	idle->count = 1; /* one more round of polls before the next sleep */
 	if (idle->sleep_ns < sleep_max(p))
 		idle->sleep_ns *= 2;
@@ -310,7 +316,7 @@ static void *engine_thread(void *arg)
 			}
 		}
 		quiet_since = 0;
-		sleep_on_wake(p, 0, 0, ARMED_NS);
+		sleep_on_wake(p, NULL, ARMED_NS);
 	}
 	return NULL;
 }
