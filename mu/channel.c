@@ -51,6 +51,7 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	ch->receive = receive;
 	ch->arg = arg;
 	ch->a = mu_host_channel(p->host, p->local, index);
+	ch->traffic = mu_host_traffic(p->host, p->local, index);
 	ch->spill_last = &ch->spill_first;
 	ch->done_last = &ch->done_first;
 	/* A second opening goes on where the first stopped reading. */

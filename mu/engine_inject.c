@@ -24,6 +24,8 @@ static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 	int rc = mu_copy_to(p, local, mu_put_offset(&d->PacketHeader),
 	                    (const void *)(uintptr_t)d->Pa_Payload, d->Message_Length);
 
+	if (!rc)
+		mu_traffic_add(ch, task, d->Message_Length, MU_SENT_BY_ENGINE);
 	if (!rc && counter) {
 		uint64_t va = counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
 		uint64_t *word = mu_host_translate(p->host, local, va, 8);
@@ -77,6 +79,7 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 			first = first ? first : rc;
 			continue;
 		}
+		mu_traffic_add(ch, task, inner[i].Message_Length, MU_FETCHED_BY_ENGINE);
 		mu_counter_sub(p, h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
 		               inner[i].Message_Length);
 	}

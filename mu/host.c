@@ -87,6 +87,10 @@ static void layout(struct mu_host *h, const struct mu_host_conf *c)
 	at = round_up(at + drv_ring_bytes(MU_OUTBOUND_LINES), BIG);
 	h->routers_at_pages = (uint32_t)(at / PAGE);
 	at = round_up(at + h->routers_bytes, BIG);
+	h->traffic_at_pages = (uint32_t)(at / PAGE);
+	if (c->clock == MU_CLOCK_REAL && c->fabric == MU_FABRIC_EXPRESS && emu_shape_nodes(&c->shape) > 1)
+		h->traffic_bytes = round_up(sizeof(struct mu_traffic) * emu_shape_nodes(&c->shape) * h->channels, PAGE);
+	at = round_up(at + h->traffic_bytes * h->locals, BIG);
 	h->arenas_at_pages = (uint32_t)(at / PAGE);
 	h->arena_bytes = ARENAS_MAX / (h->locals ? h->locals : 1);
 	if (h->arena_bytes > ARENA_MAX)

@@ -7,6 +7,7 @@
  *   tasks_at   struct mu_task_entry  one per task of the job: coordinates, host
  *   areas_at   task areas            one per local task: struct mu_task_area, then its channels
  *   routers_at routers, links, packet pool (fabric torus, real clock): emu/live.h
+ *   traffic_at what each channel sent to each node (fabric express, real clock)
  *   arenas_at  arenas                one per local task: EXT_quintorus_memory, ARMCI_Malloc
  *
  * A channel is what a PAMI context owns: registers, one injection FIFO, one remote-get FIFO, a
@@ -115,6 +116,8 @@ struct mu_host {
 	uint32_t tasks_at_pages, areas_at_pages, outbound_at_pages, routers_at_pages, arenas_at_pages;
 	uint64_t area_bytes, arena_bytes; /* per local task */
 	uint64_t routers_bytes;
+	uint32_t traffic_at_pages;
+	uint64_t traffic_bytes; /* per local task; 0: nothing is counted there */
 	char port[256];   /* driver port of this host, "" if none is needed */
 	char mapping[256];
 	uint32_t piece_bytes; /* largest payload of one record to other hosts; the holder keeps it right */
@@ -124,6 +127,18 @@ struct mu_host {
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
 	struct drv_wake agent_wake; /* rung for the agent (which sets its eventfd): outbound records, own_ready */
 	struct mu_peer_host peer[MU_HOSTS_MAX];
+};
+
+/*
+ * Fabric express counts what would have crossed links: per channel and other node, packets and
+ * bytes on the wire (headers and trailers too). Whoever asks walks the paths (tools/agent_links.c).
+ * Each field has one writer: the thread that uses the channel, or who holds its engine.
+ */
+enum mu_traffic_kind { MU_SENT_BY_USER, MU_FETCHED_BY_USER, MU_SENT_BY_ENGINE, MU_FETCHED_BY_ENGINE };
+struct mu_traffic {
+	struct {
+		uint64_t packets, bytes;
+	} kind[4];
 };
 
 /* What torus run (or a launcher) decides; arrays are copied. */
@@ -187,6 +202,14 @@ int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *conf);
 static inline void *mu_host_routers(struct mu_host *h)
 {
 	return (char *)h + (uint64_t)h->routers_at_pages * 4096;
+}
+
+/* Traffic of a channel with each node, [nodes]. NULL: not counted. */
+static inline struct mu_traffic *mu_host_traffic(struct mu_host *h, uint32_t local, uint32_t channel)
+{
+	return !h->traffic_bytes ? NULL :
+	       (struct mu_traffic *)((char *)h + (uint64_t)h->traffic_at_pages * 4096 +
+	                             h->traffic_bytes * local) + (size_t)channel * emu_shape_nodes(&h->shape);
 }
 
 /* Our address of `bytes` at virtual address va of local task `local`, or NULL: not in the segment. */

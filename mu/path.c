@@ -85,8 +85,10 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 
 		rc = send_to_ring(p, mu_ring(p->host, e->local, channel),
 		                  &p->tx[e->local * p->channels + channel], h, payload, bytes, guarded);
-		if (rc != -EAGAIN)
+		if (rc != -EAGAIN) {
+			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+		}
 		return rc;
 	}
 	if (p->live)
@@ -96,11 +98,15 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 			return -EAGAIN;
 		rc = mu_holder_send(p->holder, e->host, p->task, h, payload, bytes, guarded ? p : NULL);
 		mu_hold_end(p, ch);
+		if (rc != -EAGAIN)
+			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		return rc;
 	}
 	rc = send_to_ring(p, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
-	if (rc != -EAGAIN)
+	if (rc != -EAGAIN) {
+		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		drv_wake_ring(&p->host->agent_wake);
+	}
 	return rc;
 }
 

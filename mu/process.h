@@ -67,6 +67,7 @@ struct mu_inj_engine {
 struct mu_channel {
 	struct mu_process *p;
 	struct mu_channel_area *a;
+	struct mu_traffic *traffic; /* NULL: not counted */
 	unsigned index;
 	mu_receive_fn receive;
 	void *arg;
@@ -192,6 +193,20 @@ int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from, uint64_t bytes);
 int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from_va, uint64_t bytes);
 void mu_counter_sub(struct mu_process *p, uint64_t counter, uint64_t bytes); /* in own memory */
+
+/* Count `bytes` of payload that went to (or were fetched from) a task; packets are 512 bytes at most. */
+static inline void mu_traffic_add(struct mu_channel *ch, uint32_t task, uint64_t bytes, enum mu_traffic_kind kind)
+{
+	uint64_t packets = bytes > MU_PACKET_BYTES ? (bytes + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES : 1;
+	struct mu_traffic *t = ch->traffic;
+
+	if (!t)
+		return;
+	t += ch->p->entry[task].node;
+	__atomic_store_n(&t->kind[kind].packets, t->kind[kind].packets + packets, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->kind[kind].bytes, t->kind[kind].bytes + packets * (32 + 8) + ((bytes + 31) & ~31ull),
+	                 __ATOMIC_RELAXED);
+}
 
 /* engine_inject.c: run both injection FIFOs as far as they go; engine lock held. Returns work done. */
 int mu_engine_inject(struct mu_channel *ch);

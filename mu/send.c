@@ -160,6 +160,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 			short_copy(rec->payload, a, an, b, bn);
 			drv_ring_publish(rec, position);
 			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 			return 0;
 		}
 	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_hold(p, ch)) {
@@ -170,6 +171,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 			short_copy(at + 32, a, an, b, bn);
 			mu_holder_commit(p->holder, e->host, bytes);
 			mu_holder_flush(p->holder);
+			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 		}
 		mu_hold_end(p, ch);
 		if (at)
@@ -247,6 +249,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 		int rc = mu_copy_to(p, p->entry[task].local, remote, local, bytes);
 
 		if (rc != -EPERM) {
+			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 			mu_op_later(ch, local_done, rc);
 			mu_op_later(ch, remote_done, rc);
 			return 0;
@@ -283,6 +286,7 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 		int rc = mu_copy_from(p, p->entry[task].local, local, remote, bytes);
 
 		if (rc != -EPERM) {
+			mu_traffic_add(ch, task, bytes, MU_FETCHED_BY_USER);
 			mu_op_later(ch, done, rc);
 			return 0;
 		}

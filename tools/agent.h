@@ -87,7 +87,7 @@ int agent_port_choose(struct agent *a);
 /* agent_sim.c: the virtual clock. Before the tasks start; then until they have left it. */
 int agent_sim_open(struct agent *a);
 void agent_sim_run(struct agent *a);
-/* Send the traffic of this host's links. */
+/* agent_links.c: send the traffic of this host's links. */
 void agent_links_send(struct agent *a);
 
 /* agent_spawn.c: start every local task; 0 or a negative errno after telling torus run. */

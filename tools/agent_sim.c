@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent as the home of the simulator, and the traffic of links in either clock. */
+/* The agent as the home of the simulator. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 
-#include "emu/live.h"
 #include "tools/agent.h"
 
 /* The simulator calls this while it works and while a task runs: children, signals, torus run. */
@@ -52,52 +51,4 @@ void agent_sim_run(struct agent *a)
 	ctl_put_u64(&b, (uint64_t)(report.tasks_seconds * 1e9));
 	ctl_put_u32(&b, (uint32_t)report.reproducible);
 	ctl_send_buf(&a->ctl, CTL_VIRTUAL, &b);
-}
-
-static void put_link(struct ctl_buf *b, uint32_t node, unsigned link, const struct emu_link_stat *s)
-{
-	if (!s->packets)
-		return;
-	ctl_put_u32(b, node);
-	ctl_put_u32(b, link);
-	ctl_put_u64(b, s->packets);
-	ctl_put_u64(b, s->bytes);
-}
-
-static void put_simulated(struct agent *a, struct ctl_buf *b)
-{
-	struct emu_link_stat s;
-
-	for (uint32_t node = 0; node < emu_shape_nodes(&a->plan.shape); node++) {
-		for (unsigned link = 0; link < EMU_LINKS; link++) {
-			mu_sim_link_stat(a->sim, node, link, &s);
-			put_link(b, node, link, &s);
-		}
-	}
-}
-
-static void put_live(struct agent *a, struct ctl_buf *b)
-{
-	static const struct emu_live_ops none;
-	struct emu_live *live = emu_live_open(mu_host_routers(a->host), &none, NULL);
-	struct emu_link_stat s;
-
-	for (uint32_t i = 0; live && i < emu_live_local_nodes(live); i++) {
-		for (unsigned link = 0; link < EMU_LINKS; link++) {
-			emu_live_link_stat(live, i, link, &s);
-			put_link(b, emu_live_node(live, i), link, &s);
-		}
-	}
-	emu_live_close(live);
-}
-
-void agent_links_send(struct agent *a)
-{
-	struct ctl_buf b = { 0 };
-
-	if (a->sim)
-		put_simulated(a, &b);
-	else if (a->plan.fabric == MU_FABRIC_TORUS && a->host->routers_bytes)
-		put_live(a, &b);
-	ctl_send_buf(&a->ctl, CTL_LINKS, &b);
 }

@@ -75,16 +75,18 @@ void job_report(const struct job *j)
 	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
 	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
 	print_hosts(stderr, j);
-	if (p->fabric != MU_FABRIC_TORUS) {
-		fprintf(stderr, "  links: fabric express goes in one step; --fabric torus counts what each link carries\n");
-	} else {
-		draw_init(&d, &p->shape, j->links);
-		d.node_host = node_host;
-		fputc('\n', stderr);
-		draw_torus(stderr, &d);
+	draw_init(&d, &p->shape, j->links);
+	d.node_host = node_host;
+	fputc('\n', stderr);
+	draw_torus(stderr, &d);
+	if (emu_shape_nodes(&p->shape) > 1) {
 		fputc('\n', stderr);
 		draw_table(stderr, &d);
 	}
+	if (p->fabric == MU_FABRIC_EXPRESS && p->clock == MU_CLOCK_VIRTUAL)
+		fprintf(stderr, "  (fabric express in virtual time counts no links)\n");
+	else if (p->fabric == MU_FABRIC_EXPRESS && emu_shape_nodes(&p->shape) > 1)
+		fprintf(stderr, "  (fabric express: what the links would have carried, in one step)\n");
 	free(node_host);
 }
 

@@ -27,13 +27,18 @@ t run --clock virtual --shape 2x2x2x1x1 --costs "$dir/costs" "$task" exchange
 expect 2 "wrong --costs"
 lines err 1 "wrong --costs"
 
-# Both clocks count the same traffic on each link.
+# Both clocks and fabrics count the same traffic on each link.
 t run --clock virtual --shape 2x1x3x1x1 --report "$task" exchange
 grep -E '^  [A-E][-+] ' "$dir/err" | awk '{print $1, $2}' >"$dir/virtual"
 t run --clock real --fabric torus --shape 2x1x3x1x1 --report "$task" exchange
 expect 0 "--report"
 grep -E '^  [A-E][-+] ' "$dir/err" | awk '{print $1, $2}' >"$dir/real"
 cmp -s "$dir/real" "$dir/virtual" || fail "link counts differ: $(paste "$dir/real" "$dir/virtual")"
+for hosts in local local,local; do
+	t run --fabric express --hosts $hosts --shape 2x1x3x1x1 --report "$task" exchange
+	grep -E '^  [A-E][-+] ' "$dir/err" | awk '{print $1, $2}' >"$dir/express"
+	cmp -s "$dir/real" "$dir/express" || fail "link counts of express: $(paste "$dir/real" "$dir/express")"
+done
 [ "$(wc -l <"$dir/real")" = 4 ] || fail "link table: $(cat "$dir/err")"
 
 t run --clock virtual --shape 2x1x3x1x1 --report=json "$task" exchange
