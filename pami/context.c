@@ -42,6 +42,7 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 	ctx->queue_tail = &ctx->queue;
 	ctx->held_tail = &ctx->held;
 	pami_dispatch_install(ctx, PAMI_DISPATCH_COLL, pami_coll_dispatch, NULL);
+	pami_rma_typed_install(ctx);
 	rc = pami_coll_init(ctx);
 	rc = rc ? rc : mu_channel_open(c->base + offset, pami_receive, ctx, &ctx->channel);
 	if (rc) {

@@ -37,4 +37,14 @@ static inline int pami_region_address(const pami_rma_mr_t *at, uint32_t *owner, 
 	return m.magic == PAMI_REGION_MAGIC;
 }
 
+/* Both ends' addresses; 0: not regions, or the remote one is not of the destination task. */
+static inline int pami_region_pair(const pami_rma_t *rma, const pami_rdma_t *rdma, uint64_t *local,
+                                   uint64_t *remote)
+{
+	uint32_t here, there;
+
+	return pami_region_address(&rdma->local, &here, local) &&
+	       pami_region_address(&rdma->remote, &there, remote) && there == rma->dest >> 6;
+}
+
 #endif

@@ -13,7 +13,7 @@ PAMI_EXPORT size_t PAMI_ALL_CONTEXTS = SIZE_MAX;
 
 #define PIECE(n) (struct pami_type_piece[1]){ { 0, n, 1, n, 0 } }
 #define TYPE(e, n)                                                                                 \
-	[PAMI_ELEMENT_##e] = { PAMI_TYPE_MAGIC, 1, 1, 1, 1, PAMI_ELEMENT_##e, n, n, n, n, 1, 1, PIECE(n) }
+	[PAMI_ELEMENT_##e] = { PAMI_TYPE_MAGIC, 1, 1, 1, 1, PAMI_ELEMENT_##e, n, n, n, n, 1, 1, PIECE(n), NULL }
 #define PAIR(v, i) (2 * (sizeof(v) > sizeof(i) ? sizeof(v) : sizeof(i)))
 
 struct pami_type pami_type_predefined[PAMI_ELEMENTS] = {

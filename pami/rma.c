@@ -6,8 +6,8 @@
 #include "pami/memregion.h"
 #include "pami/state.h"
 
-static pami_result_t put(struct pami_context *ctx, const pami_rma_t *rma, const void *local, uint64_t remote,
-                         pami_event_function rdone_fn)
+pami_result_t pami_put(struct pami_context *ctx, const pami_rma_t *rma, const void *local, uint64_t remote,
+                       pami_event_function rdone_fn)
 {
 	struct pami_request *r;
 	int rc;
@@ -39,7 +39,7 @@ static pami_result_t put(struct pami_context *ctx, const pami_rma_t *rma, const 
 	return pami_result(rc);
 }
 
-static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, void *local, uint64_t remote)
+pami_result_t pami_get(struct pami_context *ctx, const pami_rma_t *rma, void *local, uint64_t remote)
 {
 	struct pami_request *r;
 	int rc;
@@ -68,38 +68,30 @@ static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, void *
 
 PAMI_EXPORT pami_result_t PAMI_Put(pami_context_t context, pami_put_simple_t *p)
 {
-	return put(pami_context_of(context), &p->rma, p->addr.local, (uint64_t)(uintptr_t)p->addr.remote,
-	           p->put.rdone_fn);
+	return pami_put(pami_context_of(context), &p->rma, p->addr.local,
+	                (uint64_t)(uintptr_t)p->addr.remote, p->put.rdone_fn);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Get(pami_context_t context, pami_get_simple_t *p)
 {
-	return get(pami_context_of(context), &p->rma, p->addr.local, (uint64_t)(uintptr_t)p->addr.remote);
-}
-
-/* Both ends' addresses of a region pair. */
-static int addresses(const pami_rma_t *rma, const pami_rdma_t *rdma, uint64_t *local, uint64_t *remote)
-{
-	uint32_t here, there;
-
-	return pami_region_address(&rdma->local, &here, local) &&
-	       pami_region_address(&rdma->remote, &there, remote) && there == pami_endpoint_task(rma->dest);
+	return pami_get(pami_context_of(context), &p->rma, p->addr.local,
+	                (uint64_t)(uintptr_t)p->addr.remote);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Rput(pami_context_t context, pami_rput_simple_t *p)
 {
 	uint64_t local, remote;
 
-	if (PAMI_UNLIKELY(!addresses(&p->rma, &p->rdma, &local, &remote)))
+	if (PAMI_UNLIKELY(!pami_region_pair(&p->rma, &p->rdma, &local, &remote)))
 		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return put(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote, p->put.rdone_fn);
+	return pami_put(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote, p->put.rdone_fn);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Rget(pami_context_t context, pami_rget_simple_t *p)
 {
 	uint64_t local, remote;
 
-	if (PAMI_UNLIKELY(!addresses(&p->rma, &p->rdma, &local, &remote)))
+	if (PAMI_UNLIKELY(!pami_region_pair(&p->rma, &p->rdma, &local, &remote)))
 		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return get(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote);
+	return pami_get(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote);
 }

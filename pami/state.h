@@ -23,7 +23,10 @@
 #define PAMI_CONTEXTS_MAX      64 /* per client: six bits of an endpoint */
 #define PAMI_DISPATCH_ID_MAX   1023
 #define PAMI_DISPATCH_COLL     1024 /* the library's own ids follow the user's */
-#define PAMI_DISPATCH_IDS      1025
+#define PAMI_DISPATCH_PUT      1025 /* typed */
+#define PAMI_DISPATCH_GET      1026
+#define PAMI_DISPATCH_GOT      1027
+#define PAMI_DISPATCH_IDS      1028
 #define PAMI_REQUEST_SLAB      64
 #define PAMI_REQUEST_SLABS_MAX 65536 /* 4 M requests of one context at a time */
 #define PAMI_INBOUND_BUCKETS   64
@@ -350,6 +353,13 @@ static inline void pami_lock_give(struct pami_context *ctx)
 	if (PAMI_UNLIKELY(__atomic_exchange_n(&ctx->lock, 0, __ATOMIC_RELEASE) == 2))
 		pami_lock_wake(ctx);
 }
+
+/* ---- One-sided operations (pami/rma.c, rma_typed.c) ---- */
+
+pami_result_t pami_put(struct pami_context *ctx, const pami_rma_t *rma, const void *local, uint64_t remote,
+                       pami_event_function rdone_fn);
+pami_result_t pami_get(struct pami_context *ctx, const pami_rma_t *rma, void *local, uint64_t remote);
+void pami_rma_typed_install(struct pami_context *ctx);
 
 /* ---- Fences (pami/fence.c) ---- */
 

@@ -123,8 +123,7 @@ PAMI_EXPORT pami_result_t PAMI_Type_complete(pami_type_t type, size_t atom_size)
 	if (!atom_size || atom_size > PAMI_ATOM_MAX || t->divisor % atom_size)
 		return pami_fail(PAMI_INVAL, "the atom size is not 1 .. 128 or does not divide every piece");
 	t->atom = atom_size;
-	t->contiguous = !t->pieces || (t->pieces == 1 && t->piece[0].count == 1 && !t->piece[0].disp &&
-	                               t->piece[0].bytes == t->extent);
+	t->contiguous = pami_type_one_run(t);
 	t->complete = 1;
 	return PAMI_SUCCESS;
 }
@@ -145,6 +144,7 @@ void pami_type_release(pami_type_t type)
 		return;
 	t->magic = 0;
 	free(t->piece);
+	free(t->image);
 	free(t);
 }
 

@@ -43,6 +43,7 @@ struct pami_type {
 	size_t data_size, extent;
 	size_t pieces, room;
 	struct pami_type_piece *piece;
+	void *image;         /* of PAMI_Type_serialize(); atomic, made once */
 };
 
 extern struct pami_type pami_type_predefined[PAMI_ELEMENTS];
@@ -58,6 +59,18 @@ static inline int pami_type_contiguous(pami_type_t t)
 {
 	return ((struct pami_type *)t)->contiguous;
 }
+
+/* Is one instance, and so any number, one run of bytes at 0? */
+static inline int pami_type_one_run(const struct pami_type *t)
+{
+	return !t->pieces || (t->pieces == 1 && t->piece[0].count == 1 && !t->piece[0].disp &&
+	                      t->piece[0].bytes == t->extent);
+}
+
+/* A complete type's flat image, the type's to keep; and a new type from one (not trusted). 0, or
+ * -ENOMEM, -EINVAL. */
+int pami_type_image(pami_type_t t, void **address, size_t *size);
+int pami_type_from_image(pami_type_t *t, const void *address, size_t size);
 
 void pami_type_retain(pami_type_t t);
 void pami_type_release(pami_type_t t);

@@ -168,6 +168,80 @@ static void many_at_once(void)
 	CHECK(!memcmp(scratch, model + t * WINDOW, WINDOW));
 }
 
+/* ---- Between layouts: `pieces` runs of `run` bytes, `stride` apart, at both ends. ---- */
+
+static pami_type_t strided(size_t run, size_t pieces, size_t stride)
+{
+	pami_type_t t;
+
+	CHECK_EQ(PAMI_Type_create(&t), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_add_simple(t, run, 0, pieces, stride), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_complete(t, 1), PAMI_SUCCESS);
+	return t;
+}
+
+static void typed_operations(struct drv_rng *rng)
+{
+	for (int i = 0; i < 300; i++) {
+		size_t t = drv_rng_below(rng, tasks), bytes = 1 + drv_rng_below(rng, i % 10 ? 700 : 20000);
+		size_t run[2], stride[2], at = drv_rng_below(rng, 100);
+		int region = (int)drv_rng_below(rng, 2), is_put = (int)drv_rng_below(rng, 2);
+		struct state state = {0, 0};
+		pami_rma_typed_t types;
+		pami_rma_t rma = {.dest = endpoint(t, 0), .bytes = bytes, .cookie = &state, .done_fn = local_fn};
+		unsigned char *there = base_of[t] + me * WINDOW + at, *copy = model + t * WINDOW + at;
+
+		for (int k = 0; k < 2; k++) {
+			run[k] = 1 + drv_rng_below(rng, 40);
+			stride[k] = run[k] + drv_rng_below(rng, run[k] * 2 + 1);
+		}
+		types.local = strided(run[0], 1 + drv_rng_below(rng, 5), stride[0]);
+		types.remote = strided(run[1], 1 + drv_rng_below(rng, 5), stride[1]);
+		if (is_put)
+			fill(scratch, (size_t)i, WINDOW);
+		else
+			memset(scratch, 0x77, WINDOW);
+		in_call = 1;
+		if (region && is_put)
+			CHECK_EQ(PAMI_Rput_typed(context, &(pami_rput_typed_t){rma,
+				{{&own_region, 0}, {&region_of[t], me * WINDOW + at}}, types, {remote_fn}}), PAMI_SUCCESS);
+		else if (region)
+			CHECK_EQ(PAMI_Rget_typed(context, &(pami_rget_typed_t){rma,
+				{{&own_region, 0}, {&region_of[t], me * WINDOW + at}}, types}), PAMI_SUCCESS);
+		else if (is_put)
+			CHECK_EQ(PAMI_Put_typed(context, &(pami_put_typed_t){rma, {scratch, there}, types,
+				{remote_fn}}), PAMI_SUCCESS);
+		else
+			CHECK_EQ(PAMI_Get_typed(context, &(pami_get_typed_t){rma, {scratch, there}, types}),
+			         PAMI_SUCCESS);
+		in_call = 0;
+		CHECK_EQ(PAMI_Type_destroy(&types.local), PAMI_SUCCESS); /* kept while it is needed */
+		CHECK_EQ(PAMI_Type_destroy(&types.remote), PAMI_SUCCESS);
+		CHECK_EQ(state.local, 0);
+		WAIT(is_put ? state.remote : state.local);
+		for (size_t b = 0, bad = 0; b < bytes; b++) { /* byte b of the stream */
+			size_t here = b / run[0] * stride[0] + b % run[0];
+			size_t remote = b / run[1] * stride[1] + b % run[1];
+
+			if (is_put)
+				copy[remote] = scratch[here];
+			else
+				bad += scratch[here] != copy[remote];
+			if (b + 1 == bytes)
+				CHECK_EQ(bad, 0);
+		}
+		if (is_put && t == me)
+			CHECK(!memcmp(window + me * WINDOW, model + me * WINDOW, WINDOW));
+	}
+	for (size_t t = 0; t < tasks; t++) { /* nothing beside the layouts was touched */
+		struct state state = {0, 0};
+
+		get(t, 0, 0, WINDOW, 0, &state);
+		WAIT(state.local);
+		CHECK(!memcmp(scratch, model + t * WINDOW, WINDOW));
+	}
+}
+
 /* ---- Read-modify-write ---- */
 
 static uint64_t words[3] __attribute__((aligned(8)));
@@ -331,7 +405,7 @@ static void refusals(void)
 
 	CHECK_EQ(PAMI_Put(context, &p), PAMI_INVAL);
 	CHECK_EQ(PAMI_Rput(context, &r), PAMI_INVAL);
-	CHECK_EQ(PAMI_Put_typed(context, &typed), PAMI_UNIMPL);
+	CHECK_EQ(PAMI_Put_typed(context, &typed), PAMI_INVAL); /* no types */
 	p.rma = (pami_rma_t){.dest = endpoint(0, 0), .cookie = &state, .done_fn = local_fn}; /* 0 bytes */
 	p.put.rdone_fn = remote_fn;
 	in_call = 1;
@@ -377,6 +451,8 @@ int main(void)
 	random_operations(&rng);
 	barrier();
 	many_at_once();
+	barrier();
+	typed_operations(&rng);
 	barrier();
 	rmw(&rng);
 	fences(&rng);

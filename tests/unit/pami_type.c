@@ -137,6 +137,54 @@ static void transform_between_layouts(void)
 	PAMI_Type_destroy(&backwards);
 }
 
+static void images_come_back_and_nonsense_does_not(void)
+{
+	static struct plain p;
+	static unsigned char memory[MEMORY], a[PLACES], b[PLACES], bad[100000];
+
+	for (int round = 0; round < 100; round++) {
+		pami_type_t copy = NULL;
+		void *image, *again;
+		size_t size;
+
+		plain_build(&p, NULL);
+		CU_ASSERT_EQUAL(PAMI_Type_serialize(p.type, &image, &size), PAMI_SUCCESS);
+		CU_ASSERT_EQUAL(PAMI_Type_serialize(p.type, &again, &size), PAMI_SUCCESS);
+		CU_ASSERT_PTR_EQUAL(image, again);
+		memcpy(bad, image, size);
+		CU_ASSERT_EQUAL(PAMI_Type_deserialize(&copy, bad, size), PAMI_SUCCESS);
+		memset(bad, 0x5a, size);
+		if (in_memory(&p, p.count)) {
+			for (int i = 0; i < MEMORY; i++)
+				memory[i] = (unsigned char)drv_rng_next(t_rng());
+			pami_type_gather(p.type, memory + ORIGIN, 0, a, p.count, PAMI_DATA_COPY, NULL);
+			pami_type_gather(copy, memory + ORIGIN, 0, b, p.count, PAMI_DATA_COPY, NULL);
+			CU_ASSERT(!memcmp(a, b, p.count));
+		}
+		PAMI_Type_destroy(&copy);
+		/* A changed or cut image is refused, or is still a type that walks stay finite in. */
+		memcpy(bad, image, size);
+		for (int k = 0; k < 3; k++)
+			bad[drv_rng_below(t_rng(), size)] ^= (unsigned char)(1 + drv_rng_below(t_rng(), 255));
+		if (PAMI_Type_deserialize(&copy, bad, size) == PAMI_SUCCESS) {
+			struct pami_cursor c;
+			char *at;
+
+			pami_cursor_start(&c, copy, memory, 4);
+			for (int k = 0; k < 50; k++) {
+				size_t n = pami_cursor_run(&c, &at);
+
+				if (!n)
+					break;
+				pami_cursor_move(&c, n);
+			}
+			PAMI_Type_destroy(&copy);
+		}
+		CU_ASSERT_EQUAL(PAMI_Type_deserialize(&copy, image, drv_rng_below(t_rng(), 40)), PAMI_INVAL);
+		PAMI_Type_destroy(&p.type);
+	}
+}
+
 static void misuse_is_refused(void)
 {
 	pami_type_t t = NULL, byte = PAMI_TYPE_BYTE;
@@ -194,4 +242,5 @@ static void predefined_sizes(void)
 	}
 }
 
-T_MAIN(T(gather_scatter_against_plain), T(transform_between_layouts), T(misuse_is_refused), T(predefined_sizes))
+T_MAIN(T(gather_scatter_against_plain), T(transform_between_layouts), T(images_come_back_and_nonsense_does_not),
+       T(misuse_is_refused), T(predefined_sizes))
