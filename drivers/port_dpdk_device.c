@@ -17,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HEADROOM         128u
@@ -90,6 +92,20 @@ static int device_check_iface(struct dpdk_device *d, struct drv_port_why *why)
 	return 0;
 }
 
+/* net_af_packet locks both of its rings: how much of `bytes` each may this process lock? */
+static unsigned long ring_bytes_allowed(unsigned long bytes)
+{
+	size_t whole = 2 * bytes;
+	void *p = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return bytes;
+	while (bytes > 65536 && syscall(SYS_mlock2, p, 2 * bytes, 1 /* MLOCK_ONFAULT */))
+		bytes -= bytes / 8;
+	munmap(p, whole);
+	return bytes;
+}
+
 static int device_af_packet(struct dpdk_device *d, struct drv_port_why *why)
 {
 	unsigned long frame, block, count;
@@ -103,8 +119,8 @@ static int device_af_packet(struct dpdk_device *d, struct drv_port_why *why)
 	block = frame == 9216 ? 36864 : 4096;
 	if (d->mtu + RING_SLACK > 9216)
 		frame = block = (d->mtu + RING_SLACK + 4095) & ~4095ul;
-	count = RING_BYTES / frame & ~15ul;
-	count = count > 1024 ? 1024 : count;
+	count = ring_bytes_allowed(RING_BYTES) / frame;
+	count = count > 1024 ? 1024 : count < 8 ? 8 : count & ~7ul;
 	if (device_has(d, "framesz") || device_has(d, "blocksz"))
 		return drv_port_fail(why, -EINVAL, "framesz and blocksz follow from the MTU; give mtu=BYTES "
 		                                   "for smaller frames");

@@ -530,7 +530,7 @@ static void uring_loopback(void)
 static void uring_zero_copy(void)
 {
 	NEEDS_MODULE("uring");
-	run(&(struct pair){ { "uring:127.0.0.1,zc=1000", "uring:127.0.0.1,zc=1" }, PAIR_PROCESSES });
+	run(&(struct pair){ { "uring:127.0.0.1,frame=9000,zc=1000", "uring:127.0.0.1,frame=5000,zc=1" }, PAIR_PROCESSES });
 }
 
 static void uring_veth(void)
@@ -577,6 +577,8 @@ static void dpdk_af_packet_and_fault(void)
 static void dpdk_af_xdp(void)
 {
 	NEEDS_MODULE("dpdk");
+	if (geteuid())
+		T_SKIP("XDP programs need root");
 	run(&(struct pair){ { "dpdk:net_af_xdp,iface=va", "dpdk:net_af_xdp,iface=vb" }, PAIR_NETNS, 1500,
 	                    .malformed = malformed_ethernet, .malformed_frames = 1, .malformed_drops = 3 });
 }
