@@ -5,6 +5,7 @@
  *   run_task info            print task, tasks, node, coordinates, local tasks
  *   run_task exchange        a message to and from every task, then "ok" from task 0
  *   run_task busy            exchange, print "busy", then message everybody until killed
+ *   run_task idle            exchange, print "idle", then wait in mu_poll() until killed
  *   run_task busy-exit N     as busy; task N leaves with status 9 after a while
  */
 #define _GNU_SOURCE
@@ -66,8 +67,10 @@ int main(int argc, char **argv)
 	} else {
 		exchange(ch, round++);
 		if (!job->task)
-			printf("%s\n", strcmp(mode, "exchange") ? "busy" : "ok");
+			printf("%s\n", !strcmp(mode, "exchange") ? "ok" : !strcmp(mode, "idle") ? "idle" : "busy");
 		fflush(stdout);
+		while (!strcmp(mode, "idle"))
+			mu_poll(ch);
 		while (!strncmp(mode, "busy", 4)) {
 			exchange(ch, round++);
 			if (round == 200 && argc > 2 && (uint32_t)atoi(argv[2]) == job->task)
