@@ -272,9 +272,9 @@ int mu_engine_inject(struct mu_channel *ch)
 {
 	int n = 0;
 
-	if (ch->a->rget.pa_head != ch->a->rget.pa_tail)
+	if (mu_fifo_pending(&ch->a->rget))
 		n += run_remote_gets(ch);
-	if (ch->a->inj.pa_head != ch->a->inj.pa_tail)
+	if (mu_fifo_pending(&ch->a->inj))
 		n += run_injection(ch);
 	return n;
 }

@@ -34,7 +34,7 @@ static inline int is_direct(const struct mu_channel *ch, uint32_t task)
 
 static inline int fifo_empty(const struct mu_channel *ch)
 {
-	return ch->a->inj.pa_head == ch->a->inj.pa_tail;
+	return !mu_fifo_pending(&ch->a->inj);
 }
 
 /* Is there room for n descriptors? */

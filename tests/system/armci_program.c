@@ -557,7 +557,7 @@ static void case_mutex(void)
 static void case_progress(void)
 {
 	enum { LEN = 500 };
-	volatile int *flag;
+	int *flag;
 	double one = 1, src[LEN], got[LEN], spin = 1;
 	void *from[LEN], *to[LEN];
 	int k, old = 0;
@@ -566,7 +566,7 @@ static void case_progress(void)
 	CHECK(ARMCI_Create_mutexes(1) == 0);
 	flag = (int *)((char *)mem[me] + LEN * 16 * (size_t)n);
 	if (me == 0) {
-		while (*flag < n - 1)
+		while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) < n - 1)
 			spin = spin * 1.0000001 + 1e-9;
 	} else {
 		char *at = (char *)mem[0] + LEN * 16 * me;
