@@ -132,12 +132,16 @@ static void head_done(struct mu_sim *s, struct source from)
 		rget_registers(s, from.channel);
 		return;
 	}
+	if (s->task[from.channel / s->channels].state == SIM_TASK_SPINS)
+		sim_spin_touch(s, from.channel / s->channels);
 	awaited = a->inj_slot[slot_of(&a->inj)].Half_Word0.Unused1 || inj_used(&a->inj) > MU_INJ_SLOTS / 2;
 	a->inj.pa_head = a->inj.pa_head + 64 == a->inj.pa_start + a->inj.size_1 + 1 ? a->inj.pa_start :
 	                                                                              a->inj.pa_head + 64;
 	a->inj_hw.descCount++;
 	if (awaited)
 		sim_wake(s, from.channel / s->channels);
+	if (s->task[from.channel / s->channels].state == SIM_TASK_SPINS)
+		sim_spin_look(s, from.channel / s->channels);
 }
 
 /* ---- packets ---- */
@@ -589,6 +593,8 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 		s->task[local].direct--;
 		s->task[local].arriving--;
 	}
+	if (s->task[local].state == SIM_TASK_SPINS)
+		sim_spin_touch(s, local);
 	if (s->task[local].state == SIM_TASK_LEFT)
 		s->dropped++;
 	else if (type == MUHWI_PACKET_TYPE_GET)
@@ -602,4 +608,6 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	/* A task that waits for a long put is not woken for each packet, only when no more is coming. */
 	if (look)
 		sim_wake(s, local);
+	if (s->task[local].state == SIM_TASK_SPINS)
+		sim_spin_look(s, local);
 }

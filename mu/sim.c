@@ -14,6 +14,7 @@
 
 #define CHECK_EVENTS 512u /* look at real time this often */
 #define CHECK_NS     10000000u
+#define SPIN_MS      10000u
 
 /* One processor for us and, by inheritance, for all tasks: a hand-over stays cheap. */
 static void pin(void)
@@ -33,6 +34,16 @@ static void pin(void)
 			drv_warn("virtual clock: cannot stay on processor %u: hand-overs will be slower", c);
 		return;
 	}
+}
+
+static uint64_t spin_ns(const struct mu_sim_conf *conf)
+{
+	const char *text = getenv("QUINTORUS_SPIN_MS");
+	uint64_t ms = conf->spin_ms;
+
+	if (!ms && text)
+		ms = strtoul(text, NULL, 10);
+	return (ms ? ms : SPIN_MS) * 1000000u;
 }
 
 static int conf_check(const struct mu_host *h, const struct mu_sim_conf *conf, struct emu_timing *t)
@@ -99,6 +110,7 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	s->conf = *conf;
 	s->locals = host->locals;
 	s->channels = host->channels;
+	s->spin_ns = spin_ns(conf);
 	world.shape = host->shape;
 	world.express = host->fabric == MU_FABRIC_EXPRESS;
 	world.arg = s;
@@ -154,7 +166,17 @@ static int run(struct mu_sim *s)
 	int rc = sim_join_all(s);
 
 	/* When all have left, what is still under way is brought home: the hash covers it. */
-	while (!rc && !s->error && emu_world_next(s->world, &e)) {
+	while (!rc && !s->error) {
+		if (s->spinning) {
+			/* Perhaps it computes: no time passes while the others only wait for it. */
+			int wait = sim_nothing_under_way(s);
+
+			rc = sim_spin_late(s, wait);
+			if (rc || wait)
+				continue;
+		}
+		if (!emu_world_next(s->world, &e))
+			break;
 		s->now = e.time;
 		switch (e.kind) {
 		case SIM_INJECT:

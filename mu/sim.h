@@ -33,6 +33,12 @@ struct mu_sim_conf {
 	void *arg;
 	/* Hardware times that differ from the machine's: "hop_ns=35,link_ps_per_byte=250", or NULL. */
 	const char *hw;
+	/*
+	 * A task that has burned so much CPU time since its last library call is presumed to spin on
+	 * memory: the others go on until something touches it. 0: QUINTORUS_SPIN_MS, else 10 s (a
+	 * computation that is taken for spinning makes the run unrepeatable; the log says so).
+	 */
+	uint32_t spin_ms;
 	int no_pin; /* leave the processor affinity alone (tests) */
 };
 

@@ -43,7 +43,14 @@ struct sim_channel {
 	uint64_t *rget_when;              /* [MU_RGET_SLOTS] ready times; made when first used */
 };
 
-enum sim_task_state { SIM_TASK_OUT, SIM_TASK_READY, SIM_TASK_RUNS, SIM_TASK_IDLE, SIM_TASK_LEFT };
+enum sim_task_state {
+	SIM_TASK_OUT,
+	SIM_TASK_READY,
+	SIM_TASK_RUNS,
+	SIM_TASK_SPINS, /* runs, and seems to wait for memory to change: the others go on */
+	SIM_TASK_IDLE,
+	SIM_TASK_LEFT,
+};
 
 /* Bytes put into a task's private memory and not written there yet: one kernel call for many packets. */
 struct sim_pending {
@@ -88,10 +95,12 @@ struct mu_sim {
 	uint32_t inside;   /* tasks that have joined and not left */
 	uint32_t idle;     /* of these, those that poll in vain */
 	uint32_t engines;  /* that have something to do */
+	uint32_t spinning; /* tasks in that state */
 	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
 	int unrepeatable;
 	int error;
 	uint64_t turns, spilled, faults, dropped;
+	uint64_t spin_ns;
 	uint64_t check_at;           /* ns */
 	uint64_t task_ticks, all_ticks;
 };
@@ -129,6 +138,13 @@ int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, 
 int sim_join_all(struct mu_sim *s);
 /* Something in the task's memory changed now: if it polls in vain, have it look. */
 void sim_wake(struct mu_sim *s, uint32_t local);
+/* Before and after something changes in the memory of a task that spins. */
+void sim_spin_touch(struct mu_sim *s, uint32_t local);
+void sim_spin_look(struct mu_sim *s, uint32_t local);
+/* True if only idle polls are left, of tasks that wait for one that spins or for each other. */
+int sim_nothing_under_way(const struct mu_sim *s);
+/* Tasks that spun and came back by themselves; block: wait a little for each. Result as sim_turn(). */
+int sim_spin_late(struct mu_sim *s, int block);
 /* Its turn: run it until it hands over. Not 0: what check() said, or -EDEADLK. */
 int sim_turn(struct mu_sim *s, const struct emu_event *e);
 

@@ -28,6 +28,7 @@
 #define POLL_FIRST     64u /* polls: a task that waits for an answer is not asked in between */
 #define POLL_JUMP_PS   100000000u
 #define POLL_LEAST_PS  1000u
+#define SPIN_LOOK_NS   2000000u /* CPU time in which a task notices what it waited for */
 #define QUIET_ROUNDS   32u /* each doubles the time idled: minutes of virtual time */
 
 static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
@@ -41,33 +42,57 @@ static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
 		s->error = -ENOMEM;
 }
 
-/* Wait while *word is `value`. Not 0: check() says stop. Ends too when the task is gone. */
-static int wait_while(struct mu_sim *s, const struct sim_task *t, uint32_t *word, uint32_t value)
+/* CPU time of a task's process, ns; 0 if it cannot be read. */
+static uint64_t cpu_ns(struct mu_sim *s, uint32_t local)
 {
-	uint64_t ns = WAIT_FIRST_NS;
+	struct timespec c;
+	clockid_t id;
 
-	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value && !t->gone) {
+	if (clock_getcpuclockid((pid_t)mu_host_area(s->host, local)->pid, &id) || clock_gettime(id, &c))
+		return 0;
+	return (uint64_t)c.tv_sec * 1000000000u + (uint64_t)c.tv_nsec;
+}
+
+enum waited { CHANGED, GONE, STOPPED, BURNED };
+
+/*
+ * Wait while *word is `value`; until the task is gone; until check() says stop (*stop); or until the
+ * task has burned `burn_ns` of CPU time meanwhile (0: however long it takes).
+ */
+static enum waited wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, uint32_t value,
+                              uint64_t burn_ns, int *stop)
+{
+	uint64_t ns = WAIT_FIRST_NS, burned = 0, now;
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
 		struct timespec timeout = { 0, (long)ns };
-		int rc;
 
+		if (s->task[local].gone)
+			return GONE;
 		if (!syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, NULL, 0) || errno != ETIMEDOUT)
 			continue;
-		rc = s->conf.check ? s->conf.check(s->conf.arg) : 0;
-		if (rc)
-			return rc;
-		ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;
+		*stop = s->conf.check ? s->conf.check(s->conf.arg) : 0;
+		if (*stop)
+			return STOPPED;
+		now = burn_ns ? cpu_ns(s, local) : 0;
+		if (!burned)
+			burned = now;
+		else if (now - burned >= burn_ns)
+			return BURNED;
+		if (burn_ns > WAIT_LONGEST_NS) /* a task that spins for a moment is asked again soon */
+			ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;
 	}
-	return 0;
+	return CHANGED;
 }
 
 int sim_join_all(struct mu_sim *s)
 {
 	for (uint32_t i = 0; i < s->locals; i++) {
 		struct mu_vt_area *vt = &mu_host_area(s->host, i)->vt;
-		int rc = wait_while(s, &s->task[i], &vt->turn, MU_VT_NOT_JOINED);
+		int stop = 0;
 
-		if (rc)
-			return rc;
+		if (wait_while(s, i, &vt->turn, MU_VT_NOT_JOINED, 0, &stop) == STOPPED)
+			return stop;
 		if (s->task[i].gone)
 			continue;
 		vt->arg[MU_VT_ARG_SELF_PS] = s->timing->mu_inject_ps;
@@ -87,6 +112,8 @@ static void leave(struct mu_sim *s, struct sim_task *t)
 	t->pending.bytes = 0; /* nobody looks at its memory any more */
 	if (t->state == SIM_TASK_IDLE)
 		s->idle--;
+	if (t->state == SIM_TASK_SPINS)
+		s->spinning--;
 	t->state = SIM_TASK_LEFT;
 	t->generation++;
 	s->inside--;
@@ -131,18 +158,23 @@ void sim_wake(struct mu_sim *s, uint32_t local)
 		resume_at(s, local, at);
 }
 
-/* Is nothing left that could make anything happen, but the polls themselves? */
-static int all_quiet(const struct mu_sim *s)
+int sim_nothing_under_way(const struct mu_sim *s)
 {
 	struct emu_world_stat w;
 
-	if (s->idle < s->inside || s->engines)
+	if (s->idle + s->spinning < s->inside || s->engines)
 		return 0;
 	emu_world_stat(s->world, &w);
 	for (uint32_t i = 0; i < s->locals && w.in_flight; i++)
 		if (s->task[i].spilled)
 			return 0;
 	return !w.in_flight;
+}
+
+/* Is nothing left that could make anything happen, but the polls themselves? */
+static int all_quiet(const struct mu_sim *s)
+{
+	return !s->spinning && sim_nothing_under_way(s);
 }
 
 static uint64_t jump_of(struct mu_sim *s, const struct sim_task *t, uint64_t flags)
@@ -247,8 +279,9 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 {
 	struct sim_task *t = &s->task[e->arg];
 	struct mu_vt_area *vt = &mu_host_area(s->host, e->arg)->vt;
+	enum waited how;
 	uint64_t ticks;
-	int rc;
+	int stop = 0;
 
 	if (e->mark != t->generation || (t->state != SIM_TASK_READY && t->state != SIM_TASK_IDLE))
 		return 0;
@@ -264,9 +297,58 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 	ticks = drv_clock_ticks();
 	__atomic_store_n(&vt->turn, MU_VT_TASK, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &vt->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
-	rc = wait_while(s, t, &vt->turn, MU_VT_TASK);
+	how = wait_while(s, e->arg, &vt->turn, MU_VT_TASK, s->spin_ns, &stop);
 	s->task_ticks += drv_clock_ticks() - ticks;
-	if (rc || t->gone)
-		return rc;
-	return handed_over(s, e->arg);
+	if (how == BURNED) {
+		drv_info("virtual clock: task %u burned %.3f s since its last library call: presumed to wait for "
+		         "its memory to change", t->task, (double)s->spin_ns * 1e-9);
+		t->state = SIM_TASK_SPINS;
+		s->spinning++;
+	}
+	return how == CHANGED ? handed_over(s, e->arg) : stop;
+}
+
+/* ---- tasks that spin ---- */
+
+void sim_spin_touch(struct mu_sim *s, uint32_t local)
+{
+	__atomic_store_n(&mu_host_area(s->host, local)->vt.arg[MU_VT_ARG_SPUN_PS], s->now, __ATOMIC_RELEASE);
+}
+
+/* Did it wait for this? If so it calls soon; nothing else happens until then. */
+void sim_spin_look(struct mu_sim *s, uint32_t local)
+{
+	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
+	int stop = 0;
+
+	sim_settle(s, local);
+	if (wait_while(s, local, &vt->turn, MU_VT_TASK, SPIN_LOOK_NS, &stop) != CHANGED)
+		return; /* a stop is said again by the next check() */
+	s->spinning--;
+	s->task[local].state = SIM_TASK_RUNS;
+	s->error = s->error ? s->error : handed_over(s, local);
+}
+
+int sim_spin_late(struct mu_sim *s, int block)
+{
+	for (uint32_t i = 0; i < s->locals; i++) {
+		struct sim_task *t = &s->task[i];
+		struct mu_vt_area *vt = &mu_host_area(s->host, i)->vt;
+		int stop = 0;
+
+		if (t->state != SIM_TASK_SPINS)
+			continue;
+		if (block && wait_while(s, i, &vt->turn, MU_VT_TASK, SPIN_LOOK_NS, &stop) == STOPPED)
+			return stop;
+		if (t->state != SIM_TASK_SPINS || __atomic_load_n(&vt->turn, __ATOMIC_ACQUIRE) == MU_VT_TASK)
+			continue;
+		if (vt->now_ps < s->now && !s->unrepeatable)
+			drv_warn("virtual clock: task %u was taken to wait for memory, but it computed: time went on "
+			         "without it, and another run may differ (QUINTORUS_SPIN_MS: wait longer)", t->task);
+		s->unrepeatable |= vt->now_ps < s->now;
+		s->spinning--;
+		t->state = SIM_TASK_RUNS;
+		return handed_over(s, i);
+	}
+	return 0;
 }

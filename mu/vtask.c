@@ -78,6 +78,15 @@ void mu_vt_detach(void)
 	mu_virtual = 0;
 }
 
+/* We held the turn without calling and were taken to spin: time went on without us, to here. */
+static inline void catch_up(void)
+{
+	uint64_t spun = __atomic_load_n(&me.vt->arg[MU_VT_ARG_SPUN_PS], __ATOMIC_ACQUIRE);
+
+	if (__builtin_expect(spun > me.now, 0))
+		me.now = spun;
+}
+
 static inline void work_seen(void)
 {
 	me.flags |= MU_VT_WORKED;
@@ -86,6 +95,8 @@ static inline void work_seen(void)
 
 void mu_charge_now(enum mu_cost cost, uint64_t times)
 {
+	if (me.vt)
+		catch_up();
 	me.now += mu_cost_ps[cost] * times;
 	if (cost == MU_COST_clock_read)
 		me.flags |= MU_VT_CLOCK;
@@ -100,6 +111,7 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 
 	if (!me.vt)
 		return;
+	catch_up();
 	a = mu_host_channel(me.host, me.local, channel);
 	a->when_ps[slot % MU_INJ_SLOTS] = me.now;
 	a->inj_slot[slot % MU_INJ_SLOTS].Half_Word0.Unused1 = awaited != 0;
@@ -115,6 +127,7 @@ void mu_vt_check(void)
 {
 	if (!me.vt)
 		return;
+	catch_up();
 	if (me.now >= me.horizon)
 		hand_over(MU_VT_RUN);
 }

@@ -30,7 +30,7 @@ enum mu_vt_turn {
 };
 
 /* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
-enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS };
+enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS };
 enum {
 	MU_VT_WORKED = 1, /* the task did something else since its last idle poll */
 	MU_VT_CLOCK = 2,  /* it read the clock since */

@@ -85,7 +85,7 @@ static int make_host(struct sim_job *j, struct mu_host **host, int *fd)
 
 int sim_job_run(struct sim_job *j)
 {
-	struct mu_sim_conf conf = { .check = check, .arg = j, .hw = j->hw };
+	struct mu_sim_conf conf = { .check = check, .arg = j, .hw = j->hw, .spin_ms = j->spin_ms };
 	struct mu_host *host;
 	cpu_set_t all;
 	int fd, rc = make_host(j, &host, &fd);

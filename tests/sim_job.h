@@ -10,6 +10,7 @@ struct sim_job {
 	int express;         /* fabric */
 	const char *hw, *costs;
 	uint64_t seed;
+	uint32_t spin_ms;
 	int (*task)(void *arg, uint32_t task); /* in a child; its result is the exit status */
 	void *arg;
 	/* Out. */

@@ -124,14 +124,19 @@ static void barrier(struct mu_channel *ch, const struct mu_job *job, struct seen
 		send_soft(ch, i, 1);
 }
 
+static void run_this(struct sim_job *j)
+{
+	if (!sh)
+		sh = t_shared(sizeof *sh);
+	memset(sh, 0, sizeof *sh);
+	CU_ASSERT_EQUAL(sim_job_run(j), 0);
+}
+
 static struct sim_job run_job(const char *shape, int express, int (*task)(void *, uint32_t), void *arg)
 {
 	struct sim_job j = { .shape = shape, .express = express, .task = task, .arg = arg };
 
-	if (!sh)
-		sh = t_shared(sizeof *sh);
-	memset(sh, 0, sizeof *sh);
-	CU_ASSERT_EQUAL(sim_job_run(&j), 0);
+	run_this(&j);
 	return j;
 }
 
@@ -171,6 +176,18 @@ static int ping_pong(void *arg, uint32_t task)
 	return 0;
 }
 
+/* Tasks 2 and 3 are busy with each other for a while. */
+static void ping_pong_between(struct mu_channel *ch, struct seen *s, uint32_t task)
+{
+	for (unsigned i = 0; i < 200; i++) {
+		if (task == 2)
+			send_empty(ch, 3);
+		wait_count(ch, &s->count, i + 1);
+		if (task == 3)
+			send_empty(ch, 2);
+	}
+}
+
 static void a_hop_adds_its_time(void)
 {
 	for (int express = 0; express < 2; express++) {
@@ -207,7 +224,7 @@ static void same_run_same_hash(void)
 	CU_ASSERT_EQUAL(a.report.hash, b.report.hash);
 	CU_ASSERT_EQUAL(a.report.time_ps, b.report.time_ps);
 	CU_ASSERT_EQUAL(a.report.turns, b.report.turns);
-	CU_ASSERT_EQUAL(sim_job_run(&c), 0);
+	run_this(&c);
 	CU_ASSERT_NOT_EQUAL(a.report.hash, c.report.hash);
 }
 
@@ -453,6 +470,95 @@ static void a_loop_on_the_clock_ends_in_time(void)
 		CU_ASSERT(sh->time_ps[i] >= 10000000000u && sh->time_ps[i] < 10020000000u);
 }
 
+/* Waits for a flag in memory without calling anything; what it does then lies behind the flag. */
+static int spins(void *arg, uint32_t task)
+{
+	const struct mu_job *job;
+	struct seen s;
+	struct mu_channel *ch = start(&job, &s);
+	static volatile uint64_t flag[8];
+	uint64_t one[8] = { 0, 0, 0, 0, 0, 0, 0, 1 };
+	struct done d = { 0 };
+
+	d.op.done = on_done;
+	sh->address[task] = (uint64_t)(uintptr_t)flag;
+	barrier(ch, job, &s);
+	if (task == 0) {
+		mu_charge(MU_COST_receive, 100);
+		t_child_check(!mu_put(ch, 1, 0, one, sh->address[1], sizeof one, &d.op, NULL));
+		wait_done(ch, &d);
+		wait_count(ch, &s.count, 1);
+	} else if (task == 1) {
+		while (!flag[7])
+			;
+		send_empty(ch, 0);
+	} else {
+		ping_pong_between(ch, &s, task);
+	}
+	sh->time_ps[task] = mu_vt_now_ps();
+	barrier(ch, job, &s);
+	stop(ch);
+	return 0;
+}
+
+static void a_task_that_spins_is_not_waited_for(void)
+{
+	struct sim_job j[2];
+
+	for (int i = 0; i < 2; i++) {
+		j[i] = (struct sim_job){ .shape = "2x2x1x1x1", .task = spins, .spin_ms = 2 };
+		run_this(&j[i]);
+		check_clean(&j[i]);
+	}
+	CU_ASSERT_EQUAL(j[0].report.hash, j[1].report.hash);
+	CU_ASSERT(sh->time_ps[1] > mu_cost_ps[MU_COST_receive] * 100); /* it saw the flag after it was sent */
+	CU_ASSERT(sh->time_ps[0] > sh->time_ps[1]);
+}
+
+static int computes(void *arg, uint32_t task)
+{
+	const struct mu_job *job;
+	struct seen s;
+	struct mu_channel *ch = start(&job, &s);
+	volatile double x = 0;
+
+	barrier(ch, job, &s);
+	if (arg) { /* the others have come to wait by then */
+		mu_charge(MU_COST_receive, task == 1 ? 100 : 0);
+		mu_vt_check();
+	}
+	if (task == 1)
+		for (int i = 0; i < 30000000; i++)
+			x += i;
+	barrier(ch, job, &s);
+	stop(ch);
+	return 0;
+}
+
+/* It burns more than a spinning task may. If the others only wait for it, no time passes ... */
+static void a_long_computation_changes_nothing(void)
+{
+	struct sim_job a = { .shape = "2x2x1x1x1", .task = computes, .arg = &a, .spin_ms = 2 };
+	struct sim_job b = { .shape = "2x2x1x1x1", .task = computes, .arg = &b };
+
+	run_this(&a);
+	check_clean(&a);
+	run_this(&b);
+	check_clean(&b);
+	CU_ASSERT_EQUAL(a.report.hash, b.report.hash);
+}
+
+/* ... if they had something to do, that was done too early, and the run says so. */
+static void a_computation_taken_for_spinning_is_told(void)
+{
+	struct sim_job a = { .shape = "2x2x1x1x1", .task = computes, .spin_ms = 2 };
+
+	run_this(&a);
+	CU_ASSERT_EQUAL(a.rc, 0);
+	CU_ASSERT_EQUAL(a.failed, 0);
+	CU_ASSERT(!a.report.reproducible);
+}
+
 static int dies(void *arg, uint32_t task)
 {
 	const struct mu_job *job;
@@ -513,7 +619,7 @@ static void costs_come_from_a_file(void)
 	run_job("2x1x1x1x1", 0, ping_pong, NULL);
 	before = sh->pair_ps[1];
 	j.costs = path;
-	CU_ASSERT_EQUAL(sim_job_run(&j), 0);
+	run_this(&j);
 	check_clean(&j);
 	CU_ASSERT_DOUBLE_EQUAL((double)before - (double)sh->pair_ps[1],
 	                       (double)mu_cost_ps[MU_COST_receive] - 100500,
@@ -531,5 +637,7 @@ static void costs_come_from_a_file(void)
 
 T_MAIN(T(a_hop_adds_its_time), T(same_run_same_hash), T(messages_of_every_size), T(rdma_of_every_size),
        T(a_megabyte), T(a_bad_address_ends_with_an_error), T(a_deadlock_is_told),
-       T(a_loop_on_the_clock_ends_in_time), T(a_death_ends_the_run), T(who_never_joins_holds_up_nobody),
+       T(a_loop_on_the_clock_ends_in_time), T(a_task_that_spins_is_not_waited_for), T(a_long_computation_changes_nothing),
+       T(a_computation_taken_for_spinning_is_told),
+       T(a_death_ends_the_run), T(who_never_joins_holds_up_nobody),
        T(costs_come_from_a_file))
