@@ -215,6 +215,32 @@ pami_result_t PAMI_Endpoint_create(pami_client_t client, pami_task_t task, size_
                                    pami_endpoint_t *endpoint);
 pami_result_t PAMI_Endpoint_query(pami_endpoint_t endpoint, pami_task_t *task, size_t *offset);
 
+/*
+ * The same as macros, which store into integers of whatever type the arguments point at: programs
+ * pass a size_t * for the task. A failing create stores the null endpoint.
+ * (PAMI_Endpoint_query)(...) calls the function.
+ */
+#if defined(__GNUC__)
+#define PAMI_Endpoint_create(client, task, offset, endpoint)                                     \
+	(__extension__({                                                                         \
+		pami_endpoint_t pami_endpoint_ = (pami_endpoint_t)-1;                            \
+		pami_result_t pami_result_ =                                                     \
+			(PAMI_Endpoint_create)((client), (pami_task_t)(task), (offset), &pami_endpoint_); \
+		*(endpoint) = pami_endpoint_;                                                    \
+		pami_result_;                                                                    \
+	}))
+#define PAMI_Endpoint_query(endpoint, task, offset)                                              \
+	(__extension__({                                                                         \
+		pami_task_t pami_task_ = 0;                                                      \
+		size_t pami_offset_ = 0;                                                         \
+		pami_result_t pami_result_ =                                                     \
+			(PAMI_Endpoint_query)((endpoint), &pami_task_, &pami_offset_);           \
+		*(task) = pami_task_;                                                            \
+		*(offset) = pami_offset_;                                                        \
+		pami_result_;                                                                    \
+	}))
+#endif
+
 /* ---- Time and errors. Source: section 8. ---- */
 
 /* Seconds since some moment, monotonic; virtual time where the job's clock is virtual. */

@@ -121,8 +121,8 @@ PAMI_EXPORT pami_result_t PAMI_Context_update(pami_context_t context, pami_confi
 	return pami_query_read_only(num_configs);
 }
 
-PAMI_EXPORT pami_result_t PAMI_Endpoint_create(pami_client_t client, pami_task_t task, size_t offset,
-                                               pami_endpoint_t *endpoint)
+PAMI_EXPORT pami_result_t (PAMI_Endpoint_create)(pami_client_t client, pami_task_t task, size_t offset,
+                                                 pami_endpoint_t *endpoint)
 {
 	if (!endpoint || offset > 63 || task >= UINT32_MAX >> 6)
 		return pami_fail(PAMI_INVAL, "task or context offset out of range");
@@ -130,7 +130,7 @@ PAMI_EXPORT pami_result_t PAMI_Endpoint_create(pami_client_t client, pami_task_t
 	return PAMI_SUCCESS;
 }
 
-PAMI_EXPORT pami_result_t PAMI_Endpoint_query(pami_endpoint_t endpoint, pami_task_t *task, size_t *offset)
+PAMI_EXPORT pami_result_t (PAMI_Endpoint_query)(pami_endpoint_t endpoint, pami_task_t *task, size_t *offset)
 {
 	*task = pami_endpoint_task(endpoint);
 	*offset = pami_endpoint_offset(endpoint);
