@@ -160,7 +160,7 @@ int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const vo
 	memcpy(at, header, 32);
 	if (guarded && bytes)
 		rc = mu_copy_in(guarded, at + 32, (uint64_t)(uintptr_t)payload, bytes);
-	else
+	else if (bytes)
 		memcpy(at + 32, payload, bytes);
 	if (rc)
 		at[0] = 0; /* a record of no type: skipped by the receiver */
