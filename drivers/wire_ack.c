@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot: what acknowledgements tell the sender. Loss is judged by order of transmission. */
+/* Hot (bench/wire.c): what acknowledgements tell the sender. Loss is judged by order of transmission. */
 #include <errno.h>
 
 #include "drivers/wire_state.h"

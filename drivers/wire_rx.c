@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot: frames in. A frame in order is handed out where the port put it; others are copied. */
+/* Hot (bench/wire.c): frames in. A frame in order is handed out where the port put it; others are copied. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot: frames out. A frame costs one copy of its runs and its share of a transmit burst. */
+/* Hot (bench/wire.c): frames out. A frame costs one copy of its runs and its share of a burst. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -143,6 +143,39 @@ static void tiny_windows(void)
 	}
 }
 
+/* So many short frames are on the way that they fill the byte ring; then a third of them is lost. */
+static void byte_ring_full(void)
+{
+	for (uint32_t window = 20000; window < 21024; window += 128) {
+		struct drv_wire_conf c = plain;
+		struct pair p;
+		uint32_t most = 0, flying;
+
+		lab_net_init(&p.net);
+		p.net.delay_ns = 2000000;
+		c.window_bytes = window;
+		c.window_frames = 4096;
+		c.frame_bytes = 1216; /* room for runs: a multiple of 64, so that edges are hit */
+		pair_open(&p, &c);
+		pair_ready(&p);
+		while (p.a.sent[1] < 8000) {
+			while (!lab_end_send(&p.a, 1, 8))
+				drv_wire_flush(p.a.wires, 1, 1);
+			flying = p.a.sent[1] - p.b.got[0];
+			most = flying > most ? flying : most;
+			p.net.loss = p.a.sent[1] > 4000 && p.a.sent[1] < 6000 ? 0.3 : 0;
+			lab_step(&p.net, p.ends, 2);
+		}
+		p.net.loss = 0;
+		CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100000) >= 0);
+		CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+		CU_ASSERT_EQUAL(p.b.wrong, 0);
+		CU_ASSERT(most * 64 > window); /* else the ring was never full */
+		CU_ASSERT(stat_of(&p.a, 1).resent > 10);
+		pair_close(&p);
+	}
+}
+
 static void sequence_wraps(void)
 {
 	struct drv_wire_conf c = plain;
@@ -199,6 +232,39 @@ static void stalled_receiver(void)
 	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100000) >= 0);
 	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
 	CU_ASSERT_EQUAL(p.b.wrong, 0);
+	pair_close(&p);
+}
+
+/* The receiver stores less than the sender would send: the sender goes by that. */
+static void small_receiver(void)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+	uint64_t frames;
+
+	lab_net_init(&p.net);
+	lab_end_open(&p.a, &p.net, &c);
+	c.self = 1;
+	c.window_frames = 4;
+	lab_end_open(&p.b, &p.net, &c);
+	p.ends[0] = &p.a;
+	p.ends[1] = &p.b;
+	lab_end_connect(&p.a, 1);
+	lab_end_connect(&p.b, 0);
+	pair_ready(&p);
+	p.b.refuse_all = 1;
+	frames = p.net.kinds[DRV_FRAME_DATA];
+	for (int i = 0; i < 200; i++) {
+		lab_end_send(&p.a, 1, 4000);
+		lab_step(&p.net, p.ends, 2);
+	}
+	frames = p.net.kinds[DRV_FRAME_DATA] - frames;
+	CU_ASSERT_EQUAL(frames - stat_of(&p.a, 1).resent, 5); /* one held and acknowledged, four stored */
+	p.b.refuse_all = 0;
+	p.net.loss = 0.1;
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 100000) >= 0);
+	CU_ASSERT_EQUAL(p.b.got[0], p.a.sent[1]);
+	traffic(&p, 1000, 2000);
 	pair_close(&p);
 }
 
@@ -719,7 +785,7 @@ static void bad_arguments(void)
 }
 
 T_MAIN(T(perfect_network), T(loss), T(duplicates), T(reorder), T(corruption), T(busy_port), T(everything),
-       T(half_lost), T(tiny_windows), T(sequence_wraps), T(slow_receiver), T(stalled_receiver), T(late_start),
+       T(half_lost), T(tiny_windows), T(byte_ring_full), T(sequence_wraps), T(slow_receiver), T(stalled_receiver), T(small_receiver), T(late_start),
        T(refused_and_counted), T(one_wants_checksums), T(restart_after_goodbye), T(restart_after_death),
        T(restart_clock_back), T(three_hosts), T(frame_size_is_found), T(ping_pong_needs_no_bare_acks),
        T(burst_shares_frames), T(stream), T(delayed_ack_then_silence), T(gone_peer), T(goodbye_acknowledges),
