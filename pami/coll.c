@@ -82,7 +82,6 @@ struct pami_coll *pami_coll_new(struct pami_context *ctx)
 	else if (!(c = malloc(sizeof *c)))
 		return NULL;
 	memset(c, 0, offsetof(struct pami_coll, fits));
-	c->done = NULL;
 	c->context = ctx;
 	return c;
 }
@@ -139,12 +138,14 @@ static void coll_unlink(struct pami_coll *c)
 static void tell(struct pami_coll *c)
 {
 	struct pami_context *ctx = c->context;
-	pami_event_function fn = c->cb_done;
-	void *cookie = c->cookie;
+	pami_event_function fn;
 	int result = c->result;
+	void *cookie;
 
 	if (c->done)
-		c->done(c);
+		c->done(c); /* may say whom to tell */
+	fn = c->cb_done;
+	cookie = c->cookie;
 	pami_coll_free(c);
 	if (fn) {
 		mu_charge(MU_COST_complete, 1);

@@ -126,12 +126,13 @@ struct pami_coll {
 	uint32_t peer;
 	uint64_t number;
 	struct mu_op get;
-	uint8_t fits[PAMI_COLL_INLINE] __attribute__((aligned(16)));
-
 	pami_event_function cb_done;
 	void *cookie;
 	void (*done)(struct pami_coll *c); /* the library's own operations; or NULL */
 	void *user;
+	/* From here on not cleared for a new operation. */
+	uint8_t fits[PAMI_COLL_INLINE] __attribute__((aligned(16)));
+
 	pami_xfer_t xfer;
 };
 

@@ -176,32 +176,34 @@ static int by_endpoint(const void *a, const void *b)
 static int to_list(struct pami_topology *t)
 {
 	struct place *place = malloc(t->size * sizeof *place);
+	uint32_t *list = malloc(t->size * sizeof *list), *sorted = malloc(t->size * sizeof *sorted);
 	int rc = -ENOMEM;
 
-	t->list = malloc(t->size * sizeof *t->list);
-	t->sorted = malloc(t->size * sizeof *t->sorted);
-	if (!place || !t->list || !t->sorted)
-		goto out;
-	for (uint32_t r = 0; r < t->size; r++)
-		place[r] = (struct place){ t->list[r] = pami_topology_endpoint(t, r), r };
+	if (!place || !list || !sorted)
+		goto err_free;
+	for (uint32_t r = 0; r < t->size; r++) {
+		list[r] = pami_topology_endpoint(t, r);
+		place[r] = (struct place){ list[r], r };
+	}
 	qsort(place, t->size, sizeof *place, by_endpoint);
 	rc = -EINVAL;
 	for (uint32_t r = 0; r < t->size; r++) {
 		if (r && place[r].endpoint == place[r - 1].endpoint)
-			goto out;
-		t->sorted[r] = place[r].rank;
+			goto err_free;
+		sorted[r] = place[r].rank;
 	}
+	free(place);
 	free(t->block);
 	t->block = NULL;
 	t->blocks = t->room = 0;
-	rc = 0;
-out:
+	t->list = list;
+	t->sorted = sorted;
+	return 0;
+
+err_free:
 	free(place);
-	if (rc) {
-		free(t->list);
-		free(t->sorted);
-		t->list = t->sorted = NULL;
-	}
+	free(list);
+	free(sorted);
 	return rc;
 }
 
