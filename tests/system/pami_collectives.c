@@ -717,7 +717,8 @@ static void round_of_cases(struct drv_rng *rng, int fewer)
 			CHECK_EQ(s->done, 0);
 			memset(&x, 0x55, sizeof x); /* it was copied */
 			waiting++;
-			if (model_hash((uint64_t)i, (uint32_t)me, (uint32_t)k, (uint32_t)cases) % 4 == 0)
+			/* In virtual time polling for nothing in particular jumps to the end of time. */
+			if (!fewer && model_hash((uint64_t)i, (uint32_t)me, (uint32_t)k, (uint32_t)cases) % 4 == 0)
 				advance_all();
 		}
 	for (int i = 0; i < count; i++)
