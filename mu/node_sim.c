@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A node in virtual time: a router of emu/world with the MU's engines plugged into it. Hot:
- * guarded by bench/virt_latency and bench/virt_stream.
+ * A node in virtual time: a router of emu/world with the MU's engines plugged into it; here the
+ * injection side, mu/sim_effect.c is the other. Hot: guarded by bench/virt_figures.
  *
  *   tail store --mu_inject--> engine: packet by packet --> router ... router --mu_receive--> effect
  *
  * An effect is what software sees: a record in the ring, bytes in memory and a counter, or
- * descriptors in a remote-get FIFO, whose engine takes them up. What has no room waits on a list
- * of the channel's own, so that reception never waits (design.md, decision 4).
+ * descriptors in a remote-get FIFO, whose engine takes them up.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -117,6 +116,15 @@ void sim_inject_kick(struct mu_sim *s, uint32_t channel)
 		engine_next(s, from);
 }
 
+void sim_rget_kick(struct mu_sim *s, uint32_t channel)
+{
+	struct source from = source_of(s, channel, 1);
+
+	rget_registers(s, channel);
+	if (from.e->state == SIM_ENGINE_IDLE)
+		engine_next(s, from);
+}
+
 /* The descriptor at the head is done: software sees it. */
 static void head_done(struct mu_sim *s, struct source from)
 {
@@ -187,23 +195,6 @@ static int payload_read(struct mu_sim *s, struct source from, const MUHWI_Descri
 	return 0;
 }
 
-static void fault(struct mu_sim *s, uint32_t local, const char *what, int rc)
-{
-	s->faults++;
-	drv_warn("virtual clock: task %u: %s: %s", s->task[local].task, what, strerror(-rc));
-}
-
-static void rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
-static uint32_t rget_room(const struct sim_channel *c);
-
-/* Local task that holds channel number `number` of a node; SIM_NONE. */
-static uint32_t task_at(const struct mu_sim *s, uint32_t node, unsigned number)
-{
-	unsigned t = number / s->channels;
-
-	return t < s->host->shape.t ? s->task_at[node * s->host->shape.t + t] : SIM_NONE;
-}
-
 static uint32_t node_of(const struct mu_sim *s, const MUHWI_PacketHeader_t *h)
 {
 	struct emu_coord x;
@@ -215,27 +206,16 @@ static uint32_t node_of(const struct mu_sim *s, const MUHWI_PacketHeader_t *h)
 	return emu_coord_node(&s->host->shape, &x);
 }
 
-/* Tell channel `number` of `node` that memory it named was not there: a message of our channel. */
-static void fault_tell(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number, int rc)
-{
-	struct mu_internal m = { .kind = MU_INTERNAL_FAULT, .error = (uint32_t)-rc };
-	struct mu_dest to = { coords, number };
-	_Alignas(64) MUHWI_Descriptor_t d;
-
-	mu_desc_fifo(&d, 0, 0, &to, &m, 1);
-	if (rget_room(&s->channel[channel]))
-		rget_append(s, channel, (const unsigned char *)&d, 1);
-}
-
 /* The payload is not there. Software of the other side must not wait for it. */
 static void read_failed(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d, int rc)
 {
 	const MUHWI_PacketHeader_t *h = &d->PacketHeader;
 	unsigned back = h->messageUnitHeader.Packet_Types.Direct_Put.Unused1 % s->channels;
 
-	fault(s, from.channel / s->channels, from.rget ? "address named by a remote get" : "payload", rc);
+	sim_fault(s, from.channel / s->channels, rc != -EFAULT ? "descriptor refused" :
+	          from.rget ? "address named by a remote get" : "payload", rc);
 	if (from.rget && mu_packet_type(h) == MUHWI_PACKET_TYPE_PUT)
-		fault_tell(s, from.channel, h->NetworkHeader.pt2pt.Destination.Destination.Destination,
+		sim_fault_tell(s, from.channel, h->NetworkHeader.pt2pt.Destination.Destination.Destination,
 		           mu_header_number(h) / s->channels * s->channels + back, rc);
 }
 
@@ -305,7 +285,7 @@ static int packet_send(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc) {
-		fault(s, from.channel / s->channels, "a packet that cannot be routed", rc);
+		sim_fault(s, from.channel / s->channels, "a packet that cannot be routed", rc);
 		emu_world_packet_put(s->world, i);
 	}
 	from.e->packet = SIM_NONE;
@@ -330,6 +310,7 @@ static void engine_run(struct mu_sim *s, struct source from)
 			return;
 		}
 		if (rc) {
+			from.e->free_at = s->now + s->timing->mu_packet_ps;
 			read_failed(s, from, d, rc);
 			head_done(s, from);
 		}
@@ -343,9 +324,9 @@ static void engine_run(struct mu_sim *s, struct source from)
 		struct sim_channel *c = &s->channel[from.channel];
 		uint32_t i = c->gets_first;
 
-		if (rget_room(c) >= s->pool[i].bytes / 64) {
+		if (sim_rget_room(c) >= s->pool[i].bytes / 64) {
 			c->gets_first = s->pool[i].route.next;
-			rget_append(s, from.channel, s->pool[i].payload, s->pool[i].bytes / 64);
+			sim_rget_append(s, from.channel, s->pool[i].payload, s->pool[i].bytes / 64);
 			emu_world_packet_put(s->world, i);
 		}
 	}
@@ -374,240 +355,4 @@ static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)
 	}
 }
 
-/* ---- reception ---- */
-
-static void on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
-{
-	struct mu_sim *s = arg;
-	const struct emu_packet *p = &s->pool[packet];
-	uint32_t local = task_at(s, node, mu_header_number(&p->hdr));
-
-	if (local != SIM_NONE && mu_packet_type(&p->hdr) != MUHWI_PACKET_TYPE_GET) {
-		s->task[local].direct++;
-		s->task[local].arriving++;
-	}
-	if (emu_sched_push(emu_world_sched(s->world), when + s->timing->mu_receive_ps, node, SIM_PORT_EFFECT,
-	                   SIM_EFFECT, packet, 0))
-		s->error = -ENOMEM;
-}
-
-const struct emu_world_ops sim_world_ops = { on_deliver, on_room };
-
-static int ring_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
-{
-	struct drv_ring *ring = &sim_area(s, channel)->ring;
-	struct drv_ring_record *r;
-	uint64_t position;
-
-	if (!ring->lines) /* its owner has not opened it yet: the same constant */
-		drv_ring_init(ring, MU_RING_LINES);
-	r = drv_ring_reserve(ring, &s->channel[channel].tx, p->bytes, &position);
-	if (!r)
-		return -EAGAIN;
-	r->tag = p->task;
-	memcpy(r->header, &p->hdr, 32);
-	memcpy(r->payload, p->payload, p->bytes);
-	drv_ring_publish(r, position);
-	return 0;
-}
-
-/* Append a packet to a list linked through route.next. */
-static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t packet)
-{
-	s->pool[packet].route.next = SIM_NONE;
-	if (*first == SIM_NONE)
-		*first = packet;
-	else
-		s->pool[*last].route.next = packet;
-	*last = packet;
-}
-
-/* 1: the packet is on a list, still in use. */
-static int effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)
-{
-	struct sim_channel *c = &s->channel[channel];
-
-	if (c->spill_first == SIM_NONE && !ring_put(s, channel, &s->pool[packet]))
-		return 0;
-	s->spilled++;
-	s->task[channel / s->channels].spilled |= 1ull << channel % s->channels;
-	list_add(s, &c->spill_first, &c->spill_last, packet);
-	return 1;
-}
-
-unsigned sim_refill(struct mu_sim *s, uint32_t local)
-{
-	struct sim_task *t = &s->task[local];
-	unsigned moved = 0;
-
-	for (uint64_t m = t->spilled; m; m &= m - 1) {
-		uint32_t channel = local * s->channels + (uint32_t)__builtin_ctzll(m), i;
-		struct sim_channel *c = &s->channel[channel];
-
-		while ((i = c->spill_first) != SIM_NONE && !ring_put(s, channel, &s->pool[i])) {
-			c->spill_first = s->pool[i].route.next;
-			emu_world_packet_put(s->world, i);
-			moved++;
-		}
-		if (c->spill_first == SIM_NONE)
-			t->spilled &= ~(1ull << channel % s->channels);
-	}
-	return moved;
-}
-
-static void put_failed(struct mu_sim *s, uint32_t channel, uint32_t source, uint32_t back, int rc)
-{
-	const struct mu_task_entry *e = mu_host_entry(s->host, source);
-
-	fault(s, channel / s->channels, "address named by a put", rc);
-	fault_tell(s, channel, e->coords, e->t * s->channels + back % s->channels, rc);
-}
-
-void sim_settle_slow(struct mu_sim *s, uint32_t local)
-{
-	struct sim_pending *p = &s->task[local].pending;
-	uint32_t bytes = p->bytes;
-	int rc;
-
-	p->bytes = 0;
-	rc = s->task[local].state == SIM_TASK_LEFT ? 0 : sim_write(s, local, p->va, p->buffer, bytes);
-	if (rc)
-		put_failed(s, p->channel, p->source, p->back, rc);
-}
-
-/* Write into a task, together with what follows it in memory if that is put next. */
-static int put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct emu_packet *p)
-{
-	uint32_t local = channel / s->channels;
-	uint32_t back = p->hdr.messageUnitHeader.Packet_Types.Direct_Put.Unused1;
-	struct sim_pending *w = &s->task[local].pending;
-
-	if (w->bytes && (to != w->va + w->bytes || w->bytes + p->bytes > SIM_PENDING_BYTES ||
-	                 w->channel != channel || w->source != p->task || w->back != back))
-		sim_settle(s, local);
-	if (mu_host_translate(s->host, local, to, p->bytes) ||
-	    (!w->buffer && !(w->buffer = malloc(SIM_PENDING_BYTES))))
-		return sim_write(s, local, to, p->payload, p->bytes);
-	if (!w->bytes) {
-		w->va = to;
-		w->channel = channel;
-		w->source = p->task;
-		w->back = back;
-	}
-	memcpy(w->buffer + w->bytes, p->payload, p->bytes);
-	w->bytes += p->bytes;
-	return 0;
-}
-
-/* Returns true if a counter has come to zero: somebody waits for that. */
-static int effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
-{
-	uint32_t local = channel / s->channels;
-	const MUHWI_PacketHeader_t *h = &p->hdr;
-	uint64_t to = sim_area(s, channel)->bat[0] + mu_put_offset(h), value = 0;
-	uint64_t counter = h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
-	uint64_t *word = NULL;
-	int rc;
-
-	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
-		sim_settle(s, local);
-		memcpy(&value, p->payload, 8);
-		rc = p->bytes != 8 ? -EINVAL :
-		     sim_atomic(s, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), to & 7, value);
-	} else {
-		rc = put_write(s, channel, to, p);
-	}
-	if (!rc && counter) {
-		uint64_t va = (counter + sim_area(s, channel)->bat[0]) & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
-
-		word = mu_host_translate(s->host, local, va, 8);
-		if (!word)
-			sim_settle(s, local);
-		rc = sim_atomic(s, local, va, counter & 7, -(uint64_t)p->bytes);
-	}
-	if (rc)
-		put_failed(s, channel, p->task, h->messageUnitHeader.Packet_Types.Direct_Put.Unused1, rc);
-	return word && !*word;
-}
-
-static uint32_t rget_room(const struct sim_channel *c)
-{
-	return MU_RGET_SLOTS - 1 - (c->rget_tail - c->rget_head);
-}
-
-static void rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count)
-{
-	struct sim_channel *c = &s->channel[channel];
-	struct source from = source_of(s, channel, 1);
-
-	if (!c->rget_when && !(c->rget_when = malloc(MU_RGET_SLOTS * sizeof *c->rget_when))) {
-		s->error = -ENOMEM;
-		return;
-	}
-	for (uint32_t i = 0; i < count; i++, c->rget_tail++) {
-		uint32_t slot = c->rget_tail % MU_RGET_SLOTS;
-
-		memcpy(&sim_area(s, channel)->rget_slot[slot], desc + 64 * i, 64);
-		c->rget_when[slot] = s->now + s->timing->mu_rget_ps + s->timing->mu_inject_ps;
-	}
-	rget_registers(s, channel);
-	if (from.e->state == SIM_ENGINE_IDLE)
-		engine_next(s, from);
-}
-
-/* 1: the packet is on a list, still in use. */
-static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
-{
-	struct sim_channel *c = &s->channel[channel];
-	const struct emu_packet *p = &s->pool[packet];
-
-	sim_settle(s, channel / s->channels); /* a fault among these is told before what comes now */
-	if (!p->bytes || p->bytes % 64) {
-		fault(s, channel / s->channels, "remote get whose payload is not 1 to 8 descriptors", -EINVAL);
-		return 0;
-	}
-	if (c->gets_first != SIM_NONE || rget_room(c) < p->bytes / 64) {
-		list_add(s, &c->gets_first, &c->gets_last, packet);
-		return 1;
-	}
-	rget_append(s, channel, p->payload, p->bytes / 64);
-	return 0;
-}
-
-void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
-{
-	struct emu_packet *p = &s->pool[e->arg];
-	unsigned number = mu_header_number(&p->hdr), type = mu_packet_type(&p->hdr);
-	uint32_t local = task_at(s, emu_event_node(e), number), channel;
-	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
-
-	if (local == SIM_NONE) {
-		s->faults++;
-		drv_warn("virtual clock: packet of task %u for number %u of node %u: no task there", p->task,
-		         number, emu_event_node(e));
-		emu_world_packet_put(s->world, e->arg);
-		return;
-	}
-	channel = local * s->channels + number % s->channels;
-	if (type != MUHWI_PACKET_TYPE_GET) {
-		s->task[local].direct--;
-		s->task[local].arriving--;
-	}
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_touch(s, local);
-	if (s->task[local].state == SIM_TASK_LEFT)
-		s->dropped++;
-	else if (type == MUHWI_PACKET_TYPE_GET)
-		kept = effect_get(s, channel, e->arg);
-	else if (type == MUHWI_PACKET_TYPE_PUT)
-		look = effect_put(s, channel, p) || !s->task[local].arriving;
-	else
-		kept = effect_fifo(s, channel, e->arg);
-	if (!kept)
-		emu_world_packet_put(s->world, e->arg);
-	/* A task that waits for a long put is not woken for each packet, only when no more is coming. */
-	if (look)
-		sim_wake(s, local);
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_look(s, local);
-}
+const struct emu_world_ops sim_world_ops = { sim_on_deliver, on_room };

@@ -110,11 +110,28 @@ static inline struct mu_channel_area *sim_area(struct mu_sim *s, uint32_t channe
 	return mu_host_channel(s->host, channel / s->channels, channel % s->channels);
 }
 
+static inline uint32_t sim_rget_room(const struct sim_channel *c)
+{
+	return MU_RGET_SLOTS - 1 - (c->rget_tail - c->rget_head);
+}
+
 /* node_sim.c */
 /* The channel's injection FIFO may have new descriptors. */
 void sim_inject_kick(struct mu_sim *s, uint32_t channel);
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e);
+/* The channel's remote-get FIFO has new descriptors. */
+void sim_rget_kick(struct mu_sim *s, uint32_t channel);
+extern const struct emu_world_ops sim_world_ops;
+
+/* sim_effect.c */
+void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when);
 void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
+/* Append descriptors to a remote-get FIFO; there is room. */
+void sim_rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
+/* Count and log something a program did wrong; and tell channel `number` of the node at `coords`
+ * that memory it named was not there, with a message of `channel`. */
+void sim_fault(struct mu_sim *s, uint32_t local, const char *what, int rc);
+void sim_fault_tell(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number, int rc);
 /* Write what is pending for a task: before it runs, or its memory is read. */
 void sim_settle_slow(struct mu_sim *s, uint32_t local);
 static inline void sim_settle(struct mu_sim *s, uint32_t local)
@@ -124,7 +141,6 @@ static inline void sim_settle(struct mu_sim *s, uint32_t local)
 }
 /* Move spilled packets into the rings of a task; returns how many. */
 unsigned sim_refill(struct mu_sim *s, uint32_t local);
-extern const struct emu_world_ops sim_world_ops;
 
 /* sim_memory.c: memory of a task, by its virtual addresses. 0 or -EFAULT, -ESHUTDOWN, -EPERM. */
 int sim_read(struct mu_sim *s, uint32_t local, void *to, uint64_t va, uint64_t bytes);

@@ -414,6 +414,9 @@ static int bad_addresses(void *arg, uint32_t task)
 		t_child_check(!mu_get(ch, 1, 0, buffer, 4096, 64, &get.op));
 		wait_done(ch, &get);
 		t_child_check(get.result == -EFAULT);
+		put.count = 0;
+		t_child_check(!mu_put(ch, 1, 0, buffer, sh->address[1], 1ull << 48, &put.op, NULL));
+		wait_done(ch, &put); /* the descriptor was refused and is done */
 	}
 	barrier(ch, job, &s);
 	stop(ch);
@@ -426,7 +429,7 @@ static void a_bad_address_ends_with_an_error(void)
 
 	CU_ASSERT_EQUAL(j.rc, 0);
 	CU_ASSERT_EQUAL(j.failed, 0);
-	CU_ASSERT_EQUAL(j.report.faults, 2);
+	CU_ASSERT_EQUAL(j.report.faults, 3);
 }
 
 static int waits_for_ever(void *arg, uint32_t task)
