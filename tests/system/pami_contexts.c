@@ -234,10 +234,25 @@ static pami_result_t async_work(pami_context_t c, void *cookie)
 	return PAMI_SUCCESS;
 }
 
+static int one_thread; /* virtual time: a task has one thread so far */
+static uint64_t *address_of[8];
+static size_t addresses;
+
+static void on_address(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
+                       size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	pami_task_t task;
+	size_t offset;
+
+	PAMI_Endpoint_query(origin, &task, &offset);
+	memcpy(&address_of[task], header, sizeof address_of[task]);
+	addresses++;
+}
+
 static void asynchronous(void)
 {
 	static uint64_t counter, one = 1, seen;
-	static uint64_t *remote[8];
+	uint64_t *mine = &counter;
 	pami_extension_t e;
 	pami_work_t work;
 	int done = 0;
@@ -253,16 +268,24 @@ static void asynchronous(void)
 	CHECK_EQ(async_register(contexts[3], NULL, suspend_fn, resume_fn, NULL), PAMI_SUCCESS);
 	CHECK_EQ(async_enable(contexts[3], 0), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Context_post(contexts[3], &work, async_work, NULL), PAMI_SUCCESS);
-	/* Real clock: another thread runs it. Virtual: any progress of this process does. */
+	/* Real clock: the engine thread runs it. Virtual: any progress of this process does. */
 	while (!__atomic_load_n(&posted_ran, __ATOMIC_ACQUIRE))
-		PAMI_Wtime(client), PAMI_Context_advance(contexts[1], 1);
+		if (one_thread)
+			PAMI_Context_advance(contexts[1], 1);
+		else
+			usleep(100);
 	CHECK_EQ(__atomic_load_n(&resumed, __ATOMIC_ACQUIRE), 1);
-	/* Atomic operations executed by contexts 3 that only asynchronous progress serves. */
-	(void)remote;
+	/* Atomic operations executed by contexts 3, which nobody else serves. */
+	for (size_t t = 0; t < tasks; t++) {
+		pami_send_immediate_t m = {.header = {&mine, sizeof mine}, .dispatch = 20, .dest = endpoint(t, 0)};
+
+		CHECK_EQ(PAMI_Send_immediate(context, &m), PAMI_SUCCESS);
+	}
+	WAIT(addresses == tasks);
 	barrier();
 	for (int i = 0; i < 50; i++) {
-		pami_rmw_t r = {.dest = endpoint(me, 3), .cookie = &done, .done_fn = flag_done, .local = &seen,
-		                .remote = &counter, .value = &one, .operation = PAMI_ATOMIC_FETCH_ADD,
+		pami_rmw_t r = {.dest = endpoint((me + 1) % tasks, 3), .cookie = &done, .done_fn = flag_done,
+		                .local = &seen, .remote = address_of[(me + 1) % tasks], .value = &one, .operation = PAMI_ATOMIC_FETCH_ADD,
 		                .type = PAMI_TYPE_UNSIGNED_LONG};
 
 		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
@@ -425,8 +448,9 @@ int main(int argc, char **argv)
 	queries();
 	extensions();
 	clients();
-	/* Virtual time has one thread a task so far. */
-	if (argc < 2 || strcmp(argv[1], "one-thread")) {
+	one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
+	dispatch_set(context, 20, on_address, NULL, (pami_dispatch_hint_t){0});
+	if (!one_thread) {
 		threads();
 		posted_work();
 		locks();
