@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# The bodies of mu_messages between hosts: over shared memory, io_uring and DPDK, with the port in the
+# task and in the agent, on both fabrics, and over a port that loses, repeats and swaps frames.
+# usage: mu_wires.sh T_SYSTEM_MU_MESSAGES
+set -u
+program=$1
+bad=0
+run() # what, body, options of torus run ...
+{
+	local what=$1 body=$2 start status
+	shift 2
+	start=$(date +%s%N)
+	timeout -s KILL 110 torus run --timeout 100 "$@" "$program" --body "$body"
+	status=$?
+	echo "$what, $body: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
+	[ $status = 0 ] || bad=1
+}
+for body in sizes fifo_sizes away fault; do
+	run "shm" $body -n 2 --hosts local,local
+	run "shm, torus" $body -n 2 --hosts local,local --fabric torus
+	run "shm, faults" $body -n 2 --hosts local,local --seed 11 --fault loss=0.05,dup=0.05,reorder=0.1,corrupt=0.01
+done
+run "shm" big -n 2 --hosts local,local
+run "shm, agents" storm -n 8 --hosts local,local
+run "shm, torus" storm -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus
+run "shm, torus, faults" storm -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus --seed 5 \
+	--fault loss=0.05,reorder=0.1
+
+. "$QT_SOURCE/tools/lib/net.sh"
+trap qt_net_close EXIT
+if [ "$(id -u)" != 0 ] || ! qt_net_open 9000; then
+	echo "network namespaces: not root, or none to be had: the ports between them are not tested"
+	exit $bad
+fi
+uring="netns:$QT_NET_A=uring:10.77.0.1;netns:$QT_NET_B=uring:10.77.0.2"
+dpdk="netns:$QT_NET_A=dpdk:net_af_packet,iface=qt0;netns:$QT_NET_B=dpdk:net_af_packet,iface=qt0"
+for body in sizes away fault big; do
+	ls "$QT_BUILD"/drivers/libqt_port_uring.so >/dev/null 2>&1 && run "uring" $body -n 2 --hosts "$uring"
+	if ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1 && [ -z "${QT_TSAN:-}" ]; then
+		run "dpdk" $body -n 2 --hosts "$dpdk"
+	fi
+done
+if [ -z "${QT_TSAN:-}" ]; then
+	run "dpdk, agents, torus" storm -n 8 --shape 2x2x2x1x1 --fabric torus --hosts "$dpdk"
+fi
+exit $bad
