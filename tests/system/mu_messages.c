@@ -292,7 +292,7 @@ static int fault_body(const struct mu_job *job)
 	unsigned char *mine = pages(8192), local[64] = {1};
 
 	open_channel();
-	munmap(mine + 4096, 4096);
+	mprotect(mine + 4096, 4096, PROT_NONE); /* unmapped, it could be mapped again by another thread */
 	if (job->task == 1) {
 		send_word(0, (uint64_t)(uintptr_t)mine);
 		wait_word();
