@@ -6,7 +6,7 @@
  *   mu_host_create()         segment, clock MU_CLOCK_VIRTUAL, all tasks local
  *   mu_sim_create()          pins the caller to one processor: start the tasks after it
  *   fork and exec the tasks  with the environment of mu/host.h (and MU_ENV_COSTS, if wanted)
- *   mu_sim_run()             until every task has left; calls check() at least every 50 ms
+ *   mu_sim_run()             until every task has left; calls check() at least every 10 ms or so
  *   mu_sim_report()          virtual time, hash, rates
  *   mu_sim_destroy()
  *
@@ -24,7 +24,7 @@ struct mu_sim;
 
 struct mu_sim_conf {
 	/*
-	 * Called while the simulator waits for a task (after 1 ms, then at growing intervals up to 50 ms of real
+	 * Called while the simulator waits for a task (after 1 ms, then at growing intervals up to 10 ms of real
 	 * time) and every 10 ms or so while it works. Looks after children and signals: calls
 	 * mu_sim_task_gone() for a task that has exited. Returns 0 to go on, else a negative errno
 	 * (or any value of its own) with which mu_sim_run() then returns at once.

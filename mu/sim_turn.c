@@ -20,7 +20,7 @@
 #include "mu/sim_state.h"
 
 #define WAIT_FIRST_NS   1000000u
-#define WAIT_LONGEST_NS 50000000u
+#define WAIT_LONGEST_NS 10000000u
 /* Idle polls in a row jump: a share of the time idled so far, within bounds. */
 #define CLOCK_SHARE    64u /* a loop on the clock ends this exactly (or to CLOCK_JUMP_PS) */
 #define CLOCK_JUMP_PS  10000000u
