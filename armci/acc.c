@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arithmetic of accumulate: dst += scale * src, one kernel a type, at any alignment (the loops vectorise;
- * unaligned vector loads cost nothing where the data are aligned after all).
+ * The arithmetic of accumulate: dst += scale * src, one kernel a type, at any alignment (vectorised; unaligned
+ * vector loads cost nothing where the data are aligned after all).
  *
  * Atomic against other accumulates by locks at the owner, one per ARMCI_STRIPE_BYTES of address, taken block
  * by block: whoever can map the memory adds by itself, and long accumulates do not shut others out.
@@ -17,11 +17,13 @@ typedef long any_long __attribute__((aligned(1), may_alias));
 typedef float any_float __attribute__((aligned(1), may_alias));
 typedef double any_double __attribute__((aligned(1), may_alias));
 
+#define KERNEL_ATTRIBUTES __attribute__((optimize("O3")))
+
 #define KERNEL(name, type, unaligned)                                                                      \
-	static void name(char *dst, const char *src, size_t n, const void *scale)                          \
+	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)                          \
 	{                                                                                                  \
-		unaligned *d = (unaligned *)dst;                                                           \
-		const unaligned *s = (const unaligned *)src;                                               \
+		unaligned *restrict d = (unaligned *)dst;                                                          \
+		const unaligned *restrict s = (const unaligned *)src;                                              \
 		type a;                                                                                    \
 		size_t i;                                                                                  \
                                                                                                            \
@@ -30,10 +32,10 @@ typedef double any_double __attribute__((aligned(1), may_alias));
 			d[i] += a * s[i];                                                                  \
 	}
 #define KERNEL_COMPLEX(name, type, unaligned)                                                              \
-	static void name(char *dst, const char *src, size_t n, const void *scale)                          \
+	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)                          \
 	{                                                                                                  \
-		unaligned *d = (unaligned *)dst;                                                           \
-		const unaligned *s = (const unaligned *)src;                                               \
+		unaligned *restrict d = (unaligned *)dst;                                                          \
+		const unaligned *restrict s = (const unaligned *)src;                                              \
 		type a[2];                                                                                 \
 		size_t i;                                                                                  \
                                                                                                            \
@@ -47,10 +49,10 @@ typedef double any_double __attribute__((aligned(1), may_alias));
 	}
 
 /* Integer overflow wraps: unsigned arithmetic underneath. */
-static void add_int(char *dst, const char *src, size_t n, const void *scale)
+KERNEL_ATTRIBUTES static void add_int(char *dst, const char *src, size_t n, const void *scale)
 {
-	any_int *d = (any_int *)dst;
-	const any_int *s = (const any_int *)src;
+	any_int *restrict d = (any_int *)dst;
+	const any_int *restrict s = (const any_int *)src;
 	unsigned a;
 	size_t i;
 
@@ -59,10 +61,10 @@ static void add_int(char *dst, const char *src, size_t n, const void *scale)
 		d[i] = (int)((unsigned)d[i] + a * (unsigned)s[i]);
 }
 
-static void add_long(char *dst, const char *src, size_t n, const void *scale)
+KERNEL_ATTRIBUTES static void add_long(char *dst, const char *src, size_t n, const void *scale)
 {
-	any_long *d = (any_long *)dst;
-	const any_long *s = (const any_long *)src;
+	any_long *restrict d = (any_long *)dst;
+	const any_long *restrict s = (const any_long *)src;
 	unsigned long a;
 	size_t i;
 
@@ -71,10 +73,10 @@ static void add_long(char *dst, const char *src, size_t n, const void *scale)
 		d[i] = (long)((unsigned long)d[i] + a * (unsigned long)s[i]);
 }
 
-static void xor_long(char *dst, const char *src, size_t n, const void *scale)
+KERNEL_ATTRIBUTES static void xor_long(char *dst, const char *src, size_t n, const void *scale)
 {
-	any_long *d = (any_long *)dst;
-	const any_long *s = (const any_long *)src;
+	any_long *restrict d = (any_long *)dst;
+	const any_long *restrict s = (const any_long *)src;
 	size_t i;
 
 	for (i = 0; i < n; i++)
