@@ -150,7 +150,7 @@ static int sizes_body(const struct mu_job *job)
 
 		for (uint64_t i = 0; i < 16384; i++)
 			mine[i] = pattern(i);
-		for (unsigned bytes = 1; bytes <= 1025; bytes += bytes < 70 || bytes > 500 ? 1 : 13) {
+		for (unsigned bytes = 1; bytes <= 1025; bytes++) {
 			/* Alignments, and across the page in the middle. */
 			uint64_t off = bytes % 3 ? bytes * 7 % 64 : 4096 - bytes / 2;
 			unsigned char *from = memmove(mine + bytes % 9, mine, bytes);
