@@ -188,7 +188,7 @@ void pami_cursor_start(struct pami_cursor *c, pami_type_t type, void *base, size
 	const struct pami_type *t = type;
 	size_t lo = 0, hi = t->pieces, rest;
 
-	*c = (struct pami_cursor){ .t = t, .instance = base };
+	*c = (struct pami_cursor){ .t = t, .instance = (uintptr_t)base };
 	if (!t->data_size)
 		return;
 	c->instance += offset / t->data_size * t->extent;
@@ -212,7 +212,7 @@ size_t pami_cursor_run(const struct pami_cursor *c, char **at)
 
 	if (!c->t->data_size)
 		return 0;
-	*at = c->instance + p->disp + c->run * p->stride + c->byte;
+	*at = (char *)(c->instance + p->disp + c->run * p->stride + c->byte);
 	return p->bytes - c->byte;
 }
 

@@ -78,7 +78,7 @@ void pami_type_release(pami_type_t t);
 /* A place in a layout: `base` and `offset` payload bytes on through repeated instances of t. */
 struct pami_cursor {
 	const struct pami_type *t;
-	char *instance;      /* address of the present instance */
+	uintptr_t instance;  /* address of the present instance; displacements wrap */
 	size_t piece, run;   /* in it */
 	size_t byte;         /* in the run */
 };
