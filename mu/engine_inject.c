@@ -147,14 +147,15 @@ static void refused(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc, 
 	         (unsigned long long)d->Message_Length, strerror(-rc));
 }
 
+static inline uint64_t fifo_next(const MUHWI_Fifo_t *f, uint64_t at)
+{
+	return at + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : at + 64;
+}
+
 /* Head forward by one, wrapping, then the count (W2). */
 static void fifo_retire(MUHWI_Fifo_t *f, MUHWI_InjFifo_t *hw)
 {
-	uint64_t head = f->pa_head + 64;
-
-	if (head == f->pa_start + f->size_1 + 1)
-		head = f->pa_start;
-	__atomic_store_n(&f->pa_head, head, __ATOMIC_RELEASE);
+	__atomic_store_n(&f->pa_head, fifo_next(f, f->pa_head), __ATOMIC_RELEASE);
 	__atomic_store_n(&hw->descCount, hw->descCount + 1, __ATOMIC_RELEASE);
 }
 
@@ -214,7 +215,7 @@ static int run_remote_gets(struct mu_channel *ch)
 			ch->rget_more_first = (ch->rget_more_first + 1) & (ch->rget_more_size - 1);
 			__atomic_store_n(&ch->rget_more_count, ch->rget_more_count - 1, __ATOMIC_RELAXED);
 			memcpy((void *)(uintptr_t)f->pa_tail, &more, 64);
-			f->pa_tail = f->pa_tail + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : f->pa_tail + 64;
+			__atomic_store_n(&f->pa_tail, fifo_next(f, f->pa_tail), __ATOMIC_RELAXED);
 		}
 	}
 	return n;
@@ -243,7 +244,6 @@ static int grow_more(struct mu_channel *ch)
 int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes)
 {
 	MUHWI_Fifo_t *f = &ch->a->rget;
-	uint64_t end = f->pa_start + f->size_1 + 1;
 
 	if (bytes && ch->rget_more_count + bytes / 64 > ch->rget_more_size) {
 		/* Reserve beforehand: all or nothing. */
@@ -253,7 +253,7 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 			return -EAGAIN;
 	}
 	for (uint32_t at = 0; at < bytes; at += 64) {
-		uint64_t next = f->pa_tail + 64 == end ? f->pa_start : f->pa_tail + 64;
+		uint64_t next = fifo_next(f, f->pa_tail);
 
 		if (ch->rget_more_count || next == f->pa_head) {
 			uint32_t i = (ch->rget_more_first + ch->rget_more_count) & (ch->rget_more_size - 1);
@@ -262,7 +262,7 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 			__atomic_store_n(&ch->rget_more_count, ch->rget_more_count + 1, __ATOMIC_RELAXED);
 		} else {
 			memcpy((void *)(uintptr_t)f->pa_tail, desc + at, 64);
-			f->pa_tail = next;
+			__atomic_store_n(&f->pa_tail, next, __ATOMIC_RELAXED); /* others look if it is empty */
 		}
 	}
 	return 0;
