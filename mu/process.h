@@ -100,7 +100,7 @@ struct mu_channel {
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
-	uint64_t stamp_seen;         /* engine thread's */
+	uint64_t stamp_seen, stamp_before; /* engine thread's */
 	uint64_t bad;                /* refused descriptors and packets */
 };
 

@@ -264,10 +264,42 @@ static int stamps_moved(struct mu_process *p)
 	return moved;
 }
 
+/*
+ * Background functions, from the engine thread. Their polls stamp channels too: taken for somebody else's,
+ * they would keep this thread ticking, and messages to a computing process waiting for the tick.
+ */
+static int run_background(struct mu_process *p)
+{
+	int n;
+
+	if (!__atomic_load_n(&p->backgrounds, __ATOMIC_ACQUIRE))
+		return 0;
+	mu_lock(&p->channels_lock);
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
+		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
+
+		if (ch)
+			ch->stamp_before = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
+	}
+	mu_unlock(&p->channels_lock);
+	n = mu_background_run(p);
+	mu_lock(&p->channels_lock);
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
+		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
+
+		if (ch)
+			ch->stamp_seen += __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) - ch->stamp_before;
+	}
+	mu_unlock(&p->channels_lock);
+	return n;
+}
+
 static int run_once(struct mu_process *p, int alone)
 {
-	int n = run_channels(p);
+	/* First, so that messages are dispatched from where they arrived, not stored for later. */
+	int n = run_background(p);
 
+	n += run_channels(p);
 	if (alone && p->holder && mu_try(&p->holding)) {
 		int got = mu_holder_poll_for(p->holder, NULL);
 
@@ -277,7 +309,6 @@ static int run_once(struct mu_process *p, int alone)
 	if (alone && p->live)
 		n += mu_live_poll(p->live);
 	mu_path_flush(p, NULL);
-	n += mu_background_run(p);
 	return n;
 }
 
