@@ -112,6 +112,7 @@ int bench_rate(struct bench_job *job);
 int bench_rdma(struct bench_job *job);
 int bench_fifo(struct bench_job *job);
 int bench_exchange(struct bench_job *job);
+int bench_coll(struct bench_job *job);
 int bench_start(struct bench_job *job);
 int bench_memory_use(struct bench_job *job);
 

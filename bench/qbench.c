@@ -16,6 +16,7 @@ static const struct {
 	{"rdma", "Rput and Rget: latency and bandwidth by size, data checked", bench_rdma},
 	{"fifo", "bandwidth of Send through the memory FIFOs, by size", bench_fifo},
 	{"exchange", "1 MiB both ways with 1, 2 ... of the --to tasks at once", bench_exchange},
+	{"coll", "barrier, broadcast, allreduce, allgather of all tasks; --only algorithms: each of them", bench_coll},
 	{"start", "from the command (BENCH_START_NS) to the first messages", bench_start},
 	{"idle", "memory and CPU time of tasks that wait", bench_memory_use},
 };

@@ -3,8 +3,9 @@
  * The same measurements over whatever MPI is installed, for the column beside ours. bench/run
  * compiles it with mpicc and starts it with mpirun.
  *
- * usage: mpi latency BYTES | rate BYTES | put BYTES | send BYTES | start
- * Prints one number: us, M/s, GB/s, GB/s, s (median of 7).
+ * usage: mpi latency BYTES | rate BYTES | put BYTES | send BYTES | start |
+ *            barrier | allreduce BYTES | broadcast BYTES
+ * Prints one number: us, M/s, GB/s, GB/s, s, us (median of 7).
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -86,6 +87,25 @@ static double put(MPI_Win win, char *data, int bytes)
 	return (double)bytes * count / (MPI_Wtime() - start) * 1e-9;
 }
 
+/* A row of collectives that nobody can run ahead of: broadcasts change their root. us each. */
+static double collective(const char *what, char *data, char *out, int bytes, int size)
+{
+	const int count = size > 2 || bytes > 65536 ? 200 : 10000;
+	double start;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	start = MPI_Wtime();
+	for (int i = 0; i < count; i++) {
+		if (!strcmp(what, "barrier"))
+			MPI_Barrier(MPI_COMM_WORLD);
+		else if (!strcmp(what, "allreduce"))
+			MPI_Allreduce(data, out, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		else
+			MPI_Bcast(data, bytes, MPI_BYTE, i % size, MPI_COMM_WORLD);
+	}
+	return (MPI_Wtime() - start) * 1e6 / count;
+}
+
 static int start_time(int size)
 {
 	const char *env = getenv("BENCH_START_NS");
@@ -110,7 +130,7 @@ int main(int argc, char **argv)
 	const char *what = argc > 1 ? argv[1] : "";
 	int bytes = argc > 2 ? atoi(argv[2]) : 8, size, rc = 0;
 	double value[REPETITIONS + 1];
-	char *data;
+	char *data, *out;
 	MPI_Win win = MPI_WIN_NULL;
 
 	MPI_Init(&argc, &argv);
@@ -125,6 +145,7 @@ int main(int argc, char **argv)
 		MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &data, &win);
 	else
 		data = calloc(1, (size_t)bytes + 8);
+	out = calloc(1, (size_t)bytes + 8);
 	for (int r = 0; r <= REPETITIONS; r++) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		if (!strcmp(what, "latency"))
@@ -135,10 +156,13 @@ int main(int argc, char **argv)
 			value[r] = flood(data, bytes, STREAM, 400) * bytes * 1e-9;
 		else if (!strcmp(what, "put"))
 			value[r] = put(win, data, bytes);
+		else
+			value[r] = collective(what, data, out, bytes, size);
 	}
 	qsort(value + 1, REPETITIONS, sizeof(*value), ascending); /* [0] was the warm-up */
 	if (rank == 0)
 		printf("%.6g\n", value[1 + REPETITIONS / 2]);
+	free(out);
 	if (win != MPI_WIN_NULL)
 		MPI_Win_free(&win);
 	else

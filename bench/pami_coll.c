@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives of the world: time of one, as task 0 sees it, over a row of them that the members
+ * cannot run ahead of (broadcasts change their root). `--only algorithms` times each algorithm of
+ * barrier, broadcast, allreduce and allgather by name: what coll_table.def is made from.
+ */
+#include "bench/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MIN = 8, MAX = 1 << 20, NAMES = 32 };
+
+struct coll {
+	pami_geometry_t world;
+	unsigned char *in, *out;
+	unsigned busy;
+};
+
+static const struct kind {
+	const char *name;
+	pami_xfer_type_t type;
+	int sized;
+} kinds[] = {
+	{"barrier", PAMI_XFER_BARRIER, 0},
+	{"broadcast", PAMI_XFER_BROADCAST, 1},
+	{"allreduce", PAMI_XFER_ALLREDUCE, 1},
+	{"allgather", PAMI_XFER_ALLGATHER, 1},
+};
+
+static void on_done(pami_context_t context, void *cookie, pami_result_t result)
+{
+	bench_check(result);
+	((struct coll *)cookie)->busy = 0;
+}
+
+static pami_xfer_t prepare(struct bench_job *job, struct coll *c, const struct kind *k,
+                           pami_algorithm_t algorithm, size_t bytes)
+{
+	pami_xfer_t x;
+
+	memset(&x, 0, sizeof(x));
+	x.cb_done = on_done;
+	x.cookie = c;
+	x.algorithm = algorithm;
+	if (k->type == PAMI_XFER_BROADCAST)
+		x.cmd.xfer_broadcast = (pami_broadcast_t){0, (char *)c->in, PAMI_TYPE_BYTE, bytes};
+	else if (k->type == PAMI_XFER_ALLREDUCE)
+		x.cmd.xfer_allreduce = (pami_allreduce_t){(char *)c->in, PAMI_TYPE_DOUBLE, bytes / 8, (char *)c->out,
+		                                          PAMI_TYPE_DOUBLE, bytes / 8, PAMI_DATA_SUM, NULL, 1};
+	else if (k->type == PAMI_XFER_ALLGATHER)
+		x.cmd.xfer_allgather = (pami_allgather_t){(char *)c->in, PAMI_TYPE_BYTE, bytes / job->tasks,
+		                                          (char *)c->out, PAMI_TYPE_BYTE, bytes / job->tasks};
+	return x;
+}
+
+/* Seconds for `count` of them. */
+static double repeat(struct bench_job *job, struct coll *c, const struct kind *k, pami_xfer_t *x, uint64_t count)
+{
+	double start;
+	size_t root = 0;
+
+	bench_barrier(job);
+	start = bench_now(job);
+	for (uint64_t i = 0; i < count; i++) {
+		if (k->type == PAMI_XFER_BROADCAST) {
+			x->cmd.xfer_broadcast.root = bench_endpoint(job, root);
+			root = root + 1 == job->tasks ? 0 : root + 1;
+		}
+		c->busy = 1;
+		bench_check(PAMI_Collective(job->context, x));
+		bench_wait(job, !c->busy);
+	}
+	return bench_now(job) - start;
+}
+
+/* Task 0 says how often. */
+static uint64_t agree(struct bench_job *job, struct coll *c, uint64_t count)
+{
+	pami_algorithm_t a;
+	pami_xfer_t x;
+	uint64_t said = count;
+
+	bench_check(PAMI_Geometry_algorithms_query(c->world, PAMI_XFER_BROADCAST, &a, NULL, 1, NULL, NULL, 0));
+	memset(&x, 0, sizeof(x));
+	x.cb_done = on_done;
+	x.cookie = c;
+	x.algorithm = a;
+	x.cmd.xfer_broadcast = (pami_broadcast_t){bench_endpoint(job, 0), (char *)&said, PAMI_TYPE_BYTE, 8};
+	c->busy = 1;
+	bench_check(PAMI_Collective(job->context, &x));
+	bench_wait(job, !c->busy);
+	return said;
+}
+
+static void measure(struct bench_job *job, struct coll *c, const struct kind *k, const char *variant,
+                    pami_algorithm_t algorithm, size_t bytes)
+{
+	struct bench_samples repetitions = {0};
+	struct bench_row row = {.bench = "coll", .variant = variant, .bytes = bytes, .unit = "us", .from = -1,
+	                        .to = -1, .hops = -1, .check = ""};
+	pami_xfer_t x = prepare(job, c, k, algorithm, bytes);
+	uint64_t warm = job->is_virtual ? 2 : 20, count;
+
+	count = bench_scale(job, warm, repeat(job, c, k, &x, warm));
+	count = agree(job, c, count);
+	for (unsigned r = 0; r < bench_repetitions(job); r++)
+		bench_samples_add(&repetitions, repeat(job, c, k, &x, count) / (double)count * 1e6);
+	if (k->type == PAMI_XFER_ALLREDUCE) /* all members gave 1.0 */
+		row.check = ((double *)(void *)c->out)[bytes / 8 - 1] == (double)job->tasks ? "ok" : "BAD";
+	bench_row_value(&row, &repetitions);
+	if (job->task == 0)
+		bench_row_out(job, &row);
+	bench_samples_free(&repetitions);
+}
+
+static void measure_all(struct bench_job *job, struct coll *c, const struct kind *k, size_t bytes)
+{
+	static pami_algorithm_t a[NAMES], b[NAMES];
+	static pami_metadata_t m[NAMES], n[NAMES];
+	size_t counts[2];
+	char variant[96];
+
+	bench_check(PAMI_Geometry_algorithms_num(c->world, k->type, counts));
+	counts[0] = counts[0] > NAMES ? NAMES : counts[0];
+	counts[1] = counts[1] > NAMES ? NAMES : counts[1];
+	bench_check(PAMI_Geometry_algorithms_query(c->world, k->type, a, m, counts[0], b, n, counts[1]));
+	for (size_t i = 0; i < counts[0] + counts[1]; i++) {
+		const char *name = i < counts[0] ? m[i].name : n[i - counts[0]].name;
+
+		snprintf(variant, sizeof(variant), "%s %s", k->name, name);
+		measure(job, c, k, variant, i < counts[0] ? a[i] : b[i - counts[0]], bytes);
+	}
+}
+
+int bench_coll(struct bench_job *job)
+{
+	static struct coll c;
+	const size_t max = bench_size_max(job, MIN, MAX);
+	int all = job->options.only && !strcmp(job->options.only, "algorithms");
+
+	bench_check(PAMI_Geometry_world(job->client, &c.world));
+	c.in = bench_memory(job, max + 16, NULL);
+	c.out = bench_memory(job, max + 16, NULL);
+	for (size_t i = 0; i < max / 8; i++)
+		((double *)(void *)c.in)[i] = 1.0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct kind *k = &kinds[i];
+		pami_algorithm_t a;
+		size_t bytes;
+
+		if (!all && !bench_wanted(job, k->name))
+			continue;
+		bench_check(PAMI_Geometry_algorithms_query(c.world, k->type, &a, NULL, 1, NULL, NULL, 0));
+		for (unsigned s = 0; bench_size(job, s, MIN, MAX, &bytes) && (k->sized || !s); s++) {
+			bytes = bytes / 8 * 8;
+			if (k->sized && !bytes)
+				continue;
+			if (all)
+				measure_all(job, &c, k, k->sized ? bytes : 0);
+			else
+				measure(job, &c, k, k->name, a, k->sized ? bytes : 0);
+		}
+	}
+	return 0;
+}
