@@ -26,6 +26,7 @@
 
 #define TICK_MIN_NS   50000
 #define TICK_MAX_NS   1000000
+#define SPIN_US       10 /* where every task has a core; then it yields as well */
 #define SLEEP_MIN_NS  1000000
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
 #define ARMED_NS      100000000
@@ -153,6 +154,8 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	now = drv_clock_ticks();
+	if (!p->yields && now - idle->since < SPIN_US * drv_clock_ticks_per_us())
+		return; /* an answer from another host takes a few us; a yield costs a tenth of that */
 	seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 	if (now - idle->since < p->spin_us * drv_clock_ticks_per_us() || seq != idle->seq) {
 		idle->seq = seq;
