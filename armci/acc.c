@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The arithmetic of accumulate: dst += scale * src, one kernel a type, at any alignment (vectorised; unaligned
- * vector loads cost nothing where the data are aligned after all).
+ * The arithmetic of accumulate: dst += scale * src, one kernel a type, at any alignment (vectorised;
+ * unaligned vector loads cost nothing where the data are aligned after all).
  *
- * Atomic against other accumulates by locks at the owner, one per ARMCI_STRIPE_BYTES of address, taken block
- * by block: whoever can map the memory adds by itself, and long accumulates do not shut others out.
+ * Atomic against other accumulates by locks at the owner, one per ARMCI_STRIPE_BYTES of address, taken
+ * block by block: whoever can map the memory adds by itself, and long accumulates do not shut others
+ * out.
  */
 #include <sched.h>
 #include <string.h>
@@ -19,33 +20,33 @@ typedef double any_double __attribute__((aligned(1), may_alias));
 
 #define KERNEL_ATTRIBUTES __attribute__((optimize("O3")))
 
-#define KERNEL(name, type, unaligned)                                                                      \
-	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)                          \
-	{                                                                                                  \
-		unaligned *restrict d = (unaligned *)dst;                                                          \
-		const unaligned *restrict s = (const unaligned *)src;                                              \
-		type a;                                                                                    \
-		size_t i;                                                                                  \
-                                                                                                           \
-		memcpy(&a, scale, sizeof(a));                                                              \
-		for (i = 0; i < n; i++)                                                                    \
-			d[i] += a * s[i];                                                                  \
+#define KERNEL(name, type, unaligned)                                                                   \
+	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)     \
+	{                                                                                               \
+		unaligned *restrict d = (unaligned *)dst;                                               \
+		const unaligned *restrict s = (const unaligned *)src;                                   \
+		type a;                                                                                 \
+		size_t i;                                                                               \
+                                                                                                        \
+		memcpy(&a, scale, sizeof(a));                                                           \
+		for (i = 0; i < n; i++)                                                                 \
+			d[i] += a * s[i];                                                               \
 	}
-#define KERNEL_COMPLEX(name, type, unaligned)                                                              \
-	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)                          \
-	{                                                                                                  \
-		unaligned *restrict d = (unaligned *)dst;                                                          \
-		const unaligned *restrict s = (const unaligned *)src;                                              \
-		type a[2];                                                                                 \
-		size_t i;                                                                                  \
-                                                                                                           \
-		memcpy(a, scale, sizeof(a));                                                               \
-		for (i = 0; i < n; i++) {                                                                  \
-			type re = s[2 * i], im = s[2 * i + 1];                                             \
-                                                                                                           \
-			d[2 * i] += a[0] * re - a[1] * im;                                                 \
-			d[2 * i + 1] += a[0] * im + a[1] * re;                                             \
-		}                                                                                          \
+#define KERNEL_COMPLEX(name, type, unaligned)                                                           \
+	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)     \
+	{                                                                                               \
+		unaligned *restrict d = (unaligned *)dst;                                               \
+		const unaligned *restrict s = (const unaligned *)src;                                   \
+		type a[2];                                                                              \
+		size_t i;                                                                               \
+                                                                                                        \
+		memcpy(a, scale, sizeof(a));                                                            \
+		for (i = 0; i < n; i++) {                                                               \
+			type re = s[2 * i], im = s[2 * i + 1];                                          \
+                                                                                                        \
+			d[2 * i] += a[0] * re - a[1] * im;                                              \
+			d[2 * i + 1] += a[0] * im + a[1] * re;                                          \
+		}                                                                                       \
 	}
 
 /* Integer overflow wraps: unsigned arithmetic underneath. */
@@ -92,13 +93,13 @@ static const struct {
 	size_t element_bytes;
 	void (*add)(char *dst, const char *src, size_t n, const void *scale);
 } kernels[] = {
-	[ARMCI_ACC_INT - ARMCI_ACC_OFF] = {sizeof(int), add_int},
-	[ARMCI_ACC_DBL - ARMCI_ACC_OFF] = {sizeof(double), add_double},
-	[ARMCI_ACC_FLT - ARMCI_ACC_OFF] = {sizeof(float), add_float},
-	[ARMCI_ACC_CPL - ARMCI_ACC_OFF] = {2 * sizeof(float), add_complex},
-	[ARMCI_ACC_DCP - ARMCI_ACC_OFF] = {2 * sizeof(double), add_dcomplex},
-	[ARMCI_ACC_LNG - ARMCI_ACC_OFF] = {sizeof(long), add_long},
-	[ARMCI_ACC_RA - ARMCI_ACC_OFF] = {sizeof(long), xor_long},
+    [ARMCI_ACC_INT - ARMCI_ACC_OFF] = {sizeof(int), add_int},
+    [ARMCI_ACC_DBL - ARMCI_ACC_OFF] = {sizeof(double), add_double},
+    [ARMCI_ACC_FLT - ARMCI_ACC_OFF] = {sizeof(float), add_float},
+    [ARMCI_ACC_CPL - ARMCI_ACC_OFF] = {2 * sizeof(float), add_complex},
+    [ARMCI_ACC_DCP - ARMCI_ACC_OFF] = {2 * sizeof(double), add_dcomplex},
+    [ARMCI_ACC_LNG - ARMCI_ACC_OFF] = {sizeof(long), add_long},
+    [ARMCI_ACC_RA - ARMCI_ACC_OFF] = {sizeof(long), xor_long},
 };
 
 size_t armci_acc_element_bytes(int op)
@@ -143,8 +144,8 @@ static void stripe_unlock(uint32_t *lock)
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
-void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst, uintptr_t va, const char *src,
-		      size_t bytes)
+void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst, uintptr_t va,
+		      const char *src, size_t bytes)
 {
 	size_t element = armci_acc_element_bytes(acc->op);
 

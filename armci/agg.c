@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aggregate handles: many small transfers of one direction to one process, collected and sent as one vector
- * transfer when the handle is waited for, when the collection is full, or by a fence.
+ * Aggregate handles: many small transfers of one direction to one process, collected and sent as one
+ * vector transfer when the handle is waited for, when the collection is full, or by a fence.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,8 @@ void armci_agg_flush_all(void)
 		agg_send(armci_world.aggs);
 }
 
-static struct armci_agg *agg_create(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, int proc)
+static struct armci_agg *agg_create(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
+				    int proc)
 {
 	struct armci_agg *a = calloc(1, sizeof(*a));
 
@@ -120,8 +121,8 @@ static struct armci_agg *agg_create(armci_hdl_t *h, enum armci_kind kind, const 
 }
 
 /* The handle's collection if it may take `pieces` more of this kind; a full one is sent first. */
-static struct armci_agg *agg_open(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, int proc,
-				  size_t pieces, size_t bytes)
+static struct armci_agg *agg_open(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
+				  int proc, size_t pieces, size_t bytes)
 {
 	struct armci_agg *a = agg_find(h);
 
@@ -162,8 +163,8 @@ static void piece_of_shape(void *arg, char *local, uintptr_t remote, size_t byte
 	piece_add(arg, local, remote, bytes);
 }
 
-bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s,
-			 int proc, bool value)
+bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
+			 struct armci_shape *s, int proc, bool value)
 {
 	size_t bytes = armci_shape_normalise(s);
 	struct armci_agg *a = bytes ? agg_open(h, kind, acc, proc, bytes / s->count[0], bytes) : NULL;

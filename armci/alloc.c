@@ -38,7 +38,8 @@ static int region_create(void *p, size_t bytes, pami_memregion_t *region)
 {
 	size_t got = 0;
 
-	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, region) != PAMI_SUCCESS)
+	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, region) !=
+	    PAMI_SUCCESS)
 		return FAIL6;
 	return got == bytes ? 0 : FAIL6;
 }
@@ -180,7 +181,8 @@ int PARMCI_Free(void *ptr)
 		return 0;
 	a = *p;
 	if (!id && a->seg[armci_world.me].bytes)
-		armci_die("ARMCI_Free(NULL) where this process has %zu bytes", a->seg[armci_world.me].bytes);
+		armci_die("ARMCI_Free(NULL) where this process has %zu bytes",
+			  a->seg[armci_world.me].bytes);
 	*p = a->next;
 	alloc_release(a);
 	return 0;

@@ -7,14 +7,16 @@
 #include "armci/state.h"
 #include "drivers/base/log.h"
 
-_Static_assert(sizeof(struct armci_request) <= sizeof(((struct armci_op *)0)->header), "header does not fit");
+_Static_assert(sizeof(struct armci_request) <= sizeof(((struct armci_op *)0)->header),
+	       "header does not fit");
 
 static void sent(pami_context_t context, void *cookie, pami_result_t result)
 {
 	struct armci_op *op = cookie;
 
 	if (result != PAMI_SUCCESS) {
-		drv_error("armci: a request to process %d was not delivered (PAMI result %d)", op->proc, (int)result);
+		drv_error("armci: a request to process %d was not delivered (PAMI result %d)", op->proc,
+			  (int)result);
 		armci_op_remote_done(op, true);
 		armci_op_local_done(op, false);
 	}
@@ -31,16 +33,18 @@ static void sent_in_place(pami_context_t context, void *cookie, pami_result_t re
 }
 
 /*
- * Send r with `bytes` of payload. If `fn` runs later it ends with armci_op_sent(); a message that goes at once
- * runs none. Returns 0 (later), 1 (gone) or FAIL6.
+ * Send r with `bytes` of payload. If `fn` runs later it ends with armci_op_sent(); a message that goes
+ * at once runs none. Returns 0 (later), 1 (gone) or FAIL6.
  */
-static int request_send(struct armci_op *op, const struct armci_request *r, const void *payload, size_t bytes,
-			pami_event_function fn)
+static int request_send(struct armci_op *op, const struct armci_request *r, const void *payload,
+			size_t bytes, pami_event_function fn)
 {
 	pami_context_t context = armci_world.context[ARMCI_ORIGIN];
 	pami_send_immediate_t now = {
-		.header = {(void *)(uintptr_t)r, sizeof(*r)}, .data = {(void *)(uintptr_t)payload, bytes},
-		.dispatch = ARMCI_DISPATCH_REQUEST, .dest = armci_endpoint(op->proc, ARMCI_SERVE),
+	    .header = {(void *)(uintptr_t)r, sizeof(*r)},
+	    .data = {(void *)(uintptr_t)payload, bytes},
+	    .dispatch = ARMCI_DISPATCH_REQUEST,
+	    .dest = armci_endpoint(op->proc, ARMCI_SERVE),
 	};
 	pami_send_t later = {.send = now, .events = {.cookie = op, .local_fn = fn}};
 	pami_result_t rc;
@@ -104,9 +108,11 @@ static void *payload_get(struct armci_op *op, size_t bytes)
 	return op->buffer;
 }
 
-static struct armci_request request_of(enum armci_kind kind, const struct armci_acc *acc, struct armci_op *op)
+static struct armci_request request_of(enum armci_kind kind, const struct armci_acc *acc,
+				       struct armci_op *op)
 {
-	static const uint16_t request[] = {[ARMCI_KIND_PUT] = ARMCI_REQUEST_PUT, [ARMCI_KIND_GET] = ARMCI_REQUEST_GET,
+	static const uint16_t request[] = {[ARMCI_KIND_PUT] = ARMCI_REQUEST_PUT,
+					   [ARMCI_KIND_GET] = ARMCI_REQUEST_GET,
 					   [ARMCI_KIND_ACC] = ARMCI_REQUEST_ACC};
 	struct armci_request r = {.kind = request[kind], .token = (uint64_t)(uintptr_t)op};
 
@@ -144,7 +150,8 @@ static size_t layout_put(const struct armci_shape *s, void *buf)
 /* One chunk: all of s. */
 static int patch_send(const struct job *j, const struct armci_shape *s)
 {
-	size_t layout = 2 * (size_t)s->levels * sizeof(uint64_t), bytes = armci_shape_bytes(s, s->levels);
+	size_t layout = 2 * (size_t)s->levels * sizeof(uint64_t),
+	       bytes = armci_shape_bytes(s, s->levels);
 	struct armci_op *op = armci_op_create(j->proc, j->req);
 	struct armci_request r = request_of(j->kind, j->acc, op);
 	int64_t lo, hi;
@@ -159,7 +166,8 @@ static int patch_send(const struct job *j, const struct armci_shape *s)
 		return read_request(op, &r, layout);
 	}
 	armci_shape_extent(s, &lo, &hi);
-	armci_op_writes(op, j->seg, write_class(j->kind), s->remote + (uintptr_t)lo - j->seg->va, (size_t)(hi - lo));
+	armci_op_writes(op, j->seg, write_class(j->kind), s->remote + (uintptr_t)lo - j->seg->va,
+			(size_t)(hi - lo));
 	if (!s->levels)
 		return write_in_place(op, &r, s->local, bytes);
 	armci_shape_pack(s, (char *)payload_get(op, layout + bytes) + layout_put(s, op->buffer));
@@ -208,7 +216,8 @@ int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const stru
 
 static int list_send(const struct job *j, const struct armci_list *l)
 {
-	size_t layout = l->count * sizeof(uint64_t), bytes = l->count * l->bytes, i, lo = SIZE_MAX, hi = 0;
+	size_t layout = l->count * sizeof(uint64_t), bytes = l->count * l->bytes, i, lo = SIZE_MAX,
+	       hi = 0;
 	struct armci_op *op = armci_op_create(j->proc, j->req);
 	struct armci_request r = request_of(j->kind, j->acc, op);
 	bool get = j->kind == ARMCI_KIND_GET;
@@ -251,12 +260,15 @@ int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struc
 
 	per = per ? per : 1;
 	for (i = 0; i < list->count && !rc; i += per) {
-		struct armci_list part = {list->local + i, list->remote + i, list->count - i, list->bytes};
+		struct armci_list part = {list->local + i, list->remote + i, list->count - i,
+					  list->bytes};
 
 		part.count = part.count < per ? part.count : per;
 		if (list->bytes > ARMCI_CHUNK_BYTES) { /* long accumulates: cut as a contiguous patch */
-			struct armci_shape s = {.local = part.local[0], .count = {part.bytes},
-						.remote = seg->va + ((uintptr_t)part.remote[0] - seg->name)};
+			struct armci_shape s = {.local = part.local[0],
+						.count = {part.bytes},
+						.remote =
+						    seg->va + ((uintptr_t)part.remote[0] - seg->name)};
 
 			rc = armci_am_shape(kind, acc, &s, seg, proc, req);
 		} else {

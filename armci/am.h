@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What active messages of ARMCI look like: between processes of one job, same build, so native layout. */
+/* What active messages of ARMCI look like: between processes of one job, same build, so native layout.
+ */
 #ifndef ARMCI_AM_H
 #define ARMCI_AM_H
 
@@ -19,8 +20,8 @@ enum armci_reply_kind { ARMCI_REPLY_ACK, ARMCI_REPLY_VALUE, ARMCI_REPLY_DATA };
 #define ARMCI_LIST 0xffffu /* in levels: a list of addresses, not a strided patch */
 
 /*
- * Header of a request. The payload begins with the layout: for a patch, levels strides (int64) and then levels
- * repetition counts (uint64); for a list, count addresses (uint64).
+ * Header of a request. The payload begins with the layout: for a patch, levels strides (int64) and then
+ * levels repetition counts (uint64); for a list, count addresses (uint64).
  */
 struct armci_request {
 	uint16_t kind;

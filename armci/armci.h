@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ARMCI: one-sided transfers, accumulate, read-modify-write and mutexes on memory that all processes of a
- * job allocate together. Source compatible with the published interface; armci/README.md lists which of the
- * functions declared here the library holds today (an absent one is a link error, never a silent stub).
+ * ARMCI: one-sided transfers, accumulate, read-modify-write and mutexes on memory that all processes of
+ * a job allocate together. Source compatible with the published interface; armci/README.md lists which
+ * of the functions declared here the library holds today (an absent one is a link error, never a silent
+ * stub).
  *
- * Words: the caller makes the call, the target is the process `proc` (a world rank, 0 .. nproc - 1). Local
- * completion: the source may be reused, or the data of a get has arrived. Remote completion: whoever
- * synchronises with the caller afterwards sees the effect; only a fence or ARMCI_Barrier gives it. Blocking
- * calls return at local completion; those of one caller to one target keep their order.
+ * Words: the caller makes the call, the target is the process `proc` (a world rank, 0 .. nproc - 1).
+ * Local completion: the source may be reused, or the data of a get has arrived. Remote completion:
+ * whoever synchronises with the caller afterwards sees the effect; only a fence or ARMCI_Barrier gives
+ * it. Blocking calls return at local completion; those of one caller to one target keep their order.
  *
  * Functions returning int return 0, or FAIL (NULL address), FAIL2 (NULL stride or pointer array), FAIL3
- * (negative byte count), FAIL4 (stride levels or array length), FAIL5 (no such process), FAIL6 (the transfer
- * failed, cause on stderr). A remote address outside every allocation ends the job with a message. One thread
- * of a process at a time may call.
+ * (negative byte count), FAIL4 (stride levels or array length), FAIL5 (no such process), FAIL6 (the
+ * transfer failed, cause on stderr). A remote address outside every allocation ends the job with a
+ * message. One thread of a process at a time may call.
  */
 #ifndef ARMCI_H
 #define ARMCI_H
@@ -101,8 +102,8 @@ typedef struct {
 } armci_giov_t;
 
 /*
- * Names outstanding operations. Lives in the caller's memory, owns nothing: it may be dropped or set up again
- * once its operations are complete. Zeroed memory is a handle with nothing pending.
+ * Names outstanding operations. Lives in the caller's memory, owns nothing: it may be dropped or set up
+ * again once its operations are complete. Zeroed memory is a handle with nothing pending.
  */
 typedef struct {
 	unsigned int armci_slot;
@@ -141,7 +142,7 @@ int ARMCI_Init(void);
 int ARMCI_Init_args(int *argc, char ***argv);
 int ARMCI_Init_thread(int mpi_thread_level);
 int ARMCI_Initialized(void);
-/* Collective; the call that matches the first Init fences, waits for all and releases; more are ignored. */
+/* Collective; the call that matches the first Init fences, waits for all, releases; more are ignored. */
 int ARMCI_Finalize(void);
 void ARMCI_Cleanup(void);
 /* Print rank, message and code to stderr and end the job with a non-zero status. Does not return. */
@@ -150,9 +151,9 @@ void ARMCI_Error(const char *msg, int code);
 /* ---- memory ---- */
 
 /*
- * Collective. ptrs  nproc entries; entry i names the part of process i, for transfers by this process only.
- * bytes  wanted here; may be 0 (then the entry is NULL) and may differ between processes.
- * Parts start on 64-byte boundaries and are not cleared. Non-zero at every process where any failed.
+ * Collective. ptrs  nproc entries; entry i names the part of process i, for transfers by this process
+ * only. bytes  wanted here; may be 0 (then the entry is NULL) and may differ between processes. Parts
+ * start on 64-byte boundaries and are not cleared. Non-zero at every process where any failed.
  */
 int ARMCI_Malloc(void **ptrs, armci_size_t bytes);
 /* Collective; ptr is the caller's own entry (NULL where it asked for nothing). Fences first. */
@@ -181,12 +182,12 @@ int ARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc);
  * Strided: count[0] bytes in a segment, count[k] repetitions at level k; stride_ar[k] bytes between the
  * starts of two items of level k + 1, any sign. stride_levels 0 .. ARMCI_MAX_STRIDE_LEVEL.
  */
-int ARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-	       int proc);
-int ARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-	       int proc);
-int ARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+int ARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 	       int stride_levels, int proc);
+int ARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+	       int stride_levels, int proc);
+int ARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+	       int *count, int stride_levels, int proc);
 void ARMCI_Copy(void *src, void *dst, int bytes);
 /* Pack the patch at ptr into buf, and unpack buf into the patch at ptr. Local. */
 void armci_write_strided(void *ptr, int stride_levels, int *stride_arr, int *count, char *buf);
@@ -211,17 +212,18 @@ long ARMCI_GetValueLong(void *src, int proc);
 float ARMCI_GetValueFloat(void *src, int proc);
 double ARMCI_GetValueDouble(void *src, int proc);
 
-/* ---- non-blocking: a NULL handle is the implicit one, completed by WaitProc, WaitAll and fences ---- */
+/* ---- non-blocking: a NULL handle is the implicit one, completed by WaitProc, WaitAll and fences ----
+ */
 
 int ARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
 int ARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
 int ARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
-int ARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-		 int proc, armci_hdl_t *h);
-int ARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-		 int proc, armci_hdl_t *h);
-int ARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+int ARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		 int stride_levels, int proc, armci_hdl_t *h);
+int ARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		 int stride_levels, int proc, armci_hdl_t *h);
+int ARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+		 int *count, int stride_levels, int proc, armci_hdl_t *h);
 int ARMCI_NbPutV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h);
 int ARMCI_NbGetV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h);
 int ARMCI_NbAccV(int op, void *scale, armci_giov_t *darr, int len, int proc, armci_hdl_t *h);
@@ -248,7 +250,8 @@ void ARMCI_AllFence(void);
 void ARMCI_GroupFence(ARMCI_Group *group);
 /* AllFence and a barrier over all processes. */
 void ARMCI_Barrier(void);
-/* Atomic fetch-and-add and swap; prem is naturally aligned; ploc gets the old value (and gives the new for swap). */
+/* Atomic fetch-and-add and swap; prem is naturally aligned; ploc gets the old value (and gives the new
+ * for swap). */
 int ARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc);
 /* One set at a time; each process says how many it hosts. Mutex m of process p is (m, p). */
 int ARMCI_Create_mutexes(int num);
@@ -319,17 +322,17 @@ void PARMCI_Memctl(armci_meminfo_t *info);
 int PARMCI_Put(void *src, void *dst, int bytes, int proc);
 int PARMCI_Get(void *src, void *dst, int bytes, int proc);
 int PARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc);
-int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-		stride_levels, int proc);
-int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-		stride_levels, int proc);
-int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int
-		*count, int stride_levels, int proc);
+int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		int stride_levels, int proc);
+int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		int stride_levels, int proc);
+int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+		int *count, int stride_levels, int proc);
 int PARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc);
-int PARMCI_PutS_flag(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-		     stride_levels, int *flag, int value, int proc);
-int PARMCI_PutS_flag_dir(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-			 stride_levels, int *flag, int value, int proc);
+int PARMCI_PutS_flag(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		     int stride_levels, int *flag, int value, int proc);
+int PARMCI_PutS_flag_dir(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+			 int stride_levels, int *flag, int value, int proc);
 int PARMCI_PutV(armci_giov_t *darr, int len, int proc);
 int PARMCI_GetV(armci_giov_t *darr, int len, int proc);
 int PARMCI_AccV(int op, void *scale, armci_giov_t *darr, int len, int proc);
@@ -344,12 +347,12 @@ double PARMCI_GetValueDouble(void *src, int proc);
 int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
 int PARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *h);
-int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-		  stride_levels, int proc, armci_hdl_t *h);
-int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int
-		  stride_levels, int proc, armci_hdl_t *h);
-int PARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int
-		  *count, int stride_levels, int proc, armci_hdl_t *h);
+int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		  int stride_levels, int proc, armci_hdl_t *h);
+int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		  int stride_levels, int proc, armci_hdl_t *h);
+int PARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+		  int *count, int stride_levels, int proc, armci_hdl_t *h);
 int PARMCI_NbPutV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h);
 int PARMCI_NbGetV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h);
 int PARMCI_NbAccV(int op, void *scale, armci_giov_t *darr, int len, int proc, armci_hdl_t *h);

@@ -10,8 +10,8 @@ static pami_algorithm_t algorithm[PAMI_XFER_COUNT]; /* 0: this PAMI has none */
 
 int armci_coll_init(void)
 {
-	static const pami_xfer_type_t used[] = {PAMI_XFER_BARRIER, PAMI_XFER_ALLREDUCE, PAMI_XFER_BROADCAST,
-						PAMI_XFER_ALLGATHER};
+	static const pami_xfer_type_t used[] = {PAMI_XFER_BARRIER, PAMI_XFER_ALLREDUCE,
+						PAMI_XFER_BROADCAST, PAMI_XFER_ALLGATHER};
 	pami_geometry_t world;
 	pami_metadata_t about;
 	size_t i, n[2];
@@ -21,7 +21,8 @@ int armci_coll_init(void)
 	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
 		algorithm[used[i]] = 0;
 		if (PAMI_Geometry_algorithms_num(world, used[i], n) == PAMI_SUCCESS && n[0] > 0)
-			PAMI_Geometry_algorithms_query(world, used[i], &algorithm[used[i]], &about, 1, NULL, NULL, 0);
+			PAMI_Geometry_algorithms_query(world, used[i], &algorithm[used[i]], &about, 1,
+						       NULL, NULL, 0);
 	}
 	if (algorithm[PAMI_XFER_BARRIER] && algorithm[PAMI_XFER_ALLREDUCE])
 		return 0;
@@ -58,15 +59,22 @@ void armci_coll_barrier(void)
 	run(&x, PAMI_XFER_BARRIER);
 }
 
-void armci_coll_allreduce(void *buf, size_t count, size_t element_bytes, pami_type_t type, pami_data_function op)
+void armci_coll_allreduce(void *buf, size_t count, size_t element_bytes, pami_type_t type,
+			  pami_data_function op)
 {
 	pami_xfer_t x = {0};
 
 	if (!count)
 		return;
 	x.cmd.xfer_allreduce = (pami_allreduce_t){
-		.sndbuf = buf, .stype = type, .stypecount = count, .rcvbuf = buf, .rtype = type, .rtypecount = count,
-		.op = op, .commutative = 1,
+	    .sndbuf = buf,
+	    .stype = type,
+	    .stypecount = count,
+	    .rcvbuf = buf,
+	    .rtype = type,
+	    .rtypecount = count,
+	    .op = op,
+	    .commutative = 1,
 	};
 	run(&x, PAMI_XFER_ALLREDUCE);
 }
@@ -84,7 +92,10 @@ void armci_coll_bcast(void *buf, size_t bytes, int root)
 		return;
 	}
 	x.cmd.xfer_broadcast = (pami_broadcast_t){
-		.root = armci_endpoint(root, ARMCI_ORIGIN), .buf = buf, .type = PAMI_TYPE_BYTE, .typecount = bytes,
+	    .root = armci_endpoint(root, ARMCI_ORIGIN),
+	    .buf = buf,
+	    .type = PAMI_TYPE_BYTE,
+	    .typecount = bytes,
 	};
 	run(&x, PAMI_XFER_BROADCAST);
 }
@@ -103,8 +114,12 @@ void armci_coll_allgather(const void *mine, void *all, size_t bytes)
 		return;
 	}
 	x.cmd.xfer_allgather = (pami_allgather_t){
-		.sndbuf = (char *)(uintptr_t)mine, .stype = PAMI_TYPE_BYTE, .stypecount = bytes,
-		.rcvbuf = all, .rtype = PAMI_TYPE_BYTE, .rtypecount = bytes,
+	    .sndbuf = (char *)(uintptr_t)mine,
+	    .stype = PAMI_TYPE_BYTE,
+	    .stypecount = bytes,
+	    .rcvbuf = all,
+	    .rtype = PAMI_TYPE_BYTE,
+	    .rtypecount = bytes,
 	};
 	run(&x, PAMI_XFER_ALLGATHER);
 }

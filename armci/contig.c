@@ -4,8 +4,8 @@
 
 #include "armci/state.h"
 
-static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local, void *remote, int bytes, int proc,
-		  enum armci_wait wait, armci_hdl_t *h)
+static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local, void *remote,
+		  int bytes, int proc, enum armci_wait wait, armci_hdl_t *h)
 {
 	struct armci_shape s = {.local = local, .remote = (uintptr_t)remote, .count = {(size_t)bytes}};
 
@@ -20,8 +20,8 @@ static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local
 	return armci_run_shape(kind, acc, &s, proc, wait, h);
 }
 
-static int contig_acc(int op, void *scale, void *src, void *dst, int bytes, int proc, enum armci_wait wait,
-		      armci_hdl_t *h)
+static int contig_acc(int op, void *scale, void *src, void *dst, int bytes, int proc,
+		      enum armci_wait wait, armci_hdl_t *h)
 {
 	struct armci_acc acc;
 
@@ -69,32 +69,33 @@ int PARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc,
 ARMCI_ALIAS(NbAcc);
 
 /* The value is consumed during the call in every form. */
-#define VALUE(name, type)                                                                                  \
-	int PARMCI_PutValue##name(type v, void *dst, int proc)                                             \
-	{                                                                                                  \
-		return PARMCI_Put(&v, dst, (int)sizeof(v), proc);                                          \
-	}                                                                                                  \
-	ARMCI_ALIAS(PutValue##name);                                                                       \
-                                                                                                           \
-	type PARMCI_GetValue##name(void *src, int proc)                                                    \
-	{                                                                                                  \
-		type v = 0;                                                                                \
-                                                                                                           \
-		if (PARMCI_Get(src, &v, (int)sizeof(v), proc))                                             \
-			armci_die("ARMCI_GetValue" #name ": process %d does not answer", proc);            \
-		return v;                                                                                  \
-	}                                                                                                  \
-	ARMCI_ALIAS(GetValue##name);                                                                       \
-                                                                                                           \
-	int PARMCI_NbPutValue##name(type v, void *dst, int proc, armci_hdl_t *h)                           \
-	{                                                                                                  \
-		return armci_run_value(&v, sizeof(v), dst, proc, h);                                       \
-	}                                                                                                  \
+#define VALUE(name, type)                                                                               \
+	int PARMCI_PutValue##name(type v, void *dst, int proc)                                          \
+	{                                                                                               \
+		return PARMCI_Put(&v, dst, (int)sizeof(v), proc);                                       \
+	}                                                                                               \
+	ARMCI_ALIAS(PutValue##name);                                                                    \
+                                                                                                        \
+	type PARMCI_GetValue##name(void *src, int proc)                                                 \
+	{                                                                                               \
+		type v = 0;                                                                             \
+                                                                                                        \
+		if (PARMCI_Get(src, &v, (int)sizeof(v), proc))                                          \
+			armci_die("ARMCI_GetValue" #name ": process %d does not answer", proc);         \
+		return v;                                                                               \
+	}                                                                                               \
+	ARMCI_ALIAS(GetValue##name);                                                                    \
+                                                                                                        \
+	int PARMCI_NbPutValue##name(type v, void *dst, int proc, armci_hdl_t *h)                        \
+	{                                                                                               \
+		return armci_run_value(&v, sizeof(v), dst, proc, h);                                    \
+	}                                                                                               \
 	ARMCI_ALIAS(NbPutValue##name)
 
 static int armci_run_value(const void *v, size_t bytes, void *dst, int proc, armci_hdl_t *h)
 {
-	struct armci_shape s = {.local = (char *)(uintptr_t)v, .remote = (uintptr_t)dst, .count = {bytes}};
+	struct armci_shape s = {
+	    .local = (char *)(uintptr_t)v, .remote = (uintptr_t)dst, .count = {bytes}};
 
 	if (armci_check_proc(proc))
 		return FAIL5;

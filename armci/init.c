@@ -48,7 +48,8 @@ static bool env_true(const char *name, bool otherwise)
 	return s && *s ? strchr("tTyY1", *s) != NULL : otherwise;
 }
 
-/* Idle polls of ORIGIN run what asynchronous progress would, so SERVE needs its own only without that. */
+/* Idle polls of ORIGIN run what asynchronous progress would, so SERVE needs its own only without that.
+ */
 void armci_poll(void)
 {
 	PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
@@ -95,11 +96,13 @@ static void open_memory(void)
 
 /*
  * Whose memory to use directly: this node's, as "local" means the torus node; with
- * QUINTORUS_ARMCI_DIRECT=host that of other nodes on this host too; with =none nobody's (to compare and to test).
+ * QUINTORUS_ARMCI_DIRECT=host that of other nodes on this host too; with =none nobody's (to compare and
+ * to test).
  */
 static void choose_mapped(void)
 {
-	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_NUM_LOCAL_TASKS}, {.name = PAMI_CLIENT_LOCAL_TASKS}};
+	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_NUM_LOCAL_TASKS},
+				     {.name = PAMI_CLIENT_LOCAL_TASKS}};
 	const char *how = getenv("QUINTORUS_ARMCI_DIRECT");
 	size_t i;
 
@@ -118,7 +121,8 @@ void *armci_direct(int proc, uintptr_t va, size_t bytes)
 {
 	if (proc == armci_world.me)
 		return (void *)va;
-	return armci_world.mapped[proc] ? armci_world.memory.local((pami_task_t)proc, (void *)va, bytes) : NULL;
+	return armci_world.mapped[proc] ? armci_world.memory.local((pami_task_t)proc, (void *)va, bytes)
+					: NULL;
 }
 
 static int open_client(void)
@@ -132,7 +136,8 @@ static int open_client(void)
 	}
 	rc = PAMI_Client_query(armci_world.client, q, 2);
 	if (rc == PAMI_SUCCESS)
-		rc = PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context, ARMCI_CONTEXTS);
+		rc = PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context,
+					  ARMCI_CONTEXTS);
 	if (rc != PAMI_SUCCESS) {
 		drv_error("armci: no PAMI contexts (result %d)", (int)rc);
 		PAMI_Client_destroy(&armci_world.client);
@@ -146,10 +151,12 @@ static int open_client(void)
 static int set_dispatch(void)
 {
 	pami_dispatch_hint_t hint = {.consistency = PAMI_HINT_ENABLE};
-	pami_dispatch_callback_function request = {.p2p = armci_serve_request}, reply = {.p2p = armci_am_reply};
+	pami_dispatch_callback_function request = {.p2p = armci_serve_request},
+					reply = {.p2p = armci_am_reply};
 	pami_configuration_t q[2] = {{.name = PAMI_DISPATCH_SEND_IMMEDIATE_MAX},
 				     {.name = PAMI_DISPATCH_RECV_IMMEDIATE_MAX}};
-	pami_context_t origin = armci_world.context[ARMCI_ORIGIN], serve = armci_world.context[ARMCI_SERVE];
+	pami_context_t origin = armci_world.context[ARMCI_ORIGIN],
+		       serve = armci_world.context[ARMCI_SERVE];
 
 	/* Both on both: a context may send only the ids it knows. */
 	if (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
@@ -160,7 +167,8 @@ static int set_dispatch(void)
 		drv_error("armci: cannot register active messages");
 		return FAIL6;
 	}
-	armci_world.immediate_max = q[0].value.intval < q[1].value.intval ? q[0].value.intval : q[1].value.intval;
+	armci_world.immediate_max =
+	    q[0].value.intval < q[1].value.intval ? q[0].value.intval : q[1].value.intval;
 	return 0;
 }
 
@@ -281,9 +289,7 @@ int PARMCI_Finalize(void)
 ARMCI_ALIAS(Finalize);
 
 /* Nothing of ours outlives the process: segments are anonymous and go with the agent. */
-void ARMCI_Cleanup(void)
-{
-}
+void ARMCI_Cleanup(void) {}
 
 void ARMCI_Error(const char *msg, int code)
 {

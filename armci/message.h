@@ -3,8 +3,8 @@
  * The message layer of ARMCI: ranks, collectives and a little two-sided messaging over all processes.
  *
  * Reduction operators are matched by prefix: "+", "*", "max", "min", "absmax", "absmin", "or", and for
- * integers "&&" or "land", "||" or "lor", "&" or "band", "|" or "bor"; another one ends the job. None of these
- * calls fences.
+ * integers "&&" or "land", "||" or "lor", "&" or "band", "|" or "bor"; another one ends the job. None of
+ * these calls fences.
  */
 #ifndef ARMCI_MESSAGE_H
 #define ARMCI_MESSAGE_H
@@ -56,7 +56,8 @@ void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int ty
 void armci_msg_reduce(void *x, int n, const char *op, int type);
 void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type);
 
-/* x is a record of n bytes whose first element has `type`; the least or greatest one reaches everybody. */
+/* x is a record of n bytes whose first element has `type`; the least or greatest one reaches everybody.
+ */
 void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, int contribute);
 void armci_msg_sel(void *x, int n, const char *op, int type, int contribute);
 void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right);

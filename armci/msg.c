@@ -5,21 +5,21 @@
 
 #include "armci/state.h"
 
-enum operator { SUM, PROD, MAX, MIN, ABSMAX, ABSMIN, LAND, LOR, BAND, BOR, OPERATORS };
+enum operator{ SUM, PROD, MAX, MIN, ABSMAX, ABSMIN, LAND, LOR, BAND, BOR, OPERATORS };
 
 /*
- * Matched by prefix, because callers pass Fortran strings without an end; an operator that begins with another
- * comes first. The last column: integers only.
+ * Matched by prefix, because callers pass Fortran strings without an end; an operator that begins with
+ * another comes first. The last column: integers only.
  */
 static const struct {
 	const char *text;
 	enum operator op;
 	bool integer;
 } operators[] = {
-	{"+", SUM, false},       {"*", PROD, false},	  {"max", MAX, false},  {"min", MIN, false},
-	{"absmax", ABSMAX, false}, {"absmin", ABSMIN, false}, {"&&", LAND, true},	  {"land", LAND, true},
-	{"||", LOR, true},	 {"lor", LOR, true},	  {"&", BAND, true},	  {"band", BAND, true},
-	{"|", BOR, true},	 {"bor", BOR, true},	  {"or", BOR, true},
+    {"+", SUM, false},         {"*", PROD, false},        {"max", MAX, false}, {"min", MIN, false},
+    {"absmax", ABSMAX, false}, {"absmin", ABSMIN, false}, {"&&", LAND, true},  {"land", LAND, true},
+    {"||", LOR, true},         {"lor", LOR, true},        {"&", BAND, true},   {"band", BAND, true},
+    {"|", BOR, true},          {"bor", BOR, true},        {"or", BOR, true},
 };
 
 static enum operator operator_of(const char *text, bool integer)
@@ -27,33 +27,35 @@ static enum operator operator_of(const char *text, bool integer)
 	size_t i;
 
 	for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
-		if (!strncmp(text, operators[i].text, strlen(operators[i].text)) && (integer || !operators[i].integer))
+		if (!strncmp(text, operators[i].text, strlen(operators[i].text)) &&
+		    (integer || !operators[i].integer))
 			return operators[i].op;
-	armci_die("'%.8s' is no reduction operator for %s", text, integer ? "integers" : "floating point");
+	armci_die("'%.8s' is no reduction operator for %s", text,
+		  integer ? "integers" : "floating point");
 }
 
 static pami_data_function function_of(enum operator op)
 {
 	const pami_data_function table[OPERATORS] = {
-		[SUM] = PAMI_DATA_SUM,	  [PROD] = PAMI_DATA_PROD,  [MAX] = PAMI_DATA_MAX,
-		[MIN] = PAMI_DATA_MIN,	  [ABSMAX] = PAMI_DATA_MAX, [ABSMIN] = PAMI_DATA_MIN,
-		[LAND] = PAMI_DATA_LAND,  [LOR] = PAMI_DATA_LOR,    [BAND] = PAMI_DATA_BAND,
-		[BOR] = PAMI_DATA_BOR,
+	    [SUM] = PAMI_DATA_SUM,   [PROD] = PAMI_DATA_PROD,  [MAX] = PAMI_DATA_MAX,
+	    [MIN] = PAMI_DATA_MIN,   [ABSMAX] = PAMI_DATA_MAX, [ABSMIN] = PAMI_DATA_MIN,
+	    [LAND] = PAMI_DATA_LAND, [LOR] = PAMI_DATA_LOR,    [BAND] = PAMI_DATA_BAND,
+	    [BOR] = PAMI_DATA_BOR,
 	};
 
 	return table[op];
 }
 
-#define GOP(name, type, pami_type, integer)                                                                \
-	void armci_msg_##name(type *x, int n, const char *text)                                            \
-	{                                                                                                  \
-		enum operator op = operator_of(text, integer);                                             \
-		int i;                                                                                     \
-                                                                                                           \
-		for (i = 0; (op == ABSMAX || op == ABSMIN) && i < n; i++)                                  \
-			x[i] = x[i] < 0 ? -x[i] : x[i];                                                    \
-		if (n > 0)                                                                                 \
-			armci_coll_allreduce(x, (size_t)n, sizeof(*x), pami_type, function_of(op));        \
+#define GOP(name, type, pami_type, integer)                                                             \
+	void armci_msg_##name(type *x, int n, const char *text)                                         \
+	{                                                                                               \
+		enum operator op = operator_of(text, integer);                                          \
+		int i;                                                                                  \
+                                                                                                        \
+		for (i = 0; (op == ABSMAX || op == ABSMIN) && i < n; i++)                               \
+			x[i] = x[i] < 0 ? -x[i] : x[i];                                                 \
+		if (n > 0)                                                                              \
+			armci_coll_allreduce(x, (size_t)n, sizeof(*x), pami_type, function_of(op));     \
 	}
 
 #pragma GCC visibility push(default)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutexes: each lives with its owner, who keeps a queue of waiting processes and grants in order of arrival.
+ * Mutexes: each lives with its owner, who keeps a queue of waiting processes and grants in order of
+ * arrival.
  *
- * A process waits for one mutex at a time, so the queues of all mutexes of an owner share one table of links, an
- * entry per process. Lock and Unlock are requests to the owner's SERVE context, from the owner itself too: the
- * table below is touched there only, and under that context's lock while it is made and destroyed.
+ * A process waits for one mutex at a time, so the queues of all mutexes of an owner share one table of
+ * links, an entry per process. Lock and Unlock are requests to the owner's SERVE context, from the owner
+ * itself too: the table below is touched there only, and under that context's lock while it is made and
+ * destroyed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +37,8 @@ static int *counts; /* per process, NULL while there is no set */
 static void grant(pami_context_t context, struct mutex *m, int proc)
 {
 	m->holder = proc;
-	armci_serve_answer(context, table.waiter[proc].origin, ARMCI_REPLY_VALUE, table.waiter[proc].token, 0);
+	armci_serve_answer(context, table.waiter[proc].origin, ARMCI_REPLY_VALUE,
+			   table.waiter[proc].token, 0);
 }
 
 static void serve_lock(pami_context_t context, struct mutex *m, int proc)
@@ -57,7 +60,8 @@ static void serve_unlock(pami_context_t context, struct mutex *m, int number, in
 	int next = m->first;
 
 	if (m->holder != proc)
-		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number, m->holder);
+		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number,
+			  m->holder);
 	m->holder = NOBODY;
 	if (next == NOBODY)
 		return;
@@ -72,8 +76,8 @@ void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pa
 
 	PAMI_Endpoint_query(origin, &proc, &offset);
 	if (r->addr >= (uint64_t)table.count)
-		armci_die("process %u asks for mutex %llu of %d", (unsigned)proc, (unsigned long long)r->addr,
-			  table.count);
+		armci_die("process %u asks for mutex %llu of %d", (unsigned)proc,
+			  (unsigned long long)r->addr, table.count);
 	if (r->kind == ARMCI_REQUEST_LOCK) {
 		table.waiter[proc].token = r->token;
 		table.waiter[proc].origin = origin;

@@ -2,9 +2,9 @@
 /*
  * Outstanding operations: who waits for them, what they write, and what must not overtake them.
  *
- * An operation counts at its target and in its request until it is locally complete; a write counts in its
- * segment and target until it is remotely complete. A later access waits for earlier writes only if they
- * overlap and could arrive in another order.
+ * An operation counts at its target and in its request until it is locally complete; a write counts in
+ * its segment and target until it is remotely complete. A later access waits for earlier writes only if
+ * they overlap and could arrive in another order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -174,7 +174,7 @@ void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_clas
 	struct armci_writes *w = &seg->writes[class];
 
 	op->seg = seg;
-	op->class = (uint8_t)class;
+	op->class = (uint8_t) class;
 	if (!w->count++) {
 		w->lo = offset;
 		w->hi = offset + bytes;
@@ -254,10 +254,10 @@ void armci_window_take(struct armci_op *op, size_t bytes)
 /* ---- order and fences ---- */
 
 /*
- * Can an access of class `later` do no harm behind a write of class `earlier`? Accumulates commute. Everything from
- * ORIGIN of one process to SERVE of another travels one deterministic path and puts are carried out as they arrive
- * (mu/README.md), so what follows a put finds it done. Messages are handled later than they arrive, and long ones
- * out of order: what follows them must wait.
+ * Can an access of class `later` do no harm behind a write of class `earlier`? Accumulates commute.
+ * Everything from ORIGIN of one process to SERVE of another travels one deterministic path and puts are
+ * carried out as they arrive (mu/README.md), so what follows a put finds it done. Messages are handled
+ * later than they arrive, and long ones out of order: what follows them must wait.
  */
 static inline bool in_order(enum armci_class earlier, enum armci_class later)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Read-modify-write: the processor's atomics, executed by whoever reaches the word: the caller where the memory is
- * mapped, else the owner on an active message. Both kinds are atomic against each other.
+ * Read-modify-write: the processor's atomics, executed by whoever reaches the word: the caller where the
+ * memory is mapped, else the owner on an active message. Both kinds are atomic against each other.
  */
 #include <string.h>
 
@@ -43,7 +43,8 @@ int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 		value = (uint64_t)(int64_t)extra;
 	seg = armci_seg_find(proc, (uintptr_t)prem, bytes);
 	if ((uintptr_t)prem % bytes)
-		armci_die("ARMCI_Rmw: address %p of process %d is not aligned to %zu", prem, proc, bytes);
+		armci_die("ARMCI_Rmw: address %p of process %d is not aligned to %zu", prem, proc,
+			  bytes);
 	armci_order(seg, (uintptr_t)prem - seg->name, bytes, ARMCI_CLASS_READ);
 	if (seg->direct) {
 		value = armci_rmw_apply(op, prem, value);

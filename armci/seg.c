@@ -75,8 +75,9 @@ struct armci_seg *armci_seg_find(int proc, uintptr_t name, size_t bytes)
 	struct armci_seg *s = find(&armci_world.map[proc], name, bytes);
 
 	if (!s)
-		armci_die("address %p (%zu bytes) of process %d is not in memory allocated with ARMCI_Malloc",
-			  (void *)name, bytes, proc);
+		armci_die(
+		    "address %p (%zu bytes) of process %d is not in memory allocated with ARMCI_Malloc",
+		    (void *)name, bytes, proc);
 	return s;
 }
 

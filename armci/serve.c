@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The owner's side of active messages, on context SERVE: executed where the data are, in whatever thread advances
- * that context, so a computing owner delays nobody. Touches memory, the accumulate locks and the mutexes only.
+ * The owner's side of active messages, on context SERVE: executed where the data are, in whatever thread
+ * advances that context, so a computing owner delays nobody. Touches memory, the accumulate locks and
+ * the mutexes only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +23,12 @@ static void answer_failed(pami_endpoint_t origin, pami_result_t rc)
 	drv_error("armci: cannot answer endpoint %u (PAMI result %d)", (unsigned)origin, (int)rc);
 }
 
-void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token, uint64_t value)
+void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token,
+			uint64_t value)
 {
 	struct armci_reply a = {.kind = kind, .token = token, .value = value};
-	pami_send_immediate_t s = {.header = {&a, sizeof(a)}, .dispatch = ARMCI_DISPATCH_REPLY, .dest = origin};
+	pami_send_immediate_t s = {
+	    .header = {&a, sizeof(a)}, .dispatch = ARMCI_DISPATCH_REPLY, .dest = origin};
 	pami_result_t rc = PAMI_Send_immediate(context, &s);
 
 	if (rc != PAMI_SUCCESS)
@@ -127,12 +130,15 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 	a->header = (struct armci_reply){.kind = ARMCI_REPLY_DATA, .token = r->token};
 	if (list)
 		for (i = 0; i < r->count; i++)
-			memcpy(a->data + i * r->bytes, (void *)(uintptr_t)list_addr(payload, i), r->bytes);
+			memcpy(a->data + i * r->bytes, (void *)(uintptr_t)list_addr(payload, i),
+			       r->bytes);
 	else
 		armci_shape_pack(&s, a->data);
 	memset(&m, 0, sizeof(m));
-	m.send = (pami_send_immediate_t){.header = {&a->header, sizeof(a->header)}, .data = {a->data, bytes},
-					 .dispatch = ARMCI_DISPATCH_REPLY, .dest = origin};
+	m.send = (pami_send_immediate_t){.header = {&a->header, sizeof(a->header)},
+					 .data = {a->data, bytes},
+					 .dispatch = ARMCI_DISPATCH_REPLY,
+					 .dest = origin};
 	if (sizeof(a->header) + bytes <= armci_world.immediate_max) {
 		rc = PAMI_Send_immediate(context, &m.send);
 		free(a);
@@ -146,7 +152,8 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 
 /* ---- all requests ---- */
 
-static void serve(pami_context_t context, const struct armci_request *r, const char *payload, pami_endpoint_t origin)
+static void serve(pami_context_t context, const struct armci_request *r, const char *payload,
+		  pami_endpoint_t origin)
 {
 	switch (r->kind) {
 	case ARMCI_REQUEST_PUT:

@@ -27,7 +27,8 @@ size_t armci_shape_normalise(struct armci_shape *s)
 	for (k = s->levels; k >= 1; k--)
 		if (s->count[k] == 1)
 			level_drop(s, k);
-	while (s->levels && s->lstride[0] == (int64_t)s->count[0] && s->rstride[0] == (int64_t)s->count[0]) {
+	while (s->levels && s->lstride[0] == (int64_t)s->count[0] &&
+	       s->rstride[0] == (int64_t)s->count[0]) {
 		size_t bytes = s->count[0] * s->count[1];
 
 		level_drop(s, 1);
@@ -119,7 +120,8 @@ void armci_shape_unpack(const struct armci_shape *s, const char *buf)
 	armci_shape_walk(s, piece_unpack, &c);
 }
 
-static bool shape_of_patch(struct armci_shape *s, void *ptr, int levels, const int *stride, const int *count)
+static bool shape_of_patch(struct armci_shape *s, void *ptr, int levels, const int *stride,
+			   const int *count)
 {
 	int k;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Private structures of libarmci. Everything here except the lock stripes and the mutex table belongs to the
- * application's thread: it drives context 0 (origin). Context 1 (serve) runs the handlers of serve.c, in
- * whatever thread advances it under its lock.
+ * Private structures of libarmci. Everything here except the lock stripes and the mutex table belongs to
+ * the application's thread: it drives context 0 (origin). Context 1 (serve) runs the handlers of
+ * serve.c, in whatever thread advances it under its lock.
  */
 #ifndef ARMCI_STATE_H
 #define ARMCI_STATE_H
@@ -18,29 +18,36 @@
 #include "pami/pami.h"
 
 /* The ARMCI_ name beside each PARMCI_ one, weak so that a tool may define it. */
-#define ARMCI_ALIAS(name)                                                                                  \
-	extern __typeof__(PARMCI_##name) ARMCI_##name                                                      \
-		__attribute__((weak, alias("PARMCI_" #name), visibility("default")))
+#define ARMCI_ALIAS(name)                                                                               \
+	extern __typeof__(PARMCI_##name) ARMCI_##name                                                   \
+	    __attribute__((weak, alias("PARMCI_" #name), visibility("default")))
 
 enum {
-	ARMCI_ORIGIN,   /* context of the application's thread: starts operations, gets the answers */
-	ARMCI_SERVE,    /* context that answers others, while the application computes too */
+	ARMCI_ORIGIN, /* context of the application's thread: starts operations, gets the answers */
+	ARMCI_SERVE,  /* context that answers others, while the application computes too */
 	ARMCI_CONTEXTS,
 	ARMCI_DISPATCH_REQUEST = 1, /* on SERVE */
 	ARMCI_DISPATCH_REPLY = 2,   /* on ORIGIN */
 };
 
-#define ARMCI_LEVELS        ARMCI_MAX_STRIDE_LEVEL
-#define ARMCI_CHUNK_BYTES   (256u << 10) /* payload of one active message: bounds what a target buffers */
-#define ARMCI_WINDOW_BYTES  (1u << 20)   /* unacknowledged active-message payload to one target */
-#define ARMCI_OPS_MAX       4096u        /* outstanding operations; more wait for old ones */
-#define ARMCI_DIRECT_BYTES  1024u        /* default of QUINTORUS_ARMCI_PACK: pieces from this size go by RDMA */
-#define ARMCI_STRIPES       64u
-#define ARMCI_STRIPE_BYTES  4096u
+#define ARMCI_LEVELS      ARMCI_MAX_STRIDE_LEVEL
+#define ARMCI_CHUNK_BYTES (256u << 10) /* payload of one active message: bounds what a target buffers   \
+					*/
+#define ARMCI_WINDOW_BYTES (1u << 20)  /* unacknowledged active-message payload to one target */
+#define ARMCI_OPS_MAX      4096u       /* outstanding operations; more wait for old ones */
+#define ARMCI_DIRECT_BYTES 1024u /* default of QUINTORUS_ARMCI_PACK: pieces from this size go by RDMA   \
+				  */
+#define ARMCI_STRIPES      64u
+#define ARMCI_STRIPE_BYTES 4096u
 
 /* Writes of two classes reach the target over different ways, in any order. */
-enum armci_class { ARMCI_CLASS_PUT, ARMCI_CLASS_PACKED, ARMCI_CLASS_ACC, ARMCI_CLASSES,
-		   ARMCI_CLASS_READ = ARMCI_CLASSES };
+enum armci_class {
+	ARMCI_CLASS_PUT,
+	ARMCI_CLASS_PACKED,
+	ARMCI_CLASS_ACC,
+	ARMCI_CLASSES,
+	ARMCI_CLASS_READ = ARMCI_CLASSES
+};
 enum armci_kind { ARMCI_KIND_PUT, ARMCI_KIND_GET, ARMCI_KIND_ACC };
 
 struct armci_alloc;
@@ -69,14 +76,14 @@ struct armci_map {
 };
 
 struct armci_target {
-	uint32_t unacked;  /* writes not yet remotely complete */
-	uint32_t pending;  /* operations not yet locally complete */
-	uint64_t window;   /* bytes of unacknowledged active messages */
+	uint32_t unacked; /* writes not yet remotely complete */
+	uint32_t pending; /* operations not yet locally complete */
+	uint64_t window;  /* bytes of unacknowledged active messages */
 };
 
 /*
- * What one transfer moves: count[0] bytes at (local, remote), repeated count[k] times at level k with these
- * strides. A contiguous transfer has no levels.
+ * What one transfer moves: count[0] bytes at (local, remote), repeated count[k] times at level k with
+ * these strides. A contiguous transfer has no levels.
  */
 struct armci_shape {
 	char *local;
@@ -116,11 +123,11 @@ struct armci_op {
 	bool sending;       /* PAMI still reads buffer or header */
 	bool own_region;
 	uint32_t window;
-	void *buffer; /* freed with the operation */
-	uint64_t value;         /* a small source that the caller may forget */
-	void *value_to;         /* where an answered value goes, or NULL */
+	void *buffer;   /* freed with the operation */
+	uint64_t value; /* a small source that the caller may forget */
+	void *value_to; /* where an answered value goes, or NULL */
 	size_t value_bytes;
-	uint64_t header[8];     /* of a message being sent */
+	uint64_t header[8]; /* of a message being sent */
 	pami_memregion_t region;
 	struct armci_shape shape; /* of a packed get: where the answer goes (set only then) */
 	struct armci_list list;   /* the same, count > 0 for a vector; owns list.local */
@@ -141,7 +148,7 @@ struct armci_world {
 	bool thread; /* somebody else advances SERVE too */
 	size_t pack_bytes;
 	struct armci_ext_memory memory;
-	unsigned char *mapped; /* per process: use its memory directly where it can be mapped */
+	unsigned char *mapped;       /* per process: use its memory directly where it can be mapped */
 	struct armci_map *map;       /* per process */
 	struct armci_map local_map;  /* ARMCI_Malloc_local */
 	struct armci_target *target; /* per process */
@@ -171,7 +178,8 @@ void armci_coll_barrier(void);
 void armci_coll_bcast(void *buf, size_t bytes, int root);
 void armci_coll_allgather(const void *mine, void *all, size_t bytes);
 /* In place. type and op are PAMI's. */
-void armci_coll_allreduce(void *x, size_t count, size_t element_bytes, pami_type_t type, pami_data_function op);
+void armci_coll_allreduce(void *x, size_t count, size_t element_bytes, pami_type_t type,
+			  pami_data_function op);
 
 /* ---- seg.c ---- */
 int armci_map_add(struct armci_map *map, struct armci_seg *seg);
@@ -202,7 +210,8 @@ void armci_op_local_done(struct armci_op *op, bool ok);
 void armci_op_remote_done(struct armci_op *op, bool ok);
 /* PAMI is done with buffer and header. */
 void armci_op_sent(struct armci_op *op);
-/* Wait until an access of [offset, offset + bytes) in this class can no longer overtake earlier writes. */
+/* Wait until an access of [offset, offset + bytes) in this class can no longer overtake earlier writes.
+ */
 void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class);
 /* Reserve payload bytes of the target's window. */
 void armci_window_take(struct armci_op *op, size_t bytes);
@@ -228,27 +237,33 @@ size_t armci_acc_element_bytes(int op);
 bool armci_acc_set(struct armci_acc *acc, int op, const void *scale);
 /* dst += scale * src without locks; bytes a multiple of the element; any alignment. */
 void armci_acc_plain(const struct armci_acc *acc, char *dst, const char *src, size_t bytes);
-/* The same, atomic per element against all others. va  owner's address of dst; stripes  the owner's locks. */
-void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst, uintptr_t va, const char *src,
-		      size_t bytes);
+/* The same, atomic per element against all others. va  owner's address of dst; stripes  the owner's
+ * locks. */
+void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst, uintptr_t va,
+		      const char *src, size_t bytes);
 
 /* ---- xfer.c: the engine below contig.c, strided.c and vector.c. 0 or FAIL6 ---- */
 int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
 		     struct armci_req *req);
-int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
-		    struct armci_req *req);
-/* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL: implicit). */
-enum armci_wait { ARMCI_BLOCKING, ARMCI_NONBLOCKING, ARMCI_VALUE /* non-blocking, source read at once */ };
+int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		    int proc, struct armci_req *req);
+/* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL:
+ * implicit). */
+enum armci_wait {
+	ARMCI_BLOCKING,
+	ARMCI_NONBLOCKING,
+	ARMCI_VALUE /* non-blocking, source read at once */
+};
 int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
 		    enum armci_wait wait, armci_hdl_t *h);
-int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
-		   enum armci_wait wait, armci_hdl_t *h);
+int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		   int proc, enum armci_wait wait, armci_hdl_t *h);
 
 /* ---- agg.c: aggregate handles ---- */
 enum { ARMCI_HANDLE_AGGREGATE = 1 };
 /* Take the transfer into the handle's collection; false if it must go on its own. */
-bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s,
-			 int proc, bool value);
+bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
+			 struct armci_shape *s, int proc, bool value);
 bool armci_agg_add_list(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
 			const struct armci_list *list, int proc);
 /* Send what this handle, and what every handle, has collected. */
@@ -262,7 +277,8 @@ int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const stru
 int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
 		  struct armci_seg *seg, int proc, struct armci_req *req);
 /* A request without payload that is answered with a value (to value_to unless NULL). 0 or FAIL6. */
-int armci_am_value(const struct armci_request *r, int proc, void *value_to, size_t value_bytes, struct armci_req *req);
+int armci_am_value(const struct armci_request *r, int proc, void *value_to, size_t value_bytes,
+		   struct armci_req *req);
 /* A request without payload that is acknowledged; fences wait for it. 0 or FAIL6. */
 int armci_am_order(const struct armci_request *r, int proc);
 void armci_am_reply(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
@@ -271,7 +287,8 @@ void armci_am_reply(pami_context_t context, void *cookie, const void *header, si
 /* ---- serve.c, mutex.c: the owner's side, on SERVE ---- */
 void armci_serve_request(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
 			 const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
-void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token, uint64_t value);
+void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token,
+			uint64_t value);
 void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
 /* Apply op (ARMCI_SWAP ...) to *p atomically; the old value in the low bytes. */
 uint64_t armci_rmw_apply(int op, void *p, uint64_t value);

@@ -54,7 +54,8 @@ static int strided(enum armci_kind kind, const struct armci_acc *acc, const stru
 	return rc <= 0 ? rc : armci_run_shape(kind, acc, &s, proc, wait, h);
 }
 
-static int strided_acc(int op, void *scale, const struct strided *a, int proc, enum armci_wait wait, armci_hdl_t *h)
+static int strided_acc(int op, void *scale, const struct strided *a, int proc, enum armci_wait wait,
+		       armci_hdl_t *h)
 {
 	struct armci_acc acc;
 
@@ -65,7 +66,8 @@ static int strided_acc(int op, void *scale, const struct strided *a, int proc, e
 	return strided(ARMCI_KIND_ACC, &acc, a, proc, wait, h);
 }
 
-int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels, int proc)
+int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		int stride_levels, int proc)
 {
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
@@ -73,7 +75,8 @@ int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, in
 }
 ARMCI_ALIAS(PutS);
 
-int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels, int proc)
+int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		int stride_levels, int proc)
 {
 	struct strided a = {dst, dst_stride_ar, src, src_stride_ar, count, stride_levels};
 
@@ -81,8 +84,8 @@ int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, in
 }
 ARMCI_ALIAS(GetS);
 
-int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
-		int stride_levels, int proc)
+int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+		int *count, int stride_levels, int proc)
 {
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
@@ -90,8 +93,8 @@ int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, i
 }
 ARMCI_ALIAS(AccS);
 
-int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-		  int proc, armci_hdl_t *h)
+int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		  int stride_levels, int proc, armci_hdl_t *h)
 {
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
@@ -99,8 +102,8 @@ int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, 
 }
 ARMCI_ALIAS(NbPutS);
 
-int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count, int stride_levels,
-		  int proc, armci_hdl_t *h)
+int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		  int stride_levels, int proc, armci_hdl_t *h)
 {
 	struct strided a = {dst, dst_stride_ar, src, src_stride_ar, count, stride_levels};
 
@@ -108,8 +111,8 @@ int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, 
 }
 ARMCI_ALIAS(NbGetS);
 
-int PARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
-		  int stride_levels, int proc, armci_hdl_t *h)
+int PARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
+		  int *count, int stride_levels, int proc, armci_hdl_t *h)
 {
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 

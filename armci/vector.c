@@ -17,7 +17,8 @@ static int check(const armci_giov_t *darr, int len, int proc)
 			return FAIL3;
 		if (darr[i].ptr_array_len < 0)
 			return FAIL4;
-		if (darr[i].bytes && darr[i].ptr_array_len && (!darr[i].src_ptr_array || !darr[i].dst_ptr_array))
+		if (darr[i].bytes && darr[i].ptr_array_len &&
+		    (!darr[i].src_ptr_array || !darr[i].dst_ptr_array))
 			return FAIL2;
 	}
 	return 0;
@@ -28,15 +29,15 @@ static struct armci_list list_of(enum armci_kind kind, const armci_giov_t *g)
 	bool get = kind == ARMCI_KIND_GET;
 
 	return (struct armci_list){
-		.local = get ? g->dst_ptr_array : g->src_ptr_array,
-		.remote = get ? g->src_ptr_array : g->dst_ptr_array,
-		.count = (size_t)g->ptr_array_len,
-		.bytes = (size_t)g->bytes,
+	    .local = get ? g->dst_ptr_array : g->src_ptr_array,
+	    .remote = get ? g->src_ptr_array : g->dst_ptr_array,
+	    .count = (size_t)g->ptr_array_len,
+	    .bytes = (size_t)g->bytes,
 	};
 }
 
-static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci_giov_t *darr, int len, int proc,
-		  enum armci_wait wait, armci_hdl_t *h)
+static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci_giov_t *darr, int len,
+		  int proc, enum armci_wait wait, armci_hdl_t *h)
 {
 	int i, rc = check(darr, len, proc);
 
@@ -48,8 +49,8 @@ static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci
 	return rc;
 }
 
-static int vector_acc(int op, void *scale, const armci_giov_t *darr, int len, int proc, enum armci_wait wait,
-		      armci_hdl_t *h)
+static int vector_acc(int op, void *scale, const armci_giov_t *darr, int len, int proc,
+		      enum armci_wait wait, armci_hdl_t *h)
 {
 	struct armci_acc acc;
 	int i;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How one transfer travels; hot. In memory this process maps: at once, by load and store. Elsewhere: contiguous
- * pieces of some length by RDMA, each its own operation; accumulates and small pieces packed into active messages.
+ * How one transfer travels; hot. In memory this process maps: at once, by load and store. Elsewhere:
+ * contiguous pieces of some length by RDMA, each its own operation; accumulates and small pieces packed
+ * into active messages.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +32,12 @@ static void piece_acc(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	struct direct *d = arg;
 
-	armci_acc_locked(d->acc, d->stripes, (char *)remote, d->seg->va + (remote - d->seg->name), local, bytes);
+	armci_acc_locked(d->acc, d->stripes, (char *)remote, d->seg->va + (remote - d->seg->name), local,
+			 bytes);
 }
 
 static const armci_piece_fn direct_piece[] = {
-	[ARMCI_KIND_PUT] = piece_put, [ARMCI_KIND_GET] = piece_get, [ARMCI_KIND_ACC] = piece_acc};
+    [ARMCI_KIND_PUT] = piece_put, [ARMCI_KIND_GET] = piece_get, [ARMCI_KIND_ACC] = piece_acc};
 
 static bool is_direct(enum armci_kind kind, const struct armci_seg *seg, int proc)
 {
@@ -62,7 +64,8 @@ static pami_memregion_t *local_region(struct armci_op *op, void *local, size_t b
 
 	if (r)
 		return r;
-	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], local, bytes, &got, &op->region) != PAMI_SUCCESS)
+	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], local, bytes, &got, &op->region) !=
+	    PAMI_SUCCESS)
 		return NULL;
 	op->own_region = true;
 	*offset = 0;
@@ -70,11 +73,13 @@ static pami_memregion_t *local_region(struct armci_op *op, void *local, size_t b
 }
 
 /* One contiguous piece at `offset` of seg. */
-static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg *seg, void *local, size_t offset,
-		     size_t bytes)
+static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg *seg, void *local,
+		     size_t offset, size_t bytes)
 {
 	pami_context_t context = armci_world.context[ARMCI_ORIGIN];
-	pami_rma_t rma = {.dest = armci_endpoint(op->proc, ARMCI_SERVE), .bytes = bytes, .cookie = op,
+	pami_rma_t rma = {.dest = armci_endpoint(op->proc, ARMCI_SERVE),
+			  .bytes = bytes,
+			  .cookie = op,
 			  .done_fn = rdma_local};
 	pami_rdma_t rdma = {.remote = {&seg->region, offset}};
 	pami_result_t rc = PAMI_ERROR;
@@ -196,14 +201,15 @@ static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const str
 		struct rdma_walk w = {kind, seg, proc, req, 0};
 
 		for (i = 0; i < l->count; i++)
-			piece_rdma(&w, l->local[i], seg->va + ((uintptr_t)l->remote[i] - seg->name), l->bytes);
+			piece_rdma(&w, l->local[i], seg->va + ((uintptr_t)l->remote[i] - seg->name),
+				   l->bytes);
 		return w.rc;
 	}
 	return armci_am_list(kind, acc, l, seg, proc, req);
 }
 
-int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
-		    struct armci_req *req)
+int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		    int proc, struct armci_req *req)
 {
 	size_t from = 0;
 
@@ -215,7 +221,8 @@ int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const str
 		int rc;
 
 		while (from + run.count < list->count &&
-		       armci_seg_find(proc, (uintptr_t)list->remote[from + run.count], list->bytes) == seg)
+		       armci_seg_find(proc, (uintptr_t)list->remote[from + run.count], list->bytes) ==
+			   seg)
 			run.count++;
 		rc = xfer_run(kind, acc, &run, seg, proc, req);
 		if (rc)
@@ -262,14 +269,15 @@ int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct ar
 	return rc ? rc : failed;
 }
 
-int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list, int proc,
-		   enum armci_wait wait, armci_hdl_t *h)
+int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
+		   int proc, enum armci_wait wait, armci_hdl_t *h)
 {
 	struct armci_req block = {0}, *req = &block;
 	int rc, failed = 0;
 
 	if (wait != ARMCI_BLOCKING) {
-		if (h && h->armci_flags & ARMCI_HANDLE_AGGREGATE && armci_agg_add_list(h, kind, acc, list, proc))
+		if (h && h->armci_flags & ARMCI_HANDLE_AGGREGATE &&
+		    armci_agg_add_list(h, kind, acc, list, proc))
 			return 0;
 		req = armci_req_begin(h);
 	}

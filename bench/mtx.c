@@ -105,7 +105,9 @@ static int take_count(struct reader *r, const char *what, uint64_t *value)
 	while (r->p < r->end && *r->p >= '0' && *r->p <= '9' && r->p - from < 18)
 		v = v * 10 + (uint64_t)(*r->p++ - '0');
 	if (r->p == from)
-		return fail(r, at_line_end(r) ? "the %s is missing" : "the %s is not a positive whole number", what);
+		return fail(
+		    r, at_line_end(r) ? "the %s is missing" : "the %s is not a positive whole number",
+		    what);
 	if (!word_ends(r))
 		return fail(r, "the %s is not a whole number below 10^18", what);
 	*value = v;
@@ -139,8 +141,9 @@ static int take_value_slow(struct reader *r, const char *from, double *value)
 /* Exact where mantissa < 2^53 and |exponent| <= 22 (Clinger 1990), which files nearly always are. */
 static int take_value(struct reader *r, double *value)
 {
-	static const double ten[] = {1e0,  1e1,	 1e2,  1e3,  1e4,  1e5,	 1e6,  1e7,  1e8,  1e9,	 1e10, 1e11,
-				     1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+	static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+				     1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+				     1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 	const char *from, *p;
 	uint64_t mantissa = 0;
 	int digits = 0, exponent = 0, negative = 0, point = 0, any = 0;
@@ -221,7 +224,8 @@ static int take_header(struct reader *r, struct mtx *m)
 	for (i = 0; i < 5; i++)
 		take_word(r, word[i], sizeof(word[i]));
 	if (strcasecmp(word[0], "%%MatrixMarket"))
-		return fail(r, "not a Matrix Market file: the first line must begin with %%%%MatrixMarket");
+		return fail(r,
+			    "not a Matrix Market file: the first line must begin with %%%%MatrixMarket");
 	if (strcasecmp(word[1], "matrix"))
 		return fail(r, "the object is '%s'; only 'matrix' is known", word[1]);
 	if (strcasecmp(word[2], "coordinate"))
@@ -232,7 +236,8 @@ static int take_header(struct reader *r, struct mtx *m)
 	r->field = (enum field)i;
 	i = choose(word[4], symmetries);
 	if (i < 0)
-		return fail(r, "the symmetry is '%s'; general, symmetric and skew-symmetric are read", word[4]);
+		return fail(r, "the symmetry is '%s'; general, symmetric and skew-symmetric are read",
+			    word[4]);
 	r->symmetry = (enum symmetry)i;
 	if (r->field == PATTERN && r->symmetry == SKEW)
 		return fail(r, "a pattern cannot be skew-symmetric");
@@ -253,14 +258,15 @@ static int take_size(struct reader *r, struct mtx *m, uint64_t *named)
 		return fail(r, "%llu x %llu: each side must be 1 .. 2^31 - 1", (unsigned long long)rows,
 			    (unsigned long long)cols);
 	if (r->symmetry != GENERAL && rows != cols)
-		return fail(r, "%llu x %llu is not square, as a symmetric matrix must be", (unsigned long long)rows,
-			    (unsigned long long)cols);
+		return fail(r, "%llu x %llu is not square, as a symmetric matrix must be",
+			    (unsigned long long)rows, (unsigned long long)cols);
 	if (*named > (uint64_t)(r->end - r->p) / 3)
-		return fail(r, "%llu entries do not fit in the %zu bytes that follow", (unsigned long long)*named,
-			    (size_t)(r->end - r->p));
+		return fail(r, "%llu entries do not fit in the %zu bytes that follow",
+			    (unsigned long long)*named, (size_t)(r->end - r->p));
 	if ((rows > cols ? rows : cols) > 1000000 + 1000 * *named)
-		return fail(r, "%llu x %llu with %llu entries: nearly all rows are empty", (unsigned long long)rows,
-			    (unsigned long long)cols, (unsigned long long)*named);
+		return fail(r, "%llu x %llu with %llu entries: nearly all rows are empty",
+			    (unsigned long long)rows, (unsigned long long)cols,
+			    (unsigned long long)*named);
 	m->rows = rows;
 	m->cols = cols;
 	return line_done(r);
@@ -356,11 +362,17 @@ err:
 	return fail(r, "no memory for %zu entries", n);
 }
 
-int mtx_parse(const char *name, const char *text, size_t bytes, struct mtx *m, char *error, size_t error_bytes,
-	      mtx_progress_fn progress, void *arg)
+int mtx_parse(const char *name, const char *text, size_t bytes, struct mtx *m, char *error,
+	      size_t error_bytes, mtx_progress_fn progress, void *arg)
 {
-	struct reader r = {.name = name, .p = text, .begin = text, .end = text + bytes, .error = error,
-			   .error_bytes = error_bytes, .progress = progress, .arg = arg};
+	struct reader r = {.name = name,
+			   .p = text,
+			   .begin = text,
+			   .end = text + bytes,
+			   .error = error,
+			   .error_bytes = error_bytes,
+			   .progress = progress,
+			   .arg = arg};
 	struct triple *t = NULL;
 	uint64_t n = 0;
 	int rc;
@@ -369,7 +381,8 @@ int mtx_parse(const char *name, const char *text, size_t bytes, struct mtx *m, c
 	if (take_header(&r, m) || take_size(&r, m, &n))
 		return -1;
 	t = malloc((n ? n : 1) * sizeof(*t));
-	rc = t ? take_entries(&r, m, t, n) : fail(&r, "no memory for %llu entries", (unsigned long long)n);
+	rc = t ? take_entries(&r, m, t, n)
+	       : fail(&r, "no memory for %llu entries", (unsigned long long)n);
 	if (!rc) {
 		r.line = 0;
 		rc = sort_rows(&r, m, t, n);
@@ -407,7 +420,9 @@ void mtx_product(const struct mtx *m, const double *x, double *y)
 static char *slurp(int fd, size_t *bytes)
 {
 	struct stat st;
-	size_t room = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 ? (size_t)st.st_size + 1 : 1 << 20;
+	size_t room = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0
+			  ? (size_t)st.st_size + 1
+			  : 1 << 20;
 	size_t used = 0;
 	char *text = malloc(room), *grown;
 
@@ -434,7 +449,8 @@ static char *slurp(int fd, size_t *bytes)
 	return NULL;
 }
 
-int mtx_read(const char *path, struct mtx *m, char *error, size_t error_bytes, mtx_progress_fn progress, void *arg)
+int mtx_read(const char *path, struct mtx *m, char *error, size_t error_bytes, mtx_progress_fn progress,
+	     void *arg)
 {
 	int std = !strcmp(path, "-"), fd = std ? 0 : open(path, O_RDONLY | O_CLOEXEC), rc;
 	size_t bytes = 0;

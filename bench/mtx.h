@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matrix Market files: sparse ("coordinate") matrices of real, integer or pattern entries, general, symmetric
- * or skew-symmetric, read into compressed rows with the mirrored entries written out. Entries named twice
- * stay two entries, so that a product adds them. Source: Boisvert, Pozo, Remington, NISTIR 5935.
+ * Matrix Market files: sparse ("coordinate") matrices of real, integer or pattern entries, general,
+ * symmetric or skew-symmetric, read into compressed rows with the mirrored entries written out. Entries
+ * named twice stay two entries, so that a product adds them. Source: Boisvert, Pozo, Remington, NISTIR
+ * 5935.
  */
 #ifndef BENCH_MTX_H
 #define BENCH_MTX_H
@@ -12,24 +13,25 @@
 
 struct mtx {
 	size_t rows, cols;
-	size_t entries;  /* mirrored ones included */
-	size_t *start;   /* rows + 1: entries of row r are start[r] .. start[r + 1] - 1 */
-	uint32_t *col;   /* from 0; in file order within a row */
-	double *value;   /* 1 for pattern matrices */
-	char kind[40];   /* "real general" ... as the file says */
+	size_t entries; /* mirrored ones included */
+	size_t *start;  /* rows + 1: entries of row r are start[r] .. start[r + 1] - 1 */
+	uint32_t *col;  /* from 0; in file order within a row */
+	double *value;  /* 1 for pattern matrices */
+	char kind[40];  /* "real general" ... as the file says */
 };
 
 /* How far reading is, 0 .. 1; called a few dozen times for a long file. NULL: not wanted. */
 typedef void (*mtx_progress_fn)(void *arg, double done);
 
 /*
- * Read the file (a regular one, a pipe, or - for stdin). 0, or -1 with one line in error: file, line number, what
- * is wrong. Memory: the file, and 24 bytes an entry. m needs mtx_free() after success only.
+ * Read the file (a regular one, a pipe, or - for stdin). 0, or -1 with one line in error: file, line
+ * number, what is wrong. Memory: the file, and 24 bytes an entry. m needs mtx_free() after success only.
  */
-int mtx_read(const char *path, struct mtx *m, char *error, size_t error_bytes, mtx_progress_fn progress, void *arg);
+int mtx_read(const char *path, struct mtx *m, char *error, size_t error_bytes, mtx_progress_fn progress,
+	     void *arg);
 /* The same from memory; name stands for the file in messages. text need not end in NUL. */
-int mtx_parse(const char *name, const char *text, size_t bytes, struct mtx *m, char *error, size_t error_bytes,
-	      mtx_progress_fn progress, void *arg);
+int mtx_parse(const char *name, const char *text, size_t bytes, struct mtx *m, char *error,
+	      size_t error_bytes, mtx_progress_fn progress, void *arg);
 void mtx_free(struct mtx *m);
 
 /* y = A x, row by row, entries in order. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Generator of a finite-element matrix, the shape of the one in the ARMCI papers (41,092 rows, 1,683,902
- * entries): a plate of trilinear hexahedra, three nodes thick and 31 wide, two unknowns a node. Each element has
- * its own conductivity, coupling and flow (the flow makes the matrix unsymmetric), drawn from the seed; the same
- * arguments give the same matrix. Nodes are numbered along the plate, or, with --shuffle, at random within
- * windows, as meshing programs leave them: then products touch many more elements of x that lie elsewhere.
+ * entries): a plate of trilinear hexahedra, three nodes thick and 31 wide, two unknowns a node. Each
+ * element has its own conductivity, coupling and flow (the flow makes the matrix unsymmetric), drawn
+ * from the seed; the same arguments give the same matrix. Nodes are numbered along the plate, or, with
+ * --shuffle, at random within windows, as meshing programs leave them: then products touch many more
+ * elements of x that lie elsewhere.
  */
 #include <argp.h>
 #include <errno.h>
@@ -26,14 +27,16 @@ static struct {
 
 struct mesh {
 	size_t nodes;
-	/* block[(node * NEAR + neighbour) * 4 + 2 * i + j]: unknown i of node against unknown j of neighbour */
+	/* block[(node * NEAR + neighbour) * 4 + 2 * i + j]: unknown i of node against unknown j of
+	 * neighbour */
 	double *block;
 	unsigned char *used; /* [node * NEAR + neighbour] */
-	size_t *number;	     /* of each node in the file */
-	size_t *node;	     /* of each number */
+	size_t *number;      /* of each node in the file */
+	size_t *node;        /* of each number */
 };
 
-/* Corner c of an element is its low corner moved by bit 0 in x (thickness), bit 1 in y (width), bit 2 in z. */
+/* Corner c of an element is its low corner moved by bit 0 in x (thickness), bit 1 in y (width), bit 2 in
+ * z. */
 static size_t step(int dx, int dy, int dz)
 {
 	return (size_t)(dx + THICK * (dy + WIDE * dz));
@@ -65,7 +68,9 @@ static void element_integrals(double stiff[CORNERS][CORNERS], double flow[CORNER
 
 				for (other = 0; other < 3; other++)
 					if (other != axis)
-						s *= h[other] * (bit(a, other) == bit(b, other) ? 1.0 / 3 : 1.0 / 6);
+						s *=
+						    h[other] *
+						    (bit(a, other) == bit(b, other) ? 1.0 / 3 : 1.0 / 6);
 				stiff[a][b] += s;
 			}
 			flow[a][b] = mass / h[2] * (bit(b, 2) ? 1.5 : -1.5);
@@ -91,8 +96,9 @@ static void element_add(struct mesh *m, size_t low, const double stiff[CORNERS][
 			m->used[node * NEAR + (size_t)near] = 1;
 			for (i = 0; i < UNKNOWNS; i++)
 				for (j = 0; j < UNKNOWNS; j++)
-					at[2 * i + j] += (i == j ? conductivity : coupling) * stiff[a][b] +
-							 (i == j ? speed * flow[a][b] : 0);
+					at[2 * i + j] +=
+					    (i == j ? conductivity : coupling) * stiff[a][b] +
+					    (i == j ? speed * flow[a][b] : 0);
 		}
 	}
 }
@@ -109,7 +115,8 @@ static int mesh_number(struct mesh *m, size_t window, struct drv_rng *rng)
 	for (i = 0; i < m->nodes; i++)
 		m->node[i] = i;
 	for (i = 0; i < m->nodes; i++) {
-		size_t begin = i / window * window, j = begin + drv_rng_below(rng, i - begin + 1), t = m->node[i];
+		size_t begin = i / window * window, j = begin + drv_rng_below(rng, i - begin + 1),
+		       t = m->node[i];
 
 		m->node[i] = m->node[j];
 		m->node[j] = t;
@@ -119,7 +126,8 @@ static int mesh_number(struct mesh *m, size_t window, struct drv_rng *rng)
 	return 0;
 }
 
-/* Every hexahedron whose eight corners are nodes; nodes are numbered through the thickness, then the width. */
+/* Every hexahedron whose eight corners are nodes; nodes are numbered through the thickness, then the
+ * width. */
 static int mesh_build(struct mesh *m, size_t rows, uint64_t seed)
 {
 	double stiff[CORNERS][CORNERS], flow[CORNERS][CORNERS];
@@ -183,7 +191,9 @@ static uint64_t entries(const struct mesh *m, size_t rows, FILE *out)
 		size_t node = m->node[row / UNKNOWNS], near;
 
 		for (near = 0; near < NEAR; near++) {
-			size_t other = node + step((int)near % 3 - 1, (int)near / 3 % 3 - 1, (int)near / 9 - 1), j;
+			size_t other = node +
+				       step((int)near % 3 - 1, (int)near / 3 % 3 - 1, (int)near / 9 - 1),
+			       j;
 			const double *v = &m->block[(node * NEAR + near) * 4 + 2 * (row % UNKNOWNS)];
 
 			for (j = 0; m->used[node * NEAR + near] && j < UNKNOWNS; j++) {
@@ -199,7 +209,8 @@ static uint64_t entries(const struct mesh *m, size_t rows, FILE *out)
 				*p++ = ' ';
 				p = print_count(p, col + 1);
 				*p++ = ' ';
-				p = print_value(p, v[j] + (other == node && j == row % UNKNOWNS ? 1 : 0));
+				p = print_value(p,
+						v[j] + (other == node && j == row % UNKNOWNS ? 1 : 0));
 				*p++ = '\n';
 				fwrite(line, 1, (size_t)(p - line), out);
 			}
@@ -220,22 +231,25 @@ static int write_file(const struct mesh *m, size_t rows, uint64_t seed, const ch
 	}
 	setvbuf(f, NULL, _IOFBF, 1 << 20);
 	fprintf(f, "%%%%MatrixMarket matrix coordinate real general\n");
-	fprintf(f, "%% plate of trilinear hexahedra, %d x %d nodes across, %d unknowns a node, seed %llu%s\n", THICK, WIDE,
-		UNKNOWNS, (unsigned long long)seed, options.shuffle ? ", shuffled" : "");
+	fprintf(
+	    f,
+	    "%% plate of trilinear hexahedra, %d x %d nodes across, %d unknowns a node, seed %llu%s\n",
+	    THICK, WIDE, UNKNOWNS, (unsigned long long)seed, options.shuffle ? ", shuffled" : "");
 	fprintf(f, "%zu %zu %llu\n", rows, rows, (unsigned long long)count);
 	entries(m, rows, f);
 	bad = ferror(f) | (std ? fflush(f) : fclose(f));
 	if (bad)
 		fprintf(stderr, "mtx_make: %s: %s\n", path, strerror(errno));
 	else
-		fprintf(stderr, "%s: %zu rows, %llu entries, %.1f a row\n", path, rows, (unsigned long long)count,
-			(double)count / (double)rows);
+		fprintf(stderr, "%s: %zu rows, %llu entries, %.1f a row\n", path, rows,
+			(unsigned long long)count, (double)count / (double)rows);
 	return bad != 0;
 }
 
 /* ---- command line ---- */
 
-static uint64_t number(struct argp_state *state, const char *text, uint64_t low, uint64_t high, const char *what)
+static uint64_t number(struct argp_state *state, const char *text, uint64_t low, uint64_t high,
+		       const char *what)
 {
 	char *end;
 	uint64_t v;
@@ -243,8 +257,8 @@ static uint64_t number(struct argp_state *state, const char *text, uint64_t low,
 	errno = 0;
 	v = strtoull(text, &end, 0);
 	if (errno || *end || !*text || *text == '-' || v < low || v > high)
-		argp_error(state, "%s must be a whole number, %llu .. %llu, not '%s'", what, (unsigned long long)low,
-			   (unsigned long long)high, text);
+		argp_error(state, "%s must be a whole number, %llu .. %llu, not '%s'", what,
+			   (unsigned long long)low, (unsigned long long)high, text);
 	return v;
 }
 
@@ -277,13 +291,14 @@ static error_t parse(int key, char *text, struct argp_state *state)
 int main(int argc, char **argv)
 {
 	static const struct argp_option list[] = {
-		{"rows", 'r', "N", 0, "rows of the matrix (41092)", 0},
-		{"shuffle", 'x', "N", 0, "number the nodes at random within windows of N", 0},
-		{"seed", 's', "N", 0, "of the element properties (1)", 0},
-		{0},
+	    {"rows", 'r', "N", 0, "rows of the matrix (41092)", 0},
+	    {"shuffle", 'x', "N", 0, "number the nodes at random within windows of N", 0},
+	    {"seed", 's', "N", 0, "of the element properties (1)", 0},
+	    {0},
 	};
-	static const struct argp argp = {list, parse, "FILE.mtx",
-					 "Write a finite-element matrix in Matrix Market format.", NULL, NULL, NULL};
+	static const struct argp argp = {
+	    list, parse, "FILE.mtx", "Write a finite-element matrix in Matrix Market format.",
+	    NULL, NULL,  NULL};
 	struct mesh m = {0};
 	int rc;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sparse matrix times vector through ARMCI: y = A x again and again, x distributed, the elements that others own
- * fetched one-sided before each product. For square matrices the next x is y divided by its largest element
- * (the power method), so that an error anywhere would spread; the last y is compared with the same products
- * made by process 0 alone.
+ * Sparse matrix times vector through ARMCI: y = A x again and again, x distributed, the elements that
+ * others own fetched one-sided before each product. For square matrices the next x is y divided by its
+ * largest element (the power method), so that an error anywhere would spread; the last y is compared
+ * with the same products made by process 0 alone.
  */
 #include <argp.h>
 #include <errno.h>
@@ -62,11 +62,11 @@ static void watch_end(const struct watch *w)
 
 struct result {
 	enum spmv_fetch how;
-	double product_s;       /* median over products of the slowest process */
-	double multiply_s;      /* of that, without fetching: the longest median of a process */
+	double product_s;                /* median over products of the slowest process */
+	double multiply_s;               /* of that, without fetching: the longest median of a process */
 	double fetch_min_s, fetch_max_s; /* median fetch of the fastest and the slowest process */
-	double bytes, transfers; /* over all processes, a product */
-	double error;           /* relative, against the serial product; NAN: not checked */
+	double bytes, transfers;         /* over all processes, a product */
+	double error;                    /* relative, against the serial product; NAN: not checked */
 };
 
 static int by_value(const void *a, const void *b)
@@ -199,7 +199,8 @@ static double flops(const struct spmv *s, double seconds)
 	return seconds > 0 ? 2.0 * (double)s->entries / seconds * 1e-9 : 0;
 }
 
-/* A clock that does not count computation (virtual) shows products faster than any processor makes them. */
+/* A clock that does not count computation (virtual) shows products faster than any processor makes them.
+ */
 static bool computes(const struct spmv *s, const struct result *r)
 {
 	return r->multiply_s * 1e12 > (double)s->entries / s->nproc;
@@ -210,22 +211,23 @@ static bool good(const struct result *r)
 	return r->error <= TOLERANCE; /* false for NAN */
 }
 
-static void report_text(const struct spmv *s, const struct mtx *m, const struct result *r, int n, double serial_s)
+static void report_text(const struct spmv *s, const struct mtx *m, const struct result *r, int n,
+			double serial_s)
 {
 	char rate[32] = "-";
 	int i;
 
 	printf("sparse matrix times vector: %s\n", options.path);
-	printf("  %zu x %zu, %zu entries (%s), on %d processes, %d products each\n", s->rows, s->cols, s->entries,
-	       m->kind, s->nproc, options.products);
-	printf("  %-10s %12s %9s %22s %12s %10s  %s\n", "fetch", "us/product", "GFLOP/s", "us fetching, min max",
-	       "bytes", "transfers", "relative error");
+	printf("  %zu x %zu, %zu entries (%s), on %d processes, %d products each\n", s->rows, s->cols,
+	       s->entries, m->kind, s->nproc, options.products);
+	printf("  %-10s %12s %9s %22s %12s %10s  %s\n", "fetch", "us/product", "GFLOP/s",
+	       "us fetching, min max", "bytes", "transfers", "relative error");
 	for (i = 0; i < n; i++) {
 		if (computes(s, &r[i]))
 			snprintf(rate, sizeof(rate), "%.3f", flops(s, r[i].product_s));
 		printf("  %-10s %12.1f %9s %11.1f %10.1f %12.0f %10.0f  ", spmv_fetch_name[r[i].how],
-		       r[i].product_s * 1e6, rate, r[i].fetch_min_s * 1e6, r[i].fetch_max_s * 1e6, r[i].bytes,
-		       r[i].transfers);
+		       r[i].product_s * 1e6, rate, r[i].fetch_min_s * 1e6, r[i].fetch_max_s * 1e6,
+		       r[i].bytes, r[i].transfers);
 		if (options.check)
 			printf("%.2e %s\n", r[i].error, good(&r[i]) ? "ok" : "WRONG");
 		else
@@ -250,22 +252,26 @@ static void json_string(const char *text)
 	putchar('"');
 }
 
-static void report_json(const struct spmv *s, const struct mtx *m, const struct result *r, int n, double serial_s)
+static void report_json(const struct spmv *s, const struct mtx *m, const struct result *r, int n,
+			double serial_s)
 {
 	int i;
 
 	for (i = 0; i < n; i++) {
 		printf("{\"bench\":\"spmv\",\"matrix\":");
 		json_string(options.path);
-		printf(",\"kind\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"entries\":%zu,\"processes\":%d,\"products\":%d,"
-		       "\"fetch\":\"%s\",\"product_s\":%.9g,\"multiply_s\":%.9g,\"gflops\":%.6g,\"fetch_min_s\":%.9g,\"fetch_max_s\":%.9g,"
+		printf(",\"kind\":\"%s\",\"rows\":%zu,\"cols\":%zu,\"entries\":%zu,\"processes\":%d,"
+		       "\"products\":%d,"
+		       "\"fetch\":\"%s\",\"product_s\":%.9g,\"multiply_s\":%.9g,\"gflops\":%.6g,\"fetch_"
+		       "min_s\":%.9g,\"fetch_max_s\":%.9g,"
 		       "\"bytes\":%.0f,\"transfers\":%.0f",
-		       m->kind, s->rows, s->cols, s->entries, s->nproc, options.products, spmv_fetch_name[r[i].how],
-		       r[i].product_s, r[i].multiply_s, computes(s, &r[i]) ? flops(s, r[i].product_s) : 0,
-		       r[i].fetch_min_s, r[i].fetch_max_s, r[i].bytes, r[i].transfers);
+		       m->kind, s->rows, s->cols, s->entries, s->nproc, options.products,
+		       spmv_fetch_name[r[i].how], r[i].product_s, r[i].multiply_s,
+		       computes(s, &r[i]) ? flops(s, r[i].product_s) : 0, r[i].fetch_min_s,
+		       r[i].fetch_max_s, r[i].bytes, r[i].transfers);
 		if (options.check)
-			printf(",\"serial_s\":%.9g,\"relative_error\":%.3g,\"check\":\"%s\"", serial_s, r[i].error,
-			       good(&r[i]) ? "ok" : "wrong");
+			printf(",\"serial_s\":%.9g,\"relative_error\":%.3g,\"check\":\"%s\"", serial_s,
+			       r[i].error, good(&r[i]) ? "ok" : "wrong");
 		printf("}\n");
 	}
 }
@@ -301,7 +307,8 @@ static int run(struct spmv *s, const struct mtx *m)
 	if (me == 0)
 		(options.json ? report_json : report_text)(s, m, result, n, serial_s);
 	if (me == 0 && options.check && !options.json)
-		printf("  verdict: %s (serial product, relative error at most %g)\n", bad ? "WRONG" : "correct", TOLERANCE);
+		printf("  verdict: %s (serial product, relative error at most %g)\n",
+		       bad ? "WRONG" : "correct", TOLERANCE);
 	free(expected);
 	free(y);
 	armci_msg_igop(&bad, 1, "max");
@@ -370,7 +377,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 	case 'n':
 		v = strtol(text, &end, 10);
 		if (*end || !*text || v < 1 || v > 1000000)
-			return usage(state, "--products is a whole number, 1 .. 1000000, not '%s'", text);
+			return usage(state, "--products is a whole number, 1 .. 1000000, not '%s'",
+				     text);
 		options.products = (int)v;
 		return 0;
 	case 'f':
@@ -391,7 +399,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (!options.path && !options.help)
-			return usage(state, "%s", "say which Matrix Market file to multiply (mtx_make writes one)");
+			return usage(state, "%s",
+				     "say which Matrix Market file to multiply (mtx_make writes one)");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -402,22 +411,30 @@ static error_t parse(int key, char *text, struct argp_state *state)
 static int take_arguments(int argc, char **argv)
 {
 	static const struct argp_option list[] = {
-		{"products", 'n', "N", 0, "products to make (20)", 0},
-		{"fetch", 'f', "HOW", 0, "how to get remote elements of x: vector (default; one vector get an owner), "
-		 "runs (a get a run of neighbours), aggregate (a get an element, aggregate handle), "
-		 "single (a get an element), or all", 0},
-		{"no-check", 'c', NULL, 0, "do not compare with the serial product", 0},
-		{"json", 'j', NULL, 0, "one JSON object a line", 0},
-		{"help", 'h', NULL, 0, "this text", -1},
-		{0},
+	    {"products", 'n', "N", 0, "products to make (20)", 0},
+	    {"fetch", 'f', "HOW", 0,
+	     "how to get remote elements of x: vector (default; one vector get an owner), "
+	     "runs (a get a run of neighbours), aggregate (a get an element, aggregate handle), "
+	     "single (a get an element), or all",
+	     0},
+	    {"no-check", 'c', NULL, 0, "do not compare with the serial product", 0},
+	    {"json", 'j', NULL, 0, "one JSON object a line", 0},
+	    {"help", 'h', NULL, 0, "this text", -1},
+	    {0},
 	};
-	static const struct argp argp = {list, parse, "FILE.mtx",
-					 "Multiply a sparse matrix with a vector, both spread over the processes of a job:"
-					 "\n  torus run -n 8 spmv FILE.mtx\v"
-					 "FILE is a Matrix Market file: coordinate; real, integer or pattern; general, "
-					 "symmetric or skew-symmetric. Process 0 reads it (- is its stdin) and deals the rows. "
-					 "Exit status 0 if the result is right, 1 if it is wrong or the file is, 64 for wrong "
-					 "arguments.", NULL, NULL, NULL};
+	static const struct argp argp = {
+	    list,
+	    parse,
+	    "FILE.mtx",
+	    "Multiply a sparse matrix with a vector, both spread over the processes of a job:"
+	    "\n  torus run -n 8 spmv FILE.mtx\v"
+	    "FILE is a Matrix Market file: coordinate; real, integer or pattern; general, "
+	    "symmetric or skew-symmetric. Process 0 reads it (- is its stdin) and deals the rows. "
+	    "Exit status 0 if the result is right, 1 if it is wrong or the file is, 64 for wrong "
+	    "arguments.",
+	    NULL,
+	    NULL,
+	    NULL};
 	unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP;
 	error_t rc;
 
@@ -425,7 +442,8 @@ static int take_arguments(int argc, char **argv)
 		flags |= ARGP_NO_ERRS;
 	rc = argp_parse(&argp, argc, argv, flags, NULL, NULL);
 	if (!rc && options.help && me == 0)
-		argp_help(&argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC, (char *)"spmv");
+		argp_help(&argp, stdout, ARGP_HELP_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
+			  (char *)"spmv");
 	return rc ? 64 : 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The distributed half of the matrix-vector product: rows and vector over processes, and the ways to fetch x. */
+/* The distributed half of the matrix-vector product: rows and vector over processes, and the ways to
+ * fetch x. */
 #ifndef BENCH_SPMV_H
 #define BENCH_SPMV_H
 
@@ -20,27 +21,30 @@ enum spmv_fetch {
 };
 extern const char *const spmv_fetch_name[SPMV_FETCHES];
 
-/* One process's part. Row r belongs to the process with row_bound[p] <= r < row_bound[p + 1]; x likewise. */
+/* One process's part. Row r belongs to the process with row_bound[p] <= r < row_bound[p + 1]; x
+ * likewise. */
 struct spmv {
 	int me, nproc;
 	size_t rows, cols, entries; /* of the whole matrix */
 	size_t *row_bound, *col_bound, *entry_bound;
-	struct mtx part; /* my rows; columns renumbered: own elements first, then the ghosts in ascending order */
+	struct mtx part; /* my rows; columns renumbered: own elements first, then the ghosts in ascending
+			    order */
 	void **part_mem[3]; /* ARMCI memory of part.start, .col, .value */
-	void **x_mem;       /* two vectors, one after the other, of own elements: read one, write the other */
-	void **y_mem;       /* own rows */
-	double *work;       /* own elements, then ghosts */
+	void **x_mem; /* two vectors, one after the other, of own elements: read one, write the other */
+	void **y_mem; /* own rows */
+	double *work; /* own elements, then ghosts */
 	size_t own, ghosts;
 	size_t *ghost;       /* global column of each ghost */
 	size_t *ghost_bound; /* per owner: ghosts [ghost_bound[p], ghost_bound[p + 1]) */
 	size_t runs;
-	void **from, **to; /* per ghost: remote (of the current vector) and local address */
+	void **from, **to;   /* per ghost: remote (of the current vector) and local address */
 	armci_hdl_t *handle; /* per owner */
 };
 
 /*
- * Collective. Deal the rows of m, which process 0 holds, so that each process gets about the same number of
- * entries. progress (or NULL) is called by process 0 with 0 .. 1. 0, or -1 where memory ran out anywhere.
+ * Collective. Deal the rows of m, which process 0 holds, so that each process gets about the same number
+ * of entries. progress (or NULL) is called by process 0 with 0 .. 1. 0, or -1 where memory ran out
+ * anywhere.
  */
 int spmv_deal(struct spmv *s, const struct mtx *m, mtx_progress_fn progress, void *arg);
 void spmv_free(struct spmv *s);

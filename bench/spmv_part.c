@@ -145,7 +145,8 @@ static int find_ghosts(struct spmv *s)
 		} else if (number[c]) {
 			number[c] = (uint32_t)(s->own + g);
 			s->ghost_bound[owner_of(s, c) + 1]++;
-			s->runs += !g || s->ghost[g - 1] + 1 != c || owner_of(s, c) != owner_of(s, c - 1);
+			s->runs +=
+			    !g || s->ghost[g - 1] + 1 != c || owner_of(s, c) != owner_of(s, c - 1);
 			s->ghost[g++] = c;
 		}
 	}
@@ -199,7 +200,8 @@ int spmv_deal(struct spmv *s, const struct mtx *m, mtx_progress_fn progress, voi
 	if (!(s->part_mem[0] = shared(s, (rows + 1) * sizeof(size_t))) ||
 	    !(s->part_mem[1] = shared(s, entries * sizeof(uint32_t))) ||
 	    !(s->part_mem[2] = shared(s, entries * sizeof(double))) ||
-	    !(s->x_mem = shared(s, 2 * cols * sizeof(double))) || !(s->y_mem = shared(s, rows * sizeof(double))))
+	    !(s->x_mem = shared(s, 2 * cols * sizeof(double))) ||
+	    !(s->y_mem = shared(s, rows * sizeof(double))))
 		return -1;
 	if (s->me == 0)
 		deal_parts(s, m, progress, arg);
@@ -348,7 +350,8 @@ void spmv_gather(struct spmv *s, double *y)
 
 		for (at = 0; at < bytes; at += n) {
 			n = bytes - at < PUT_BYTES ? bytes - at : PUT_BYTES;
-			ARMCI_Get((char *)s->y_mem[p] + at, (char *)(y + s->row_bound[p]) + at, (int)n, p);
+			ARMCI_Get((char *)s->y_mem[p] + at, (char *)(y + s->row_bound[p]) + at, (int)n,
+				  p);
 		}
 	}
 }

@@ -9,11 +9,11 @@
 
 static int check_failures;
 
-#define CHECK(ok)                                                                                          \
-	do {                                                                                               \
-		if (!(ok) && check_failures++ < 10)                                                        \
-			fprintf(stderr, "process %d: %s:%d: %s is false\n", armci_msg_me(), __FILE__,      \
-				__LINE__, #ok);                                                            \
+#define CHECK(ok)                                                                                       \
+	do {                                                                                            \
+		if (!(ok) && check_failures++ < 10)                                                     \
+			fprintf(stderr, "process %d: %s:%d: %s is false\n", armci_msg_me(), __FILE__,   \
+				__LINE__, #ok);                                                         \
 	} while (0)
 
 /* Collective; the exit status. */

@@ -2,9 +2,10 @@
 /*
  * Random operations against a serial model: armci_fuzz [STEPS [SEED]].
  *
- * The memory of each process holds one private slice per process, which only that process writes, so that it can
- * keep a model of it and check every get (order O1: without a fence); then a shared part where everybody
- * accumulates small whole numbers and counts, compared at the end with the sum of what all say they added.
+ * The memory of each process holds one private slice per process, which only that process writes, so
+ * that it can keep a model of it and check every get (order O1: without a fence); then a shared part
+ * where everybody accumulates small whole numbers and counts, compared at the end with the sum of what
+ * all say they added.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,9 +25,9 @@ struct pending {
 
 static int me, n;
 static void **mem;
-static char **model;	  /* [proc]: my slice of its memory */
-static double **added;	  /* [proc]: what I accumulated into its shared part */
-static long **counted;	  /* [proc]: what I added to its counters */
+static char **model;   /* [proc]: my slice of its memory */
+static double **added; /* [proc]: what I accumulated into its shared part */
+static long **counted; /* [proc]: what I added to its counters */
 static struct pending pending[PENDING];
 static struct drv_rng rng;
 static unsigned long gets;
@@ -85,10 +86,12 @@ static void finish(struct pending *p)
 	gets++;
 	pieces = p->bytes / (size_t)p->piece;
 	for (i = 0; i < pieces; i++)
-		CHECK(!memcmp(p->buffer + i * (size_t)p->piece, model[p->proc] + p->at + i * p->far, (size_t)p->piece));
+		CHECK(!memcmp(p->buffer + i * (size_t)p->piece, model[p->proc] + p->at + i * p->far,
+			      (size_t)p->piece));
 }
 
-/* Non-blocking operations are not ordered: those to this target must be over before it is touched again. */
+/* Non-blocking operations are not ordered: those to this target must be over before it is touched again.
+ */
 static void settle(int proc)
 {
 	int i;
@@ -129,18 +132,21 @@ static void transfer(int proc, int get, int blocking)
 	if (!get) {
 		fill(p->buffer, p->bytes);
 		for (i = 0; i < pieces; i++)
-			memcpy(model[proc] + p->at + i * p->far, p->buffer + i * (size_t)p->piece, (size_t)p->piece);
+			memcpy(model[proc] + p->at + i * p->far, p->buffer + i * (size_t)p->piece,
+			       (size_t)p->piece);
 	}
 	ARMCI_INIT_HANDLE(&p->h);
 	p->busy = 1;
 	if (get && blocking)
 		CHECK(ARMCI_GetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc) == 0);
 	else if (get)
-		CHECK(ARMCI_NbGetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc, &p->h) == 0);
+		CHECK(ARMCI_NbGetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc, &p->h) ==
+		      0);
 	else if (blocking)
 		CHECK(ARMCI_PutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc) == 0);
 	else
-		CHECK(ARMCI_NbPutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc, &p->h) == 0);
+		CHECK(ARMCI_NbPutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc, &p->h) ==
+		      0);
 	if (blocking)
 		finish(p);
 	if (blocking && !get)
@@ -182,7 +188,8 @@ static void vector(int proc, int get)
 		CHECK(!memcmp(here[i], model[proc] + ((char *)there[i] - slice(proc)), piece));
 }
 
-/* ---- the private slice as doubles: accumulates of the owner of the slice, in order with its puts ---- */
+/* ---- the private slice as doubles: accumulates of the owner of the slice, in order with its puts ----
+ */
 
 static void private_acc(int proc)
 {
@@ -219,10 +226,12 @@ static void shared_acc(int proc)
 	switch (below(3)) {
 	case 0:
 		step = 1;
-		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, shared(proc) + at, (int)(count * 8), proc) == 0);
+		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, shared(proc) + at, (int)(count * 8),
+				proc) == 0);
 		break;
 	case 1:
-		CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, &near, shared(proc) + at, &far, blocks, 1, proc) == 0);
+		CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, &near, shared(proc) + at, &far, blocks, 1,
+				 proc) == 0);
 		break;
 	default:
 		for (i = 0; i < (size_t)blocks[1]; i++) {
@@ -307,7 +316,8 @@ static void open_all(void)
 		counted[p] = calloc(COUNTERS, sizeof(long));
 	}
 	for (p = 0; p < PENDING; p++)
-		pending[p] = (struct pending){.proc = -1, .buffer = p % 2 ? malloc(SLICE) : ARMCI_Malloc_local(SLICE)};
+		pending[p] = (struct pending){
+		    .proc = -1, .buffer = p % 2 ? malloc(SLICE) : ARMCI_Malloc_local(SLICE)};
 	ARMCI_Barrier();
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every function of libarmci on any number of processes: armci_program CASE ...; without arguments all the cases
- * that end well. tests/system/armci.sh starts it.
+ * Every function of libarmci on any number of processes: armci_program CASE ...; without arguments all
+ * the cases that end well. tests/system/armci.sh starts it.
  */
 #include <complex.h>
 #include <math.h>
@@ -74,11 +74,12 @@ static void case_malloc(void)
 	CHECK(ARMCI_Free_local(none) == 0 && ARMCI_Free_local(NULL) == 0);
 	CHECK(n <= 64);
 	for (round = 0; round < 10; round++) {
-		CHECK(ARMCI_Malloc(a, me == 0 ? 100000 : 0) == 0);	 /* one has memory */
+		CHECK(ARMCI_Malloc(a, me == 0 ? 100000 : 0) == 0); /* one has memory */
 		CHECK(ARMCI_Malloc(b, me == n - 1 ? 8 : 0) == 0);
-		CHECK(ARMCI_Malloc(c, 16 * (me + 1)) == 0);		 /* all, differently */
+		CHECK(ARMCI_Malloc(c, 16 * (me + 1)) == 0); /* all, differently */
 		for (i = 0; i < n; i++) {
-			CHECK((a[i] != NULL) == (i == 0) && (b[i] != NULL) == (i == n - 1) && c[i] != NULL);
+			CHECK((a[i] != NULL) == (i == 0) && (b[i] != NULL) == (i == n - 1) &&
+			      c[i] != NULL);
 			CHECK((uintptr_t)c[i] % 16 == 0);
 		}
 		CHECK(ARMCI_PutValueInt(me + round, (int *)a[0] + me, 0) == 0);
@@ -98,7 +99,8 @@ static void case_malloc(void)
 
 static void case_contig(void)
 {
-	static const int sizes[] = {1, 2, 7, 8, 31, 32, 33, 63, 64, 127, 500, 512, 513, 1000, 4096, 4097, 65537, 1000003};
+	static const int sizes[] = {1,   2,   7,   8,   31,   32,   33,   63,    64,
+				    127, 500, 512, 513, 1000, 4096, 4097, 65537, 1000003};
 	size_t bytes = 2000000, i, k;
 	char *out = malloc(bytes), *back = malloc(bytes), *reg = ARMCI_Malloc_local((armci_size_t)bytes);
 
@@ -127,7 +129,8 @@ static void case_contig(void)
 	}
 	/* to oneself, and with the local side in ARMCI memory */
 	memset(mem[me], me + 1, 100);
-	CHECK(ARMCI_Put(mem[me], (char *)mem[me] + 200, 100, me) == 0 && ((char *)mem[me])[299] == me + 1);
+	CHECK(ARMCI_Put(mem[me], (char *)mem[me] + 200, 100, me) == 0 &&
+	      ((char *)mem[me])[299] == me + 1);
 	CHECK(ARMCI_Put(mem[me], (char *)mem[next] + 1000, 100, next) == 0);
 	ARMCI_Barrier();
 	CHECK(((char *)mem[me])[1050] == prev + 1);
@@ -264,11 +267,13 @@ static void case_overlap(void)
 	for (round = 0; round < 3; round++)
 		for (p = 0; p < n; p++) {
 			double *there = mem[(me + p) % n];
-			int proc = (me + p) % n, stride[2] = {16, 16 * 1000}, count[3] = {8, 1000, LEN / 2000};
+			int proc = (me + p) % n, stride[2] = {16, 16 * 1000},
+			    count[3] = {8, 1000, LEN / 2000};
 			armci_giov_t g = {from, to, 8, LEN / 4};
 
 			CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &one, src, there, LEN * 8, proc) == 0);
-			CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &one, src, stride, there, stride, count, 2, proc) == 0);
+			CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &one, src, stride, there, stride, count, 2,
+					 proc) == 0);
 			for (k = 0; k < LEN / 4; k++) {
 				from[k] = src + k;
 				to[k] = there + 4 * k;
@@ -288,7 +293,8 @@ static void case_overlap(void)
 static void case_strided(void)
 {
 	enum { SIDE = 48 };
-	int stride[2] = {SIDE, SIDE * SIDE}, dense[2] = {10, 10 * 6}, count[3] = {10, 6, 4}, zero[3] = {10, 0, 4};
+	int stride[2] = {SIDE, SIDE * SIDE}, dense[2] = {10, 10 * 6}, count[3] = {10, 6, 4},
+	    zero[3] = {10, 0, 4};
 	int back[2] = {-SIDE, SIDE * SIDE};
 	char patch[240], got[240], all[240];
 	int i, j, k;
@@ -303,7 +309,8 @@ static void case_strided(void)
 	for (i = 0; i < 4; i++)
 		for (j = 0; j < 6; j++)
 			for (k = 0; k < 10; k++)
-				CHECK(((char *)mem[me])[5 + i * SIDE * SIDE + j * SIDE + k] == (char)(i * 60 + j * 10 + k + prev));
+				CHECK(((char *)mem[me])[5 + i * SIDE * SIDE + j * SIDE + k] ==
+				      (char)(i * 60 + j * 10 + k + prev));
 	CHECK(((char *)mem[me])[4] == 0 && ((char *)mem[me])[15] == 0);
 	/* negative strides: rows from the last to the first */
 	CHECK(ARMCI_GetS((char *)mem[next] + 5 + 5 * SIDE, back, all, dense, count, 2, next) == 0);
@@ -334,7 +341,8 @@ static void case_long_patches(void)
 	for (k = 0; k < bytes; k++)
 		out[k] = (char)(k * 31 >> 4);
 	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
-		int piece = pieces[i], far = 2 * piece, count[2] = {piece, (int)(bytes / 2 / (size_t)piece)};
+		int piece = pieces[i], far = 2 * piece,
+		    count[2] = {piece, (int)(bytes / 2 / (size_t)piece)};
 		armci_hdl_t h;
 
 		memset(got, 0, bytes);
@@ -356,7 +364,8 @@ static void case_vector(void)
 	void *src[LEN], *dst[LEN], *from[LEN], *to[LEN];
 	double in[LEN], out[LEN];
 	int k, p, bad;
-	armci_giov_t put[3] = {{src, dst, 8, LEN / 2}, {src, dst, 0, LEN}, {src + LEN / 2, dst + LEN / 2, 8, LEN / 2}};
+	armci_giov_t put[3] = {
+	    {src, dst, 8, LEN / 2}, {src, dst, 0, LEN}, {src + LEN / 2, dst + LEN / 2, 8, LEN / 2}};
 	armci_giov_t get = {from, to, 8, LEN};
 	void **second = calloc((size_t)n, sizeof(*second));
 
@@ -454,7 +463,8 @@ static void case_aggregate(void)
 		if (k % 3)
 			CHECK(ARMCI_NbPut(&value[k], (char *)mem[next] + 64 * k, 8, next, &h) == 0);
 		else
-			CHECK(ARMCI_NbPutValueDouble(value[k], (char *)mem[next] + 64 * k, next, &h) == 0);
+			CHECK(ARMCI_NbPutValueDouble(value[k], (char *)mem[next] + 64 * k, next, &h) ==
+			      0);
 		CHECK(ARMCI_NbPutValueInt(k, (char *)mem[next] + 64 * k + 8, next, &h) == 0);
 	}
 	CHECK(ARMCI_Wait(&h) == 0);
@@ -467,8 +477,9 @@ static void case_aggregate(void)
 	CHECK(bad == 0);
 	ARMCI_SET_AGGREGATE_HANDLE(&h);
 	CHECK(ARMCI_NbPut(&value[5], mem[next], 8, next, &h) == 0);
-	CHECK(ARMCI_NbGet((char *)mem[next] + 640, got, 8, next, &h) == 0); /* the other direction goes on its own */
-	ARMCI_Barrier();						    /* completes both */
+	CHECK(ARMCI_NbGet((char *)mem[next] + 640, got, 8, next, &h) ==
+	      0);        /* the other direction goes on its own */
+	ARMCI_Barrier(); /* completes both */
 	CHECK(ARMCI_Test(&h) == 0 && got[0] == value[10]);
 	CHECK(((double *)mem[me])[0] == prev + 5);
 	for (bad = k = 0; k < LEN; k++)
@@ -489,7 +500,8 @@ static void case_rmw(void)
 			long lold = -1;
 
 			CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &old, mem[p], 1, p) == 0);
-			CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &lold, (long *)mem[p] + 1, -3, p) == 0);
+			CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &lold, (long *)mem[p] + 1, -3, p) ==
+			      0);
 			CHECK(old >= 0 && old < n * rounds && lold % 3 == 0 && lold <= 0);
 			if (p == 0)
 				seen[old]++; /* a ticket each */
@@ -514,7 +526,8 @@ static void case_rmw(void)
 		swapped += ((long *)mem[0])[2];
 	armci_msg_lgop(&swapped, 1, "+");
 	CHECK(swapped == -n + 20l * n * (20l * n + 1) / 2);
-	CHECK(ARMCI_Rmw(ARMCI_SWAP, NULL, mem[0], 0, 0) == FAIL && ARMCI_Rmw(ARMCI_SWAP, seen, mem[0], 0, n) == FAIL5);
+	CHECK(ARMCI_Rmw(ARMCI_SWAP, NULL, mem[0], 0, 0) == FAIL &&
+	      ARMCI_Rmw(ARMCI_SWAP, seen, mem[0], 0, n) == FAIL5);
 	memory_close();
 	free(seen);
 }
@@ -604,20 +617,20 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-	{"start", case_start},
-	{"malloc", case_malloc},
-	{"contig", case_contig},
-	{"order", case_order},
-	{"acc", case_acc},
-	{"overlap", case_overlap},
-	{"strided", case_strided},
-	{"long_patches", case_long_patches},
-	{"vector", case_vector},
-	{"nonblocking", case_nonblocking},
-	{"aggregate", case_aggregate},
-	{"rmw", case_rmw},
-	{"mutex", case_mutex},
-	{"progress", case_progress},
+    {"start", case_start},
+    {"malloc", case_malloc},
+    {"contig", case_contig},
+    {"order", case_order},
+    {"acc", case_acc},
+    {"overlap", case_overlap},
+    {"strided", case_strided},
+    {"long_patches", case_long_patches},
+    {"vector", case_vector},
+    {"nonblocking", case_nonblocking},
+    {"aggregate", case_aggregate},
+    {"rmw", case_rmw},
+    {"mutex", case_mutex},
+    {"progress", case_progress},
 };
 
 /* Each of these must end the job with a message and a non-zero status. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A profiler's view: ARMCI_ names defined here, the library's PARMCI_ ones below them, each call counted once. */
+/* A profiler's view: ARMCI_ names defined here, the library's PARMCI_ ones below them, each call counted
+ * once. */
 #include "tests/system/armci_check.h"
 
 #include <parmci.h>

@@ -11,7 +11,8 @@ enum { SPAN = 1 << 16 };
 
 static char left[SPAN], right[SPAN], model[SPAN], packed[SPAN], packed_model[SPAN];
 
-/* A random patch whose pieces lie within SPAN bytes of the middle; strides of any sign, dense ones often. */
+/* A random patch whose pieces lie within SPAN bytes of the middle; strides of any sign, dense ones
+ * often. */
 static void shape_random(struct armci_shape *s)
 {
 	struct drv_rng *r = t_rng();
@@ -24,20 +25,23 @@ static void shape_random(struct armci_shape *s)
 	s->local = left + SPAN / 2;
 	s->remote = (uintptr_t)right + SPAN / 2;
 	for (k = 1; k <= s->levels; k++) {
-		int64_t dense = k == 1 ? (int64_t)s->count[0] : s->lstride[k - 2] * (int64_t)s->count[k - 1];
+		int64_t dense =
+		    k == 1 ? (int64_t)s->count[0] : s->lstride[k - 2] * (int64_t)s->count[k - 1];
 
 		s->count[k] = 1 + drv_rng_below(r, 3);
-		s->lstride[k - 1] = drv_rng_below(r, 2) ? dense : (int64_t)drv_rng_below(r, (uint64_t)room) - room / 2;
-		s->rstride[k - 1] = drv_rng_below(r, 2) ? dense : (int64_t)drv_rng_below(r, (uint64_t)room) - room / 2;
+		s->lstride[k - 1] =
+		    drv_rng_below(r, 2) ? dense : (int64_t)drv_rng_below(r, (uint64_t)room) - room / 2;
+		s->rstride[k - 1] =
+		    drv_rng_below(r, 2) ? dense : (int64_t)drv_rng_below(r, (uint64_t)room) - room / 2;
 		room /= 2;
 	}
 }
 
 struct visit {
 	size_t pieces, bytes;
-	uint64_t sum; /* of byte offsets: the same set of bytes gives the same sum */
-	int64_t lo, hi;	    /* of the remote side */
-	int64_t llo, lhi;   /* of the local side */
+	uint64_t sum;     /* of byte offsets: the same set of bytes gives the same sum */
+	int64_t lo, hi;   /* of the remote side */
+	int64_t llo, lhi; /* of the local side */
 };
 
 static void visit(void *arg, char *local, uintptr_t remote, size_t bytes)
@@ -68,7 +72,8 @@ static void visit_plain(const struct armci_shape *s, int level, int64_t l, int64
 		return;
 	}
 	for (i = 0; i < s->count[level]; i++)
-		visit_plain(s, level - 1, l + (int64_t)i * s->lstride[level - 1], r + (int64_t)i * s->rstride[level - 1], v);
+		visit_plain(s, level - 1, l + (int64_t)i * s->lstride[level - 1],
+			    r + (int64_t)i * s->rstride[level - 1], v);
 }
 
 static struct visit visit_none(void)
@@ -92,15 +97,18 @@ static void walk_visits_the_same(void)
 		CU_ASSERT(armci_shape_normalise(&t) == plain.bytes);
 		armci_shape_walk(&t, visit, &merged);
 		armci_shape_extent(&s, &lo, &hi);
-		CU_ASSERT(walked.pieces == plain.pieces && walked.sum == plain.sum && walked.bytes == plain.bytes);
-		CU_ASSERT(merged.pieces <= plain.pieces && merged.sum == plain.sum && merged.bytes == plain.bytes);
+		CU_ASSERT(walked.pieces == plain.pieces && walked.sum == plain.sum &&
+			  walked.bytes == plain.bytes);
+		CU_ASSERT(merged.pieces <= plain.pieces && merged.sum == plain.sum &&
+			  merged.bytes == plain.bytes);
 		CU_ASSERT(lo + SPAN / 2 == plain.lo && hi + SPAN / 2 == plain.hi);
 	}
 }
 
 static void dense_becomes_contiguous(void)
 {
-	struct armci_shape s = {.levels = 3, .count = {8, 4, 1, 5}, .lstride = {8, 999, 32}, .rstride = {8, 777, 32}};
+	struct armci_shape s = {
+	    .levels = 3, .count = {8, 4, 1, 5}, .lstride = {8, 999, 32}, .rstride = {8, 777, 32}};
 
 	CU_ASSERT(armci_shape_normalise(&s) == 160);
 	CU_ASSERT(s.levels == 0 && s.count[0] == 160);
@@ -132,7 +140,8 @@ static void pack_and_unpack(void)
 		armci_shape_pack(&s, packed_model);
 		CU_ASSERT(!memcmp(packed, packed_model, v.bytes));
 		memcpy(model, left, SPAN);
-		armci_read_strided(s.local, s.levels, strides, count, packed); /* back where it came from */
+		armci_read_strided(s.local, s.levels, strides, count,
+				   packed); /* back where it came from */
 		CU_ASSERT(!memcmp(model, left, SPAN));
 	}
 	CU_ASSERT(tried > 50);
@@ -149,7 +158,8 @@ static void accumulate_adds(void)
 	for (i = 0; i < 2000; i++) {
 		struct drv_rng *r = t_rng();
 		int op = ARMCI_ACC_INT + (int)drv_rng_below(r, 7);
-		size_t element = armci_acc_element_bytes(op), n = drv_rng_below(r, 1200), at = drv_rng_below(r, 9000), k;
+		size_t element = armci_acc_element_bytes(op), n = drv_rng_below(r, 1200),
+		       at = drv_rng_below(r, 9000), k;
 		struct armci_acc acc;
 		unsigned char wide[16];
 		float single[2] = {2, 3};
@@ -197,7 +207,8 @@ static void accumulate_adds(void)
 			}
 		}
 		memcpy(model, left, SPAN);
-		armci_acc_locked(&acc, stripes, left + at / 2, (uintptr_t)(left + at / 2), right + at, n * element);
+		armci_acc_locked(&acc, stripes, left + at / 2, (uintptr_t)(left + at / 2), right + at,
+				 n * element);
 		for (k = 0; k < n; k++) {
 			const char *s = right + at + k * element;
 			char *d = model + at / 2 + k * element;
@@ -259,4 +270,5 @@ static void unknown_operations(void)
 	CU_ASSERT(armci_acc_element_bytes(0) == 0 && armci_acc_element_bytes(ARMCI_ACC_DCP) == 16);
 }
 
-T_MAIN(T(walk_visits_the_same), T(dense_becomes_contiguous), T(pack_and_unpack), T(accumulate_adds), T(unknown_operations))
+T_MAIN(T(walk_visits_the_same), T(dense_becomes_contiguous), T(pack_and_unpack), T(accumulate_adds),
+       T(unknown_operations))
