@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Geometries made and ended by the thousand without leaving anything behind, ids used again with
+ * and without ending; what must be refused; active-message collectives, also when the message comes
+ * before the dispatch is set. Argument one-thread (the virtual clock): fewer.
+ */
+#include <malloc.h>
+
+#include "tests/pami_job.h"
+
+static int made;
+
+static void on_made(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(c == context);
+	CHECK_EQ(result, PAMI_SUCCESS);
+	made++;
+}
+
+static pami_geometry_t create(unsigned id)
+{
+	static pami_geometry_range_t all;
+	pami_geometry_t g = PAMI_GEOMETRY_NULL;
+
+	all = (pami_geometry_range_t){ 0, (pami_task_t)(tasks - 1) };
+	made = 0;
+	CHECK_EQ(PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &g, PAMI_GEOMETRY_NULL, id, &all, 1, context,
+	                                        on_made, NULL),
+	         PAMI_SUCCESS);
+	CHECK(g != PAMI_GEOMETRY_NULL);
+	WAIT(made);
+	return g;
+}
+
+static void destroy(pami_geometry_t *g)
+{
+	made = 0;
+	CHECK_EQ(PAMI_Geometry_destroy(client, g, context, on_made, NULL), PAMI_SUCCESS);
+	CHECK(*g == PAMI_GEOMETRY_NULL);
+	WAIT(made);
+}
+
+static pami_algorithm_t first(pami_geometry_t g, pami_xfer_type_t type)
+{
+	pami_algorithm_t a = PAMI_ALGORITHM_NULL;
+
+	CHECK_EQ(PAMI_Geometry_algorithms_query(g, type, &a, NULL, 1, NULL, NULL, 0), PAMI_SUCCESS);
+	return a;
+}
+
+static void use(pami_geometry_t g)
+{
+	pami_xfer_t x = { .algorithm = first(g, PAMI_XFER_ALLREDUCE) };
+	long mine = (long)me + 1, sum = 0;
+
+	x.cmd.xfer_allreduce = (pami_allreduce_t){ (char *)&mine, PAMI_TYPE_SIGNED_LONG, 1, (char *)&sum,
+		                                   PAMI_TYPE_SIGNED_LONG, 1, PAMI_DATA_SUM, NULL, 1 };
+	collective(&x);
+	CHECK_EQ(sum, tasks * (tasks + 1) / 2);
+}
+
+static void leak(int rounds)
+{
+	pami_geometry_t g;
+	pami_algorithm_t old;
+	pami_xfer_t x = { 0 };
+	size_t before = 0, after;
+
+	for (int i = 0; i < rounds; i++) {
+		g = create(1 + (unsigned)i % 3);
+		if (i % 16 == 0)
+			use(g);
+		old = first(g, PAMI_XFER_BARRIER);
+		destroy(&g);
+		if (i == rounds / 10)
+			before = mallinfo2().uordblks;
+	}
+	after = mallinfo2().uordblks;
+	if (after > before + 100 * (size_t)rounds) /* one geometry is more than a thousand bytes */
+		CHECK_EQ(after - before, 0);
+	x.algorithm = old; /* it named what is gone */
+	CHECK_EQ(PAMI_Collective(context, &x), PAMI_INVAL);
+	for (int i = 0; i < rounds / 10; i++) /* the same id, never ended */
+		g = create(7);
+	use(g);
+	destroy(&g);
+}
+
+static void refused(void)
+{
+	pami_geometry_t g = PAMI_GEOMETRY_NULL, world;
+	pami_geometry_range_t r = { 0, (pami_task_t)tasks }, upside = { 1, 0 }, all = { 0, (pami_task_t)(tasks - 1) };
+	pami_task_t twice[2] = { 0, 0 };
+	pami_endpoint_t nobody = PAMI_ENDPOINT_NULL;
+
+	PAMI_Geometry_world(client, &world);
+#define RANGE(id, range, n, parent, offset)                                                              \
+	PAMI_Geometry_create_taskrange(client, offset, NULL, 0, &g, parent, id, range, n, context, on_made, NULL)
+	CHECK_EQ(RANGE(0, &all, 1, PAMI_GEOMETRY_NULL, 0), PAMI_INVAL);
+	CHECK_EQ(RANGE(1, &r, 1, PAMI_GEOMETRY_NULL, 0), PAMI_INVAL);
+	CHECK_EQ(RANGE(1, &upside, 1, PAMI_GEOMETRY_NULL, 0), PAMI_INVAL);
+	CHECK_EQ(RANGE(1, &all, 0, PAMI_GEOMETRY_NULL, 0), PAMI_INVAL);
+	CHECK_EQ(RANGE(1, &all, 1, PAMI_GEOMETRY_NULL, 63), PAMI_INVAL);
+	CHECK_EQ(RANGE(1, &all, 1, world, PAMI_ALL_CONTEXTS), PAMI_INVAL);
+	CHECK_EQ(PAMI_Geometry_create_tasklist(client, 0, NULL, 0, &g, PAMI_GEOMETRY_NULL, 1, twice, 2, context,
+	                                       on_made, NULL),
+	         PAMI_INVAL);
+	CHECK_EQ(PAMI_Geometry_create_endpointlist(client, NULL, 0, &g, 1, &nobody, 1, context, on_made, NULL),
+	         PAMI_INVAL);
+	CHECK(g == PAMI_GEOMETRY_NULL);
+	CHECK_EQ(PAMI_Geometry_destroy(client, &g, context, NULL, NULL), PAMI_INVAL);
+}
+
+/* ---- Active messages ---- */
+
+enum { BYTES_MAX = 40000 };
+static unsigned char in[BYTES_MAX];
+static long contribution[8];
+static int dispatched, received;
+static size_t am_bytes, initiator;
+
+static void on_received(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(c == context);
+	CHECK_EQ(result, PAMI_SUCCESS);
+	received++;
+}
+
+static void check_header(const void *header, size_t size, size_t whose, pami_endpoint_t origin,
+                         pami_recv_t *recv)
+{
+	CHECK_EQ(size, 24);
+	CHECK_EQ(differ(header, whose + 5, 24), 0);
+	CHECK_EQ(origin, endpoint(initiator, 0));
+	dispatched++;
+	memset(recv, 0, sizeof *recv);
+	recv->cookie = &received;
+	recv->local_fn = on_received;
+	recv->type = PAMI_TYPE_BYTE;
+}
+
+static void on_broadcast(pami_context_t c, void *cookie, const void *header, size_t size, const void *pipe,
+                         size_t bytes, pami_endpoint_t origin, pami_geometry_t g, pami_recv_t *recv)
+{
+	CHECK(cookie == in && !pipe && recv);
+	CHECK_EQ(bytes, am_bytes);
+	check_header(header, size, 0, origin, recv);
+	recv->addr = in;
+}
+
+static void on_scatter(pami_context_t c, void *cookie, const void *header, size_t size, const void *pipe,
+                       size_t bytes, pami_endpoint_t origin, pami_geometry_t g, pami_recv_t *recv)
+{
+	CHECK(cookie == in && !pipe && recv);
+	CHECK_EQ(bytes, am_bytes);
+	check_header(header, size, me, origin, recv);
+	recv->addr = in;
+}
+
+static void on_gather(pami_context_t c, void *cookie, const void *header, size_t size, size_t bytes,
+                      pami_endpoint_t origin, pami_geometry_t g, pami_recv_t *send)
+{
+	CHECK_EQ(bytes, am_bytes);
+	check_header(header, size, me, origin, send);
+	fill(in, me + 40, bytes);
+	send->addr = in;
+}
+
+static void on_reduce(pami_context_t c, void *cookie, const void *header, size_t size, size_t bytes,
+                      pami_endpoint_t origin, pami_geometry_t g, pami_data_function *op, pami_recv_t *send)
+{
+	CHECK_EQ(bytes, sizeof contribution);
+	check_header(header, size, 0, origin, send);
+	for (int i = 0; i < 8; i++)
+		contribution[i] = (long)me + i;
+	*op = PAMI_DATA_SUM;
+	send->addr = (char *)contribution;
+	send->type = PAMI_TYPE_SIGNED_LONG;
+}
+
+static void set(pami_geometry_t g, pami_xfer_type_t type, pami_dispatch_callback_function fn)
+{
+	pami_collective_hint_t hint;
+
+	memset(&hint, 0xff, sizeof hint);
+	CHECK_EQ(PAMI_AMCollective_dispatch_set(context, first(g, type), 9, fn, in, hint), PAMI_SUCCESS);
+}
+
+static int initiator_done;
+
+static void never(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(0);
+}
+
+static void active(pami_geometry_t g, size_t bytes, int late)
+{
+	unsigned char headers[24 * 32], *data = malloc(tasks * bytes + 1), *got = malloc(tasks * bytes + 1);
+	pami_xfer_type_t type[4] = { PAMI_XFER_AMBROADCAST, PAMI_XFER_AMSCATTER, PAMI_XFER_AMGATHER,
+		                     PAMI_XFER_AMREDUCE };
+	pami_dispatch_callback_function fn[4] = { { .ambroadcast = on_broadcast }, { .amscatter = on_scatter },
+		                                  { .amgather = on_gather }, { .amreduce = on_reduce } };
+
+	for (size_t t = 0; t < tasks; t++) {
+		fill(headers + 24 * t, t + 5, 24);
+		fill(data + t * bytes, t + 70, bytes);
+	}
+	for (int k = 0; k < 4; k++) {
+		pami_xfer_t x = { .cb_done = k ? never : flag_done, .cookie = &initiator_done,
+			          .algorithm = first(g, type[k]) };
+		long sums[8];
+
+		am_bytes = bytes;
+		if (!late || me == initiator)
+			set(g, type[k], fn[k]);
+		dispatched = received = initiator_done = 0;
+		memset(in, 0, sizeof in);
+		barrier(); /* from here on the message may come */
+		if (k == 0)
+			x.cmd.xfer_ambroadcast = (pami_ambroadcast_t){ 9, headers, 24, data, PAMI_TYPE_BYTE, bytes };
+		else if (k == 1)
+			x.cmd.xfer_amscatter = (pami_amscatter_t){ 9, headers, 24, data, PAMI_TYPE_BYTE, bytes };
+		else if (k == 2)
+			x.cmd.xfer_amgather = (pami_amgather_t){ 9, headers, 24, got, PAMI_TYPE_BYTE, bytes };
+		else
+			x.cmd.xfer_amreduce = (pami_amreduce_t){ .dispatch = 9, .user_header = headers,
+				                                 .headerlen = 24, .rcvbuf = sums,
+				                                 .rtype = PAMI_TYPE_BYTE,
+				                                 .rtypecount = sizeof sums };
+		if (me == initiator) {
+			CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+			CHECK(!dispatched && !received && !initiator_done);
+		}
+		if (late && me != initiator) {
+			for (int i = 0; i < 20; i++)
+				barrier(); /* the message comes meanwhile, or not */
+			CHECK_EQ(dispatched, 0);
+			set(g, type[k], fn[k]);
+		} else if (late) {
+			for (int i = 0; i < 20; i++)
+				barrier();
+		}
+		if (k == 0 && me == initiator)
+			WAIT(initiator_done);
+		else
+			WAIT(received);
+		CHECK_EQ(dispatched, k || me != initiator);
+		if (k == 0 && me != initiator)
+			CHECK_EQ(differ(in, 70, bytes), 0);
+		if (k == 1)
+			CHECK_EQ(differ(in, me + 70, bytes), 0);
+		for (size_t t = 0; k == 2 && me == initiator && t < tasks; t++)
+			CHECK_EQ(differ(got + t * bytes, t + 40, bytes), 0);
+		for (size_t i = 0; k == 3 && me == initiator && i < 8; i++)
+			CHECK_EQ(sums[i], tasks * (tasks - 1) / 2 + tasks * i);
+		barrier();
+	}
+	free(data);
+	free(got);
+}
+
+int main(int argc, char **argv)
+{
+	int fewer = argc > 1 && !strcmp(argv[1], "one-thread");
+	static const size_t sizes[] = { 0, 1, 300, 700, 40000 };
+	pami_geometry_t g, world;
+
+	job_begin(2);
+	if (tasks > 32)
+		return 1;
+	refused();
+	leak(fewer ? 100 : 2000);
+	PAMI_Geometry_world(client, &world);
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		initiator = i % tasks;
+		active(world, sizes[i], 0);
+		g = create(2);
+		active(g, sizes[i], 1);
+		destroy(&g);
+	}
+	barrier();
+	return job_end(2);
+}
