@@ -14,7 +14,7 @@ say() {
 run() {
 	local what=$1 out
 	shift
-	if out=$(timeout 60 torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
+	if out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
 		say ok "$what"
 	else
 		say FAIL "$what"

@@ -10,7 +10,7 @@ echo "seed $seed (QT_SEED=$seed repeats)"
 run() {
 	local what=$1 out
 	shift
-	if out=$(timeout 100 torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
+	if out=$(timeout $((100 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
 		printf 'ok: %s\n' "$what"
 	else
 		printf 'FAIL: %s\n' "$what"

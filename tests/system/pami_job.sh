@@ -20,7 +20,7 @@ for conf in "$@"; do
 	case $conf in *virtual*) argument=one-thread ;; *) argument= ;; esac
 	settings=${conf%%-*}
 	# shellcheck disable=SC2086
-	env $settings timeout -s KILL 70 torus run --timeout 60 ${conf#"$settings"} "$program" $argument
+	env $settings timeout -s KILL $((70 * ${QT_SCALE:-1})) torus run --timeout $((60 * ${QT_SCALE:-1})) ${conf#"$settings"} "$program" $argument
 	status=$?
 	echo "$conf: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1
