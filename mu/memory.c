@@ -103,19 +103,37 @@ int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes)
 	return there > 0 ? 0 : there;
 }
 
+/* What a put writes: an aligned word in one store, after all that was put before, because programs
+ * watch such words. */
+static void put_bytes(void *to, const void *from, uint64_t bytes)
+{
+	uint64_t word8;
+	uint32_t word4;
+
+	if (bytes == 8 && (uintptr_t)to % 8 == 0) {
+		memcpy(&word8, from, 8);
+		__atomic_store_n((uint64_t *)to, word8, __ATOMIC_RELEASE);
+	} else if (bytes == 4 && (uintptr_t)to % 4 == 0) {
+		memcpy(&word4, from, 4);
+		__atomic_store_n((uint32_t *)to, word4, __ATOMIC_RELEASE);
+	} else {
+		memcpy(to, from, bytes);
+	}
+}
+
 int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t bytes)
 {
 	int there;
 
 	if (mu_in_segment(p, to, bytes)) {
-		memcpy((void *)(uintptr_t)to, from, bytes);
+		put_bytes((void *)(uintptr_t)to, from, bytes);
 		return 0;
 	}
 	there = pages_there(to, bytes, page_writable);
 	if (there == 0)
 		return kernel_copy(p->pid, (void *)(uintptr_t)from, to, bytes, 1);
 	if (there > 0)
-		memcpy((void *)(uintptr_t)to, from, bytes);
+		put_bytes((void *)(uintptr_t)to, from, bytes);
 	return there > 0 ? 0 : there;
 }
 
@@ -124,7 +142,7 @@ int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to, const void *fr
 	void *direct = mu_host_translate(p->host, local, to, bytes);
 
 	if (direct) {
-		memcpy(direct, from, bytes);
+		put_bytes(direct, from, bytes);
 		return 0;
 	}
 	return kernel_copy((pid_t)mu_host_area(p->host, local)->pid, (void *)(uintptr_t)from, to, bytes, 1);
