@@ -73,14 +73,18 @@ static int mu_job_run(const struct mu_job_test *t)
 		if (!pid[i])
 			_exit(mu_job_task(i, fd, t->body));
 	}
-	for (uint32_t i = 0; i < t->tasks; i++) {
+	for (uint32_t left = t->tasks; left; left--) {
 		int status = -1;
+		pid_t ended = waitpid(-1, &status, 0);
 
-		waitpid(pid[i], &status, 0);
-		if (status) {
-			fprintf(stderr, "task %u ended with status %x\n", i, (unsigned)status);
-			bad--;
-		}
+		if (!status)
+			continue;
+		fprintf(stderr, "a task ended with status %x\n", (unsigned)status);
+		/* The others would wait for it. */
+		for (uint32_t i = 0; !bad && i < t->tasks; i++)
+			if (pid[i] != ended)
+				kill(pid[i], SIGKILL);
+		bad--;
 	}
 	mu_host_unmap(host);
 	close(fd);
