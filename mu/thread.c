@@ -162,7 +162,8 @@ void mu_idle(struct mu_channel *ch)
 		sched_yield();
 		return;
 	}
-	if (mu_inject_pending(ch) || p->host->ending) {
+	/* Looked at before the arming too: that costs a system call which stops the others for a moment. */
+	if (mu_inject_pending(ch) || p->host->ending || anything_ready(p, 1)) {
 		sched_yield();
 		return;
 	}
@@ -350,7 +351,10 @@ static void *engine_thread(void *arg)
 			}
 		}
 		quiet_since = 0;
-		sleep_on_wake(p, NULL, ARMED_NS);
+		if (anything_ready(p, 0))
+			sched_yield();
+		else
+			sleep_on_wake(p, NULL, ARMED_NS);
 	}
 	return NULL;
 }

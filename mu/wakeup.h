@@ -29,8 +29,7 @@ static inline void mu_wakeup_watch(struct mu_wakeup *u, struct drv_wake *word)
 /* From here on a ring is not missed; now look at what the words stand for. */
 static inline void mu_wakeup_arm(struct mu_wakeup *u)
 {
-	for (unsigned i = 0; i < u->count; i++)
-		u->seen[i] = drv_wake_prepare(u->word[i]);
+	drv_wake_prepare_all(u->word, u->seen, u->count);
 }
 
 static inline void mu_wakeup_wait(struct mu_wakeup *u, int64_t timeout_ns)

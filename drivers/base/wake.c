@@ -25,15 +25,23 @@ void drv_wake_init(struct drv_wake *w, int eventfd)
 	w->eventfd = eventfd;
 }
 
-uint32_t drv_wake_prepare(struct drv_wake *w)
+void drv_wake_prepare_all(struct drv_wake **w, uint32_t *seen, unsigned count)
 {
-	uint32_t seen = __atomic_load_n(&w->seq, __ATOMIC_ACQUIRE);
-
-	__atomic_fetch_add(&w->sleepers, 1, __ATOMIC_SEQ_CST);
+	for (unsigned i = 0; i < count; i++) {
+		seen[i] = __atomic_load_n(&w[i]->seq, __ATOMIC_ACQUIRE);
+		__atomic_fetch_add(&w[i]->sleepers, 1, __ATOMIC_SEQ_CST);
+	}
 	/* From here on every registered process either sees us sleep or its change is seen by us. */
 	if (!drv_wake_needs_fence)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+uint32_t drv_wake_prepare(struct drv_wake *w)
+{
+	uint32_t seen;
+
+	drv_wake_prepare_all(&w, &seen, 1);
 	return seen;
 }
 

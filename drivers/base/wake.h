@@ -30,6 +30,8 @@ void drv_wake_process_init(void);
 
 void drv_wake_init(struct drv_wake *w, int eventfd);
 uint32_t drv_wake_prepare(struct drv_wake *w);
+/* The same for several words with one barrier, which interrupts every running thread of the job. */
+void drv_wake_prepare_all(struct drv_wake **w, uint32_t *seen, unsigned count);
 /* Wait until rung or timeout_ns (< 0: for ever) has passed; spurious returns are normal. */
 void drv_wake_wait(struct drv_wake *w, uint32_t seen, int64_t timeout_ns);
 /* The same on several words at once (futex_waitv), count <= 8. */
