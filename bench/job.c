@@ -392,6 +392,7 @@ int bench_job_open(struct bench_job *job, const struct bench_options *options)
 			fprintf(stderr, "qbench: no task %u to measure against: the job has %zu; start it with "
 			                "'torus run -n %u qbench ...'\n",
 			        job->options.to[i], job->tasks, job->options.to[i] + 1);
+		bench_barrier(job); /* a task that leaves ends the job: not before task 0 has spoken */
 		return -1;
 	}
 	print_facts(job);
