@@ -5,7 +5,7 @@
  *
  * usage: mpi latency BYTES | rate BYTES | put BYTES | send BYTES | start |
  *            barrier | allreduce BYTES | broadcast BYTES
- * Prints one number: us, M/s, GB/s, GB/s, s, us (median of 7).
+ * Prints one number: us, M/s, GB/s, GB/s, s, us (median of 7, or for collectives of 7 x some 20 ms).
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -87,10 +87,9 @@ static double put(MPI_Win win, char *data, int bytes)
 	return (double)bytes * count / (MPI_Wtime() - start) * 1e-9;
 }
 
-/* A row of collectives that nobody can run ahead of: broadcasts change their root. us each. */
-static double collective(const char *what, char *data, char *out, int bytes, int size)
+/* `count` collectives in a row that nobody can run ahead of: broadcasts change their root. Seconds. */
+static double row_of(const char *what, char *data, char *out, int bytes, int size, int count)
 {
-	const int count = size > 2 || bytes > 65536 ? 200 : 10000;
 	double start;
 
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -103,7 +102,23 @@ static double collective(const char *what, char *data, char *out, int bytes, int
 		else
 			MPI_Bcast(data, bytes, MPI_BYTE, i % size, MPI_COMM_WORLD);
 	}
-	return (MPI_Wtime() - start) * 1e6 / count;
+	return MPI_Wtime() - start;
+}
+
+/* us each, over as many as fill some 20 ms (task 0 says how many); they may take far longer than a
+ * switch between processes where there are more of them than cores. */
+static double collective(const char *what, char *data, char *out, int bytes, int size)
+{
+	static int count;
+
+	for (int tried = 2; !count; tried *= 4) {
+		double seconds = row_of(what, data, out, bytes, size, tried);
+		int enough = seconds > 5e-3 ? (int)(tried * 20e-3 / seconds) + 1 : 0;
+
+		MPI_Bcast(&enough, 1, MPI_INT, 0, MPI_COMM_WORLD);
+		count = enough;
+	}
+	return row_of(what, data, out, bytes, size, count) * 1e6 / count;
 }
 
 static int start_time(int size)
