@@ -73,6 +73,7 @@ static void agg_send(struct armci_agg *a)
 	while (*p != a)
 		p = &(*p)->next;
 	*p = a->next;
+	ARMCI_COUNT(aggregate_sends);
 	if (a->mixed)
 		qsort(a->piece, a->count, sizeof(*a->piece), by_bytes);
 	for (i = 0; i < a->count; i += n) {
@@ -153,6 +154,7 @@ static struct piece *piece_add(struct armci_agg *a, void *local, uintptr_t remot
 	struct piece *p = &a->piece[a->count++];
 
 	*p = (struct piece){local, remote, bytes, 0};
+	ARMCI_COUNT(aggregated);
 	a->bytes += bytes;
 	a->mixed |= bytes != a->piece[0].bytes;
 	return p;

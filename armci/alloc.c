@@ -3,14 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "armci/state.h"
+#include "armci/alloc.h"
+#include "armci/coll.h"
 #include "drivers/base/log.h"
 
-/* One collective allocation; the same id everywhere. */
+#define GUARD_BYTES 64u
+#define GUARD_BYTE  0xa5
+
+/* One collective allocation; the same id at all members. */
 struct armci_alloc {
 	struct armci_alloc *next;
-	uint64_t id;
-	struct armci_seg seg[]; /* per process */
+	struct armci_group *group;
+	uint64_t id;            /* counts in the group */
+	struct armci_seg seg[]; /* per member */
 };
 
 /* What each process tells the others. */
@@ -19,15 +24,39 @@ struct card {
 	pami_memregion_t region;
 };
 
+static unsigned long shm_limit = ~0ul, shm_used; /* the limit may be set before ARMCI_Init */
+
 static void *memory_get(size_t bytes)
 {
+	size_t whole = bytes + (armci_env.debug_alloc ? GUARD_BYTES : 0);
+	char *p;
+
+	shm_used += bytes;
+	if (armci_env.shm_limit < shm_limit)
+		shm_limit = armci_env.shm_limit;
+	if (shm_used > shm_limit && shm_used - bytes <= shm_limit)
+		drv_warn("armci: process %d has more than the limit of %lu bytes of shared memory",
+			 armci_world.me, shm_limit);
 	if (armci_world.memory.alloc)
-		return armci_world.memory.alloc(bytes, 64);
-	return aligned_alloc(64, (bytes + 63) & ~(size_t)63);
+		p = armci_world.memory.alloc(whole, 64);
+	else
+		p = aligned_alloc(64, (whole + 63) & ~(size_t)63);
+	if (p && armci_env.debug_alloc) {
+		memset(p, 0, bytes);
+		memset(p + bytes, GUARD_BYTE, GUARD_BYTES);
+	}
+	return p;
 }
 
-static void memory_put(void *p)
+static void memory_put(void *p, size_t bytes)
 {
+	const unsigned char *guard = (const unsigned char *)p + bytes;
+	size_t i;
+
+	shm_used -= bytes;
+	for (i = 0; armci_env.debug_alloc && i < GUARD_BYTES; i++)
+		if (guard[i] != GUARD_BYTE)
+			armci_die("memory behind an allocation of %zu bytes at %p was written to", bytes, p);
 	if (armci_world.memory.free)
 		armci_world.memory.free(p);
 	else
@@ -49,52 +78,60 @@ static void region_destroy(pami_memregion_t *region)
 	PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], region);
 }
 
+void *armci_memory_get(size_t bytes, pami_memregion_t *region)
+{
+	void *p = memory_get(bytes);
+
+	if (p && !region_create(p, bytes, region))
+		return p;
+	if (p)
+		memory_put(p, bytes);
+	drv_error("armci: no memory for an allocation of %zu bytes", bytes);
+	return NULL;
+}
+
+void armci_memory_put(void *p, size_t bytes, pami_memregion_t *region)
+{
+	region_destroy(region);
+	memory_put(p, bytes);
+}
+
 /* My part: memory and region; card->failed tells. */
 static void part_create(struct card *card, size_t bytes)
 {
-	void *p;
-
 	memset(card, 0, sizeof(*card));
 	if (!bytes)
 		return;
 	card->bytes = bytes;
-	p = memory_get(bytes);
-	if (p && !region_create(p, bytes, &card->region)) {
-		card->va = (uint64_t)(uintptr_t)p;
-		return;
-	}
-	if (p)
-		memory_put(p);
-	card->failed = 1;
-	drv_error("armci: no memory for an allocation of %zu bytes", bytes);
+	card->va = (uint64_t)(uintptr_t)armci_memory_get(bytes, &card->region);
+	card->failed = !card->va;
 }
 
 static void part_destroy(struct card *card)
 {
-	if (!card->va)
-		return;
-	region_destroy(&card->region);
-	memory_put((void *)(uintptr_t)card->va);
+	if (card->va)
+		armci_memory_put((void *)(uintptr_t)card->va, card->bytes, &card->region);
 }
 
-static void seg_set(struct armci_seg *s, int proc, const struct card *card)
+void armci_seg_set(struct armci_seg *s, int proc, uint64_t va, uint64_t bytes,
+		   const pami_memregion_t *region)
 {
-	s->va = (uintptr_t)card->va;
-	s->bytes = card->bytes;
-	memcpy(&s->region, &card->region, sizeof(s->region));
+	s->va = (uintptr_t)va;
+	s->bytes = bytes;
+	memcpy(&s->region, region, sizeof(s->region));
 	s->direct = armci_direct(proc, s->va, s->bytes);
 	s->name = s->direct ? (uintptr_t)s->direct : s->va;
 }
 
-/* Cards of all, or NULL if somebody failed (then everybody sees so). */
-static struct card *exchange(const struct card *mine)
+/* Cards of all members, or NULL if somebody failed (then everybody sees so). */
+static struct card *exchange(struct armci_group *g, const struct card *mine)
 {
-	size_t n = (size_t)armci_world.nproc, i;
+	size_t n = (size_t)g->size, i;
 	struct card *all = malloc(n * sizeof(*all));
 
 	if (!all)
 		armci_die("no memory to exchange %zu addresses", n);
-	armci_coll_allgather(mine, all, sizeof(*mine));
+	armci_coll_allgather(g, mine, all, sizeof(*mine));
 	for (i = 0; i < n; i++)
 		if (all[i].failed) {
 			free(all);
@@ -103,9 +140,8 @@ static struct card *exchange(const struct card *mine)
 	return all;
 }
 
-int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
+static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 {
-	size_t n = (size_t)armci_world.nproc;
 	struct armci_alloc *a;
 	struct card mine, *all;
 	bool used = false;
@@ -114,28 +150,30 @@ int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
 	if (!ptrs)
 		return FAIL;
 	part_create(&mine, bytes > 0 ? (size_t)bytes : 0);
-	a = calloc(1, sizeof(*a) + n * sizeof(a->seg[0]));
+	a = calloc(1, sizeof(*a) + (size_t)g->size * sizeof(a->seg[0]));
 	if (!a || bytes < 0)
 		mine.failed = 1;
-	all = exchange(&mine);
+	all = exchange(g, &mine);
 	if (!all) {
 		part_destroy(&mine);
 		free(a);
 		return bytes < 0 ? FAIL3 : FAIL6;
 	}
-	a->id = ++armci_world.next_alloc;
-	for (i = 0; i < armci_world.nproc; i++) {
+	a->id = ++g->next_alloc;
+	a->group = g;
+	for (i = 0; i < g->size; i++) {
 		ptrs[i] = NULL;
 		if (!all[i].bytes)
 			continue;
 		used = true;
-		seg_set(&a->seg[i], i, &all[i]);
-		if (armci_map_add(&armci_world.map[i], &a->seg[i]))
+		armci_seg_set(&a->seg[i], (int)g->task[i], all[i].va, all[i].bytes, &all[i].region);
+		if (armci_map_add(&armci_world.map[g->task[i]], &a->seg[i]))
 			armci_die("no memory for the segment table");
 		ptrs[i] = (void *)a->seg[i].name;
 	}
 	free(all);
 	if (used) {
+		g->users++;
 		a->next = armci_world.allocs;
 		armci_world.allocs = a;
 	} else {
@@ -143,75 +181,138 @@ int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
 	}
 	return 0;
 }
-ARMCI_ALIAS(Malloc);
 
 static void alloc_release(struct armci_alloc *a)
 {
-	struct armci_seg *mine = &a->seg[armci_world.me];
+	struct armci_seg *mine = &a->seg[a->group->rank];
 	int i;
 
-	for (i = 0; i < armci_world.nproc; i++)
+	for (i = 0; i < a->group->size; i++)
 		if (a->seg[i].bytes)
-			armci_map_remove(&armci_world.map[i], &a->seg[i]);
-	if (mine->bytes) {
-		region_destroy(&mine->region);
-		memory_put((void *)mine->va);
-	}
+			armci_map_remove(&armci_world.map[a->group->task[i]], &a->seg[i]);
+	if (mine->bytes)
+		armci_memory_put((void *)mine->va, mine->bytes, &mine->region);
 	free(a);
 }
 
-int PARMCI_Free(void *ptr)
+/* The allocation whose part of this process begins at ptr, or NULL. */
+static struct armci_alloc *alloc_find(const void *ptr)
 {
-	struct armci_alloc **p, *a;
-	uint64_t id = 0, agreed;
+	struct armci_alloc *a;
 
-	for (a = armci_world.allocs; ptr && a; a = a->next)
-		if (a->seg[armci_world.me].bytes && a->seg[armci_world.me].name == (uintptr_t)ptr)
-			id = a->id;
-	if (ptr && !id)
+	for (a = armci_world.allocs; a; a = a->next)
+		if (a->seg[a->group->rank].bytes && a->seg[a->group->rank].name == (uintptr_t)ptr)
+			return a;
+	return NULL;
+}
+
+/*
+ * Collective over g, unless this process's pointer says that the memory is another group's. The members
+ * with memory tell the others which allocation is meant.
+ */
+static int alloc_destroy(struct armci_group *g, void *ptr)
+{
+	struct armci_alloc **p, *a = ptr ? alloc_find(ptr) : NULL;
+	uint64_t id = a ? a->id : 0, agreed = id;
+
+	if (ptr && !a)
 		armci_die("ARMCI_Free of %p, which ARMCI_Malloc did not return", ptr);
+	if (a)
+		g = a->group;
 	armci_fence_all();
-	agreed = id;
-	armci_coll_allreduce(&agreed, 1, sizeof(agreed), PAMI_TYPE_UNSIGNED_LONG, PAMI_DATA_MAX);
+	armci_coll_allreduce(g, &agreed, 1, sizeof(agreed), PAMI_TYPE_UNSIGNED_LONG, PAMI_DATA_MAX);
 	if (id && id != agreed)
 		armci_die("ARMCI_Free: processes free different allocations");
-	for (p = &armci_world.allocs; *p && (*p)->id != agreed; p = &(*p)->next)
+	for (p = &armci_world.allocs; *p && ((*p)->id != agreed || (*p)->group != g); p = &(*p)->next)
 		;
 	if (!*p) /* everybody passed NULL: nothing that can be named */
 		return 0;
 	a = *p;
-	if (!id && a->seg[armci_world.me].bytes)
-		armci_die("ARMCI_Free(NULL) where this process has %zu bytes",
-			  a->seg[armci_world.me].bytes);
+	if (!id && a->seg[g->rank].bytes)
+		armci_die("ARMCI_Free(NULL) where this process has %zu bytes", a->seg[g->rank].bytes);
 	*p = a->next;
 	alloc_release(a);
+	armci_group_put(g);
 	return 0;
+}
+
+/* ---- the published names ---- */
+
+int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
+{
+	return alloc_create(armci_world.all, ptrs, bytes);
+}
+ARMCI_ALIAS(Malloc);
+
+int PARMCI_Free(void *ptr)
+{
+	return alloc_destroy(armci_world.all, ptr);
 }
 ARMCI_ALIAS(Free);
 
+/* Every device is ordinary memory. */
+int PARMCI_Malloc_memdev(void **ptrs, armci_size_t bytes, const char *device)
+{
+	return alloc_create(armci_world.all, ptrs, bytes);
+}
+ARMCI_ALIAS(Malloc_memdev);
+
+static struct armci_group *member_of(ARMCI_Group *group, const char *call)
+{
+	struct armci_group *g = armci_group_of(group, call);
+
+	if (!g)
+		armci_die("%s: this process is no member of the group", call);
+	return g;
+}
+
+/* A byte at least, so that every member has a pointer that says whose it is when it is freed. */
+int PARMCI_Malloc_group_memdev(void **ptrs, armci_size_t bytes, ARMCI_Group *group, const char *device)
+{
+	return alloc_create(member_of(group, "ARMCI_Malloc_group_memdev"), ptrs, bytes ? bytes : 1);
+}
+ARMCI_ALIAS(Malloc_group_memdev);
+
+int PARMCI_Free_memdev(void *ptr)
+{
+	return alloc_destroy(armci_world.all, ptr);
+}
+ARMCI_ALIAS(Free_memdev);
+
+#pragma GCC visibility push(default)
+
+int ARMCI_Malloc_group(void **ptrs, armci_size_t bytes, ARMCI_Group *group)
+{
+	return alloc_create(member_of(group, "ARMCI_Malloc_group"), ptrs, bytes);
+}
+
+int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
+{
+	return alloc_destroy(member_of(group, "ARMCI_Free_group"), ptr);
+}
+
+void ARMCI_Set_shm_limit(unsigned long bytes)
+{
+	shm_limit = bytes;
+}
+
+#pragma GCC visibility pop
+
 void *PARMCI_Malloc_local(armci_size_t bytes)
 {
-	struct armci_seg *s;
-	void *p;
+	size_t whole = bytes > 0 ? (size_t)bytes : 1;
+	struct armci_seg *s = calloc(1, sizeof(*s));
+	void *p = s && bytes >= 0 ? armci_memory_get(whole, &s->region) : NULL;
 
-	if (bytes < 0)
+	if (!p) {
+		free(s);
 		return NULL;
-	s = calloc(1, sizeof(*s));
-	p = memory_get(bytes ? (size_t)bytes : 1);
-	if (!s || !p)
-		goto err_memory;
+	}
 	s->name = s->va = (uintptr_t)p;
-	s->bytes = bytes ? (size_t)bytes : 1;
-	if (region_create(p, s->bytes, &s->region))
-		goto err_memory;
-	if (armci_map_add(&armci_world.local_map, s))
-		goto err_region;
-	return p;
-err_region:
-	region_destroy(&s->region);
-err_memory:
-	if (p)
-		memory_put(p);
+	s->bytes = whole;
+	if (!armci_map_add(&armci_world.local_map, s))
+		return p;
+	armci_memory_put(p, whole, &s->region);
 	free(s);
 	return NULL;
 }
@@ -231,8 +332,7 @@ int PARMCI_Free_local(void *ptr)
 		return FAIL;
 	s = m->seg[i];
 	armci_map_remove(m, s);
-	region_destroy(&s->region);
-	memory_put(ptr);
+	armci_memory_put(ptr, s->bytes, &s->region);
 	free(s);
 	return 0;
 }

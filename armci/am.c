@@ -159,6 +159,7 @@ static int patch_send(const struct job *j, const struct armci_shape *s)
 	r.levels = (uint16_t)s->levels;
 	r.addr = s->remote;
 	r.bytes = s->count[0];
+	ARMCI_COUNT(packed);
 	armci_window_take(op, bytes);
 	if (j->kind == ARMCI_KIND_GET) {
 		op->shape = *s;
@@ -227,6 +228,7 @@ static int list_send(const struct job *j, const struct armci_list *l)
 	r.levels = ARMCI_LIST;
 	r.bytes = l->bytes;
 	r.count = l->count;
+	ARMCI_COUNT(packed);
 	armci_window_take(op, layout + bytes);
 	addr = payload_get(op, layout + (get ? 0 : bytes));
 	data = (char *)(addr + l->count);
@@ -300,6 +302,16 @@ int armci_am_order(const struct armci_request *model, int proc)
 	r.token = (uint64_t)(uintptr_t)op;
 	armci_op_acked(op);
 	return write_packed(op, &r, 0);
+}
+
+int armci_am_tell(const struct armci_request *r, int proc)
+{
+	pami_send_immediate_t s = {.header = {(void *)(uintptr_t)r, sizeof(*r)},
+				   .dispatch = ARMCI_DISPATCH_REQUEST,
+				   .dest = armci_endpoint(proc, ARMCI_SERVE)};
+	pami_result_t rc = PAMI_Send_immediate(armci_world.context[ARMCI_ORIGIN], &s);
+
+	return rc == PAMI_SUCCESS ? 0 : FAIL6;
 }
 
 /* ---- answers, on ORIGIN ---- */
@@ -377,6 +389,9 @@ void armci_am_reply(pami_context_t context, void *cookie, const void *header, si
 		}
 		data_store(op, data);
 		armci_op_local_done(op, true);
+		break;
+	case ARMCI_REPLY_TAKEN:
+		armci_mail_taken((int)r->token, r->value);
 		break;
 	default:
 		drv_error("armci: unknown answer %u", r->kind);

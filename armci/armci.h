@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * ARMCI: one-sided transfers, accumulate, read-modify-write and mutexes on memory that all processes of
- * a job allocate together. Source compatible with the published interface; armci/README.md lists which
- * of the functions declared here the library holds today (an absent one is a link error, never a silent
- * stub).
+ * a job, or of a group, allocate together. Source compatible with the published interface.
  *
  * Words: the caller makes the call, the target is the process `proc` (a world rank, 0 .. nproc - 1).
  * Local completion: the source may be reused, or the data of a get has arrived. Remote completion:
@@ -158,14 +156,21 @@ void ARMCI_Error(const char *msg, int code);
 int ARMCI_Malloc(void **ptrs, armci_size_t bytes);
 /* Collective; ptr is the caller's own entry (NULL where it asked for nothing). Fences first. */
 int ARMCI_Free(void *ptr);
+/* The same over the members of a group: ptrs by rank in the group; transfers name world ranks. */
 int ARMCI_Malloc_group(void **ptrs, armci_size_t bytes, ARMCI_Group *group);
 int ARMCI_Free_group(void *ptr, ARMCI_Group *group);
+/* The same; every device is ordinary memory. ARMCI_Free_memdev frees what either gave. */
 int ARMCI_Malloc_memdev(void **ptrs, armci_size_t bytes, const char *device);
 int ARMCI_Malloc_group_memdev(void **ptrs, armci_size_t bytes, ARMCI_Group *group, const char *device);
 int ARMCI_Free_memdev(void *ptr);
 /* Memory of this process alone, registered for transfers; NULL on failure. */
 void *ARMCI_Malloc_local(armci_size_t bytes);
 int ARMCI_Free_local(void *ptr);
+/*
+ * Memory of one process, described to others by a copy of *info. memflg 0. Memat: the address to use here
+ * (offset counts where the caller is not the creator); call it before the first transfer. Memctl: the
+ * creator frees, others forget. Ends the job where there is no memory.
+ */
 void ARMCI_Memget(size_t bytes, armci_meminfo_t *info, int memflg);
 void *ARMCI_Memat(armci_meminfo_t *info, long offset);
 void ARMCI_Memdt(armci_meminfo_t *info, long offset);
@@ -193,6 +198,7 @@ void ARMCI_Copy(void *src, void *dst, int bytes);
 void armci_write_strided(void *ptr, int stride_levels, int *stride_arr, int *count, char *buf);
 void armci_read_strided(void *ptr, int stride_levels, int *stride_arr, int *count, char *buf);
 
+/* A put, then value to the int at flag, which the target never sees before the data. */
 int ARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc);
 int ARMCI_PutS_flag(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		    int stride_levels, int *flag, int value, int proc);
@@ -262,14 +268,23 @@ void ARMCI_Unlock(int mutex, int proc);
 
 /* ---- groups ---- */
 
+/*
+ * pid_list: ranks in the parent (ARMCI_Group_create: in the default group), entry i becomes rank i. Every
+ * member of the parent calls; different processes may name different, disjoint lists. A process that is not
+ * in its list gets a group of size 0 in which its rank is negative.
+ */
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out);
 void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent);
+/* By its members; ends every copy of the handle. The world stays. */
 void ARMCI_Group_free(ARMCI_Group *group);
+/* 0 and the rank, or non-zero and a negative rank. */
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank);
 void ARMCI_Group_size(ARMCI_Group *group, int *size);
+/* The parent of ARMCI_Group_create from now on, nothing else. */
 void ARMCI_Group_set_default(ARMCI_Group *group);
 void ARMCI_Group_get_default(ARMCI_Group *out);
 void ARMCI_Group_get_world(ARMCI_Group *out);
+/* World rank of a group's rank, -1 where there is none. */
 int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank);
 int ARMCI_Uses_shm_grp(ARMCI_Group *group);
 #ifdef ARMCI_HAVE_MPI_H
@@ -282,6 +297,7 @@ int PARMCI_Init_mpi_comm(MPI_Comm comm);
 
 /* ---- locality ---- */
 
+/* ARMCI_DOMAIN_SMP: runs of consecutive ranks that load and store each other's memory. id -1: my own. */
 int armci_domain_nprocs(armci_domain_t domain, int id);
 int armci_domain_id(armci_domain_t domain, int world_rank);
 int armci_domain_glob_proc_id(armci_domain_t domain, int id, int local_id);
@@ -297,7 +313,9 @@ void ARMCI_Set_shm_limit(unsigned long bytes);
 
 void ARMCI_Access_begin(void *ptr);
 void ARMCI_Access_end(void *ptr);
+/* Tell proc, behind all earlier writes to it; how often it was told. */
 int armci_notify(int proc);
+/* Wait to be told once more: *pval how often waited, returns how often told. */
 int armci_notify_wait(int proc, int *pval);
 int parmci_notify(int proc);
 int parmci_notify_wait(int proc, int *pval);

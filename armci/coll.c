@@ -1,30 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocking collectives over the world, each one PAMI collective on the origin context. */
+#include "armci/coll.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "armci/state.h"
 #include "drivers/base/log.h"
 
-static pami_algorithm_t algorithm[PAMI_XFER_COUNT]; /* 0: this PAMI has none */
-
-int armci_coll_init(void)
+int armci_coll_init(struct armci_group *g)
 {
 	static const pami_xfer_type_t used[] = {PAMI_XFER_BARRIER, PAMI_XFER_ALLREDUCE,
 						PAMI_XFER_BROADCAST, PAMI_XFER_ALLGATHER};
-	pami_geometry_t world;
 	pami_metadata_t about;
 	size_t i, n[2];
 
-	if (PAMI_Geometry_world(armci_world.client, &world) != PAMI_SUCCESS)
-		return FAIL6;
 	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++) {
-		algorithm[used[i]] = 0;
-		if (PAMI_Geometry_algorithms_num(world, used[i], n) == PAMI_SUCCESS && n[0] > 0)
-			PAMI_Geometry_algorithms_query(world, used[i], &algorithm[used[i]], &about, 1,
-						       NULL, NULL, 0);
+		g->algorithm[used[i]] = 0;
+		if (PAMI_Geometry_algorithms_num(g->geometry, used[i], n) == PAMI_SUCCESS && n[0] > 0)
+			PAMI_Geometry_algorithms_query(g->geometry, used[i], &g->algorithm[used[i]],
+						       &about, 1, NULL, NULL, 0);
 	}
-	if (algorithm[PAMI_XFER_BARRIER] && algorithm[PAMI_XFER_ALLREDUCE])
+	if (g->algorithm[PAMI_XFER_BARRIER] && g->algorithm[PAMI_XFER_ALLREDUCE])
 		return 0;
 	drv_error("armci: this PAMI has no barrier or no allreduce");
 	return FAIL6;
@@ -35,14 +30,14 @@ static void done(pami_context_t context, void *cookie, pami_result_t result)
 	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
 }
 
-static void run(pami_xfer_t *x, pami_xfer_type_t type)
+static void run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
 {
 	volatile int state = 0;
 	pami_result_t rc;
 
 	x->cb_done = done;
 	x->cookie = (void *)&state;
-	x->algorithm = algorithm[type];
+	x->algorithm = g->algorithm[type];
 	rc = PAMI_Collective(armci_world.context[ARMCI_ORIGIN], x);
 	if (rc != PAMI_SUCCESS)
 		armci_die("a collective does not start (PAMI result %d)", (int)rc);
@@ -52,19 +47,20 @@ static void run(pami_xfer_t *x, pami_xfer_type_t type)
 		armci_die("a collective failed: has a process died?");
 }
 
-void armci_coll_barrier(void)
+void armci_coll_barrier(struct armci_group *g)
 {
 	pami_xfer_t x = {0};
 
-	run(&x, PAMI_XFER_BARRIER);
+	if (g->size > 1)
+		run(g, &x, PAMI_XFER_BARRIER);
 }
 
-void armci_coll_allreduce(void *buf, size_t count, size_t element_bytes, pami_type_t type,
+void armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t element_bytes, pami_type_t type,
 			  pami_data_function op)
 {
 	pami_xfer_t x = {0};
 
-	if (!count)
+	if (!count || g->size == 1)
 		return;
 	x.cmd.xfer_allreduce = (pami_allreduce_t){
 	    .sndbuf = buf,
@@ -76,19 +72,19 @@ void armci_coll_allreduce(void *buf, size_t count, size_t element_bytes, pami_ty
 	    .op = op,
 	    .commutative = 1,
 	};
-	run(&x, PAMI_XFER_ALLREDUCE);
+	run(g, &x, PAMI_XFER_ALLREDUCE);
 }
 
-void armci_coll_bcast(void *buf, size_t bytes, int root)
+void armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root)
 {
 	pami_xfer_t x = {0};
 
-	if (!bytes)
+	if (!bytes || g->size == 1)
 		return;
-	if (!algorithm[PAMI_XFER_BROADCAST]) {
+	if (!g->algorithm[PAMI_XFER_BROADCAST]) {
 		if (armci_world.me != root)
 			memset(buf, 0, bytes);
-		armci_coll_allreduce(buf, bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
+		armci_coll_allreduce(g, buf, bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
 		return;
 	}
 	x.cmd.xfer_broadcast = (pami_broadcast_t){
@@ -97,20 +93,24 @@ void armci_coll_bcast(void *buf, size_t bytes, int root)
 	    .type = PAMI_TYPE_BYTE,
 	    .typecount = bytes,
 	};
-	run(&x, PAMI_XFER_BROADCAST);
+	run(g, &x, PAMI_XFER_BROADCAST);
 }
 
-void armci_coll_allgather(const void *mine, void *all, size_t bytes)
+void armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes)
 {
-	size_t n = (size_t)armci_world.nproc;
+	size_t n = (size_t)g->size;
 	pami_xfer_t x = {0};
 
 	if (!bytes)
 		return;
-	if (!algorithm[PAMI_XFER_ALLGATHER]) {
+	if (g->size == 1) {
+		memmove(all, mine, bytes);
+		return;
+	}
+	if (!g->algorithm[PAMI_XFER_ALLGATHER]) {
 		memset(all, 0, n * bytes);
-		memcpy((char *)all + (size_t)armci_world.me * bytes, mine, bytes);
-		armci_coll_allreduce(all, n * bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
+		memcpy((char *)all + (size_t)g->rank * bytes, mine, bytes);
+		armci_coll_allreduce(g, all, n * bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
 		return;
 	}
 	x.cmd.xfer_allgather = (pami_allgather_t){
@@ -121,5 +121,5 @@ void armci_coll_allgather(const void *mine, void *all, size_t bytes)
 	    .rtype = PAMI_TYPE_BYTE,
 	    .rtypecount = bytes,
 	};
-	run(&x, PAMI_XFER_ALLGATHER);
+	run(g, &x, PAMI_XFER_ALLGATHER);
 }

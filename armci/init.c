@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "armci/state.h"
+#include "armci/coll.h"
 #include "drivers/base/log.h"
 
 typedef void (*progress_fn)(pami_context_t, void *);
@@ -41,13 +41,6 @@ int armci_check_proc(int proc)
 	return proc < 0 || proc >= armci_world.nproc ? FAIL5 : 0;
 }
 
-static bool env_true(const char *name, bool otherwise)
-{
-	const char *s = getenv(name);
-
-	return s && *s ? strchr("tTyY1", *s) != NULL : otherwise;
-}
-
 /* Idle polls of ORIGIN run what asynchronous progress would, so SERVE needs its own only without that.
  */
 void armci_poll(void)
@@ -62,7 +55,7 @@ static int open_progress(void)
 	register_fn enter;
 	enable_fn enable;
 
-	if (!env_true("ARMCI_PROGRESS_THREAD", true))
+	if (!armci_env.thread)
 		return 0;
 	if (PAMI_Extension_open(armci_world.client, "EXT_async_progress", &ext.progress) != PAMI_SUCCESS)
 		return 0; /* others are then answered inside this process's own ARMCI calls only */
@@ -94,27 +87,49 @@ static void open_memory(void)
 		memset(m, 0, sizeof(*m));
 }
 
-/*
- * Whose memory to use directly: this node's, as "local" means the torus node; with
- * QUINTORUS_ARMCI_DIRECT=host that of other nodes on this host too; with =none nobody's (to compare and
- * to test).
- */
-static void choose_mapped(void)
+/* A number for ARMCI_HOSTNAME that is the same where the name is. */
+static uint64_t name_hash(const char *s)
+{
+	uint64_t h = 14695981039346656037u;
+
+	while (*s)
+		h = (h ^ (unsigned char)*s++) * 1099511628211u;
+	return h;
+}
+
+/* Not those with another ARMCI_HOSTNAME. */
+static int unmap_other_names(void)
+{
+	uint64_t mine = name_hash(armci_env.host), *all = malloc((size_t)armci_world.nproc * sizeof(*all));
+	int i;
+
+	if (!all) {
+		drv_error("armci: no memory for the names of %d processes", armci_world.nproc);
+		return FAIL6;
+	}
+	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
+	for (i = 0; i < armci_world.nproc; i++)
+		if (all[i] != mine)
+			armci_world.mapped[i] = 0;
+	free(all);
+	return 0;
+}
+
+/* Whose memory to use directly: this node's, as "local" means the torus node, or as settings say. */
+static int choose_mapped(void)
 {
 	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_NUM_LOCAL_TASKS},
 				     {.name = PAMI_CLIENT_LOCAL_TASKS}};
-	const char *how = getenv("QUINTORUS_ARMCI_DIRECT");
 	size_t i;
 
-	if (!armci_world.memory.local || (how && !strcmp(how, "none")))
-		return;
-	if (how && !strcmp(how, "host")) {
+	if (!armci_world.memory.local || armci_env.direct == ARMCI_MAP_NONE || armci_env.alone)
+		memset(armci_world.mapped, 0, (size_t)armci_world.nproc);
+	else if (armci_env.direct == ARMCI_MAP_HOST)
 		memset(armci_world.mapped, 1, (size_t)armci_world.nproc);
-		return;
-	}
-	if (PAMI_Client_query(armci_world.client, q, 2) == PAMI_SUCCESS)
+	else if (PAMI_Client_query(armci_world.client, q, 2) == PAMI_SUCCESS)
 		for (i = 0; i < q[0].value.intval; i++)
 			armci_world.mapped[q[1].value.intarray[i]] = 1;
+	return unmap_other_names();
 }
 
 void *armci_direct(int proc, uintptr_t va, size_t bytes)
@@ -152,7 +167,8 @@ static int set_dispatch(void)
 {
 	pami_dispatch_hint_t hint = {.consistency = PAMI_HINT_ENABLE};
 	pami_dispatch_callback_function request = {.p2p = armci_serve_request},
-					reply = {.p2p = armci_am_reply};
+					reply = {.p2p = armci_am_reply},
+					mail = {.p2p = armci_mail_arrives};
 	pami_configuration_t q[2] = {{.name = PAMI_DISPATCH_SEND_IMMEDIATE_MAX},
 				     {.name = PAMI_DISPATCH_RECV_IMMEDIATE_MAX}};
 	pami_context_t origin = armci_world.context[ARMCI_ORIGIN],
@@ -163,6 +179,7 @@ static int set_dispatch(void)
 	    PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_MAIL, mail, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_query(origin, ARMCI_DISPATCH_REQUEST, q, 2) != PAMI_SUCCESS) {
 		drv_error("armci: cannot register active messages");
 		return FAIL6;
@@ -188,45 +205,55 @@ static int share_stripes(void)
 	}
 	memset(armci_world.stripe_page, 0, bytes);
 	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
-	armci_coll_allgather(&mine, all, sizeof(mine));
+	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
 	for (i = 0; i < armci_world.nproc; i++)
 		armci_world.stripes[i] = armci_direct(i, (uintptr_t)all[i], bytes);
 	free(all);
 	return 0;
 }
 
+static int start_tables(void)
+{
+	size_t n = (size_t)armci_world.nproc;
+
+	armci_world.map = calloc(n, sizeof(*armci_world.map));
+	armci_world.target = calloc(n, sizeof(*armci_world.target));
+	armci_world.stripes = calloc(n, sizeof(*armci_world.stripes));
+	armci_world.mapped = calloc(n, 1);
+	if (armci_world.map && armci_world.target && armci_world.stripes && armci_world.mapped)
+		return 0;
+	drv_error("armci: no memory for the tables of %d processes", armci_world.nproc);
+	return FAIL6;
+}
+
 static int start(void)
 {
-	const char *pack = getenv("QUINTORUS_ARMCI_PACK");
-	int rc = open_client();
+	int rc = armci_env_read();
 
-	if (rc)
-		return rc;
-	armci_world.pack_bytes = pack ? strtoul(pack, NULL, 0) : ARMCI_DIRECT_BYTES;
-	armci_world.map = calloc((size_t)armci_world.nproc, sizeof(*armci_world.map));
-	armci_world.target = calloc((size_t)armci_world.nproc, sizeof(*armci_world.target));
-	armci_world.stripes = calloc((size_t)armci_world.nproc, sizeof(*armci_world.stripes));
-	armci_world.mapped = calloc((size_t)armci_world.nproc, 1);
-	if (!armci_world.map || !armci_world.target || !armci_world.stripes || !armci_world.mapped) {
-		drv_error("armci: no memory for the tables of %d processes", armci_world.nproc);
-		return FAIL6;
-	}
-	rc = set_dispatch();
 	if (!rc)
-		rc = armci_coll_init();
+		rc = open_client();
+	if (!rc)
+		rc = start_tables();
+	if (!rc)
+		rc = set_dispatch();
+	if (!rc)
+		rc = armci_group_init();
 	if (rc)
 		return rc;
 	open_memory();
-	choose_mapped();
-	rc = open_progress();
+	rc = choose_mapped();
+	if (!rc)
+		rc = open_progress();
 	if (!rc)
 		rc = share_stripes();
 	if (!rc)
-		armci_coll_barrier();
-	if (!rc && getenv("ARMCI_VERBOSE") && armci_world.me == 0)
-		fprintf(stderr, "armci: %d processes, progress %s, segments from %zu bytes by RDMA\n",
-			armci_world.nproc, armci_world.thread ? "asynchronous" : "in calls only",
-			armci_world.pack_bytes);
+		rc = armci_locality_init();
+	if (!rc)
+		rc = armci_notify_init();
+	if (!rc)
+		armci_coll_barrier(armci_world.all);
+	if (!rc && armci_world.me == 0)
+		armci_env_print();
 	return rc;
 }
 
@@ -262,9 +289,13 @@ int PARMCI_Finalize(void)
 	if (armci_world.users == 0 || --armci_world.users)
 		return 0;
 	armci_fence_all();
-	armci_coll_barrier();
+	armci_coll_barrier(armci_world.all);
+	armci_notify_release();
+	armci_memget_release();
 	armci_alloc_release_all();
-	armci_coll_barrier(); /* nobody asks anybody for anything any more */
+	if (armci_env.verbose == 2)
+		armci_counter_print();
+	armci_coll_barrier(armci_world.all); /* nobody asks anybody for anything any more */
 	if (ext.disable && armci_world.thread)
 		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_ALL);
 	if (armci_world.memory.free)
@@ -276,6 +307,10 @@ int PARMCI_Finalize(void)
 	PAMI_Context_destroyv(armci_world.context, ARMCI_CONTEXTS);
 	PAMI_Client_destroy(&armci_world.client);
 	armci_req_release_all();
+	armci_mail_release();
+	armci_mutex_release();
+	armci_group_release_all();
+	armci_locality_release();
 	for (i = 0; i < armci_world.nproc; i++)
 		free(armci_world.map[i].seg);
 	free(armci_world.map);
@@ -284,6 +319,7 @@ int PARMCI_Finalize(void)
 	free(armci_world.mapped);
 	memset(&armci_world, 0, sizeof(armci_world));
 	memset(&ext, 0, sizeof(ext));
+	memset(armci_counter, 0, sizeof(armci_counter));
 	return 0;
 }
 ARMCI_ALIAS(Finalize);

@@ -23,6 +23,7 @@ double armci_timer(void);
 void armci_msg_init(int *argc, char ***argv);
 void armci_msg_finalize(void);
 
+/* Blocking, matched by tag and source in order; msglen may be NULL. A buffer too small ends the job. */
 void armci_msg_snd(int tag, void *buf, int len, int to);
 void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from);
 int armci_msg_rcvany(int tag, void *buf, int buflen, int *msglen);
@@ -44,6 +45,7 @@ void armci_msg_lgop(long *x, int n, const char *op);
 __extension__ void armci_msg_llgop(long long *x, int n, const char *op);
 void armci_msg_fgop(float *x, int n, const char *op);
 void armci_msg_dgop(double *x, int n, const char *op);
+/* Over the scope; who is outside of it returns at once. */
 void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type);
 void armci_msg_group_igop(int *x, int n, const char *op, ARMCI_Group *group);
 void armci_msg_group_lgop(long *x, int n, const char *op, ARMCI_Group *group);
@@ -60,7 +62,18 @@ void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type)
  */
 void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, int contribute);
 void armci_msg_sel(void *x, int n, const char *op, int type, int contribute);
+/* A heap-shaped tree over the scope: world ranks, -1 where there is none. */
 void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right);
+
+/* Broadcast from the lowest rank, and reductions, over the processes of the caller's domain. */
+void armci_msg_clus_brdcst(void *buf, int len);
+void armci_msg_clus_igop(int *x, int n, const char *op);
+void armci_msg_clus_lgop(long *x, int n, const char *op);
+__extension__ void armci_msg_clus_llgop(long long *x, int n, const char *op);
+void armci_msg_clus_fgop(float *x, int n, const char *op);
+void armci_msg_clus_dgop(double *x, int n, const char *op);
+void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
+			   ARMCI_Group *mastergroup);
 
 void armci_exchange_address(void **ptr_ar, int n);
 void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group);

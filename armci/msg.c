@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The message layer: ranks, barrier, broadcast and reductions over the world. */
+/* The message layer: ranks, barriers, broadcasts and reductions over everybody, groups and scopes. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "armci/state.h"
+#include "armci/coll.h"
 
 enum operator{ SUM, PROD, MAX, MIN, ABSMAX, ABSMIN, LAND, LOR, BAND, BOR, OPERATORS };
 
@@ -46,47 +46,138 @@ static pami_data_function function_of(enum operator op)
 	return table[op];
 }
 
-#define GOP(name, type, pami_type, integer)                                                             \
-	void armci_msg_##name(type *x, int n, const char *text)                                         \
+#define ABSOLUTE(type)                                                                                  \
+	for (type *v = x, *end = v + n; v < end; v++)                                                   \
+	*v = *v < 0 ? -*v : *v
+
+static void absolute(void *x, size_t n, int type)
+{
+	switch (type) {
+	case ARMCI_INT:
+		ABSOLUTE(int);
+		break;
+	case ARMCI_LONG:
+		ABSOLUTE(long);
+		break;
+	case ARMCI_LONG_LONG:
+		ABSOLUTE(long long);
+		break;
+	case ARMCI_FLOAT:
+		ABSOLUTE(float);
+		break;
+	default:
+		ABSOLUTE(double);
+	}
+}
+
+/* In place over g; NULL: this process is outside of the scope and keeps what it has. */
+static void gop(struct armci_group *g, void *x, int n, const char *text, int type)
+{
+	const struct {
+		int type;
+		size_t bytes;
+		pami_type_t pami;
+		bool integer;
+	} *t, types[] = {
+		  {ARMCI_INT, sizeof(int), PAMI_TYPE_SIGNED_INT, true},
+		  {ARMCI_LONG, sizeof(long), PAMI_TYPE_SIGNED_LONG, true},
+		  {ARMCI_LONG_LONG, sizeof(long long), PAMI_TYPE_SIGNED_LONG_LONG, true},
+		  {ARMCI_FLOAT, sizeof(float), PAMI_TYPE_FLOAT, false},
+		  {ARMCI_DOUBLE, sizeof(double), PAMI_TYPE_DOUBLE, false},
+	      };
+	enum operator op;
+
+	for (t = types; t < types + 5 && t->type != type; t++)
+		;
+	if (t == types + 5)
+		armci_die("%d is no type of a reduction", type);
+	op = operator_of(text, t->integer);
+	if (!g || n <= 0)
+		return;
+	if (op == ABSMAX || op == ABSMIN)
+		absolute(x, (size_t)n, type);
+	armci_coll_allreduce(g, x, (size_t)n, t->bytes, t->pami, function_of(op));
+}
+
+/* The group behind a handle, of which this process must be a member. */
+static struct armci_group *group_of(ARMCI_Group *handle)
+{
+	struct armci_group *g = armci_group_of(handle, "a collective of the message layer");
+
+	if (!g)
+		armci_die("a collective of the message layer: this process is no member of the group");
+	return g;
+}
+
+static void bcast(struct armci_group *g, void *buf, int len, int root)
+{
+	int i;
+
+	if (!g || len <= 0)
+		return;
+	for (i = 0; i < g->size && (int)g->task[i] != root; i++)
+		;
+	if (i == g->size)
+		armci_die("a broadcast from process %d, which is no member", root);
+	armci_coll_bcast(g, buf, (size_t)len, root);
+}
+
+void parmci_msg_barrier(void)
+{
+	armci_coll_barrier(armci_world.all);
+}
+extern __typeof__(parmci_msg_barrier) armci_msg_barrier
+    __attribute__((weak, alias("parmci_msg_barrier"), visibility("default")));
+
+void parmci_msg_group_barrier(ARMCI_Group *group)
+{
+	armci_coll_barrier(group_of(group));
+}
+extern __typeof__(parmci_msg_group_barrier) armci_msg_group_barrier
+    __attribute__((weak, alias("parmci_msg_group_barrier"), visibility("default")));
+
+#define GOP(name, type, code)                                                                           \
+	void armci_msg_##name(type *x, int n, const char *op)                                           \
 	{                                                                                               \
-		enum operator op = operator_of(text, integer);                                          \
-		int i;                                                                                  \
+		gop(armci_world.all, x, n, op, code);                                                   \
+	}                                                                                               \
                                                                                                         \
-		for (i = 0; (op == ABSMAX || op == ABSMIN) && i < n; i++)                               \
-			x[i] = x[i] < 0 ? -x[i] : x[i];                                                 \
-		if (n > 0)                                                                              \
-			armci_coll_allreduce(x, (size_t)n, sizeof(*x), pami_type, function_of(op));     \
+	void armci_msg_group_##name(type *x, int n, const char *op, ARMCI_Group *group)                 \
+	{                                                                                               \
+		gop(group_of(group), x, n, op, code);                                                   \
+	}                                                                                               \
+                                                                                                        \
+	void armci_msg_clus_##name(type *x, int n, const char *op)                                      \
+	{                                                                                               \
+		gop(armci_group_scope(armci_world.all, SCOPE_NODE), x, n, op, code);                    \
 	}
 
 #pragma GCC visibility push(default)
 
-GOP(igop, int, PAMI_TYPE_SIGNED_INT, true)
-GOP(lgop, long, PAMI_TYPE_SIGNED_LONG, true)
-GOP(llgop, long long, PAMI_TYPE_SIGNED_LONG_LONG, true)
-GOP(fgop, float, PAMI_TYPE_FLOAT, false)
-GOP(dgop, double, PAMI_TYPE_DOUBLE, false)
+GOP(igop, int, ARMCI_INT)
+GOP(lgop, long, ARMCI_LONG)
+GOP(llgop, long long, ARMCI_LONG_LONG)
+GOP(fgop, float, ARMCI_FLOAT)
+GOP(dgop, double, ARMCI_DOUBLE)
+
+void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type)
+{
+	gop(armci_group_scope(armci_world.all, scope), x, n, op, type);
+}
+
+void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int type, ARMCI_Group *group)
+{
+	gop(armci_group_scope(group_of(group), scope), x, n, op, type);
+}
 
 void armci_msg_reduce(void *x, int n, const char *op, int type)
 {
-	switch (type) {
-	case ARMCI_INT:
-		armci_msg_igop(x, n, op);
-		break;
-	case ARMCI_LONG:
-		armci_msg_lgop(x, n, op);
-		break;
-	case ARMCI_LONG_LONG:
-		armci_msg_llgop(x, n, op);
-		break;
-	case ARMCI_FLOAT:
-		armci_msg_fgop(x, n, op);
-		break;
-	case ARMCI_DOUBLE:
-		armci_msg_dgop(x, n, op);
-		break;
-	default:
-		armci_die("armci_msg_reduce: %d is no type", type);
-	}
+	gop(armci_world.all, x, n, op, type);
+}
+
+void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type)
+{
+	armci_msg_gop_scope(scope, x, n, op, type);
 }
 
 int armci_msg_me(void)
@@ -104,33 +195,48 @@ double armci_timer(void)
 	return PAMI_Wtime(armci_world.client);
 }
 
-void parmci_msg_barrier(void)
-{
-	armci_coll_barrier();
-}
-void armci_msg_barrier(void) __attribute__((weak, alias("parmci_msg_barrier")));
-
 void armci_msg_bcast(void *buf, int len, int root)
 {
-	if (armci_check_proc(root))
-		armci_die("armci_msg_bcast: there is no process %d", root);
-	if (len > 0)
-		armci_coll_bcast(buf, (size_t)len, root);
+	bcast(armci_world.all, buf, len, root);
 }
 
 void armci_msg_brdcst(void *buf, int len, int root)
 {
-	armci_msg_bcast(buf, len, root);
+	bcast(armci_world.all, buf, len, root);
+}
+
+void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
+{
+	bcast(armci_group_scope(armci_world.all, scope), buf, len, root);
+}
+
+void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
+{
+	bcast(armci_group_scope(group_of(group), scope), buf, len, root);
+}
+
+void armci_msg_clus_brdcst(void *buf, int len)
+{
+	bcast(armci_group_scope(armci_world.all, SCOPE_NODE), buf, len, armci_domain_first(armci_world.me));
+}
+
+static void exchange(struct armci_group *g, void **ptr_ar, int n)
+{
+	void *mine = ptr_ar[g->rank];
+
+	if (n != g->size)
+		armci_die("armci_exchange_address: %d entries for %d processes", n, g->size);
+	armci_coll_allgather(g, &mine, ptr_ar, sizeof(mine));
 }
 
 void armci_exchange_address(void **ptr_ar, int n)
 {
-	void *mine;
+	exchange(armci_world.all, ptr_ar, n);
+}
 
-	if (n != armci_world.nproc)
-		armci_die("armci_exchange_address: %d entries for %d processes", n, armci_world.nproc);
-	mine = ptr_ar[armci_world.me];
-	armci_coll_allgather(&mine, ptr_ar, sizeof(mine));
+void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group)
+{
+	exchange(group_of(group), ptr_ar, n);
 }
 
 #pragma GCC visibility pop

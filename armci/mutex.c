@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mutexes: each lives with its owner, who keeps a queue of waiting processes and grants in order of
- * arrival.
+ * arrival. They come in sets; ARMCI_Create_mutexes makes the one of the world, armcix.h any number.
  *
  * A process waits for one mutex at a time, so the queues of all mutexes of an owner share one table of
  * links, an entry per process. Lock and Unlock are requests to the owner's SERVE context, from the owner
- * itself too: the table below is touched there only, and under that context's lock while it is made and
- * destroyed.
+ * itself too: the owner's tables are touched there only, and under that context's lock while a set is
+ * made and destroyed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "armci/am.h"
-#include "armci/state.h"
+#include "armci/coll.h"
 
 enum { NOBODY = -1 };
 
@@ -27,18 +27,38 @@ struct waiter {
 	pami_endpoint_t origin;
 };
 
-static struct {
-	struct mutex *mutex;
+/* What this process hosts. */
+struct hosted {
+	struct mutex *mutex; /* NULL: no set */
 	int count;
-	struct waiter *waiter; /* per process */
-} table;
-static int *counts; /* per process, NULL while there is no set */
+};
+
+static struct {
+	struct hosted *set;
+	uint32_t count;
+	struct waiter *waiter; /* per process; with the first set */
+} hosts;
+
+/* What each member of a set tells the others. */
+struct share {
+	uint32_t set; /* its place at the host */
+	int32_t count;
+};
+
+struct armcix_mutex_hdl_s {
+	struct armci_group *group;
+	struct share share[]; /* per member */
+};
+
+static armcix_mutex_hdl_t world_set;
+
+/* ---- the owner's side ---- */
 
 static void grant(pami_context_t context, struct mutex *m, int proc)
 {
 	m->holder = proc;
-	armci_serve_answer(context, table.waiter[proc].origin, ARMCI_REPLY_VALUE,
-			   table.waiter[proc].token, 0);
+	armci_serve_answer(context, hosts.waiter[proc].origin, ARMCI_REPLY_VALUE, hosts.waiter[proc].token,
+			   0);
 }
 
 static void serve_lock(pami_context_t context, struct mutex *m, int proc)
@@ -47,11 +67,11 @@ static void serve_lock(pami_context_t context, struct mutex *m, int proc)
 		grant(context, m, proc);
 		return;
 	}
-	table.waiter[proc].next = NOBODY;
+	hosts.waiter[proc].next = NOBODY;
 	if (m->first == NOBODY)
 		m->first = proc;
 	else
-		table.waiter[m->last].next = proc;
+		hosts.waiter[m->last].next = proc;
 	m->last = proc;
 }
 
@@ -65,112 +85,246 @@ static void serve_unlock(pami_context_t context, struct mutex *m, int number, in
 	m->holder = NOBODY;
 	if (next == NOBODY)
 		return;
-	m->first = table.waiter[next].next;
+	m->first = hosts.waiter[next].next;
 	grant(context, m, next);
 }
 
 void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin)
 {
 	pami_task_t proc;
+	struct mutex *m;
 	size_t offset;
 
 	PAMI_Endpoint_query(origin, &proc, &offset);
-	if (r->addr >= (uint64_t)table.count)
-		armci_die("process %u asks for mutex %llu of %d", (unsigned)proc,
-			  (unsigned long long)r->addr, table.count);
+	if (r->count >= hosts.count || r->addr >= (uint64_t)hosts.set[r->count].count)
+		armci_die("process %u asks for mutex %llu of set %llu", (unsigned)proc,
+			  (unsigned long long)r->addr, (unsigned long long)r->count);
+	m = &hosts.set[r->count].mutex[r->addr];
 	if (r->kind == ARMCI_REQUEST_LOCK) {
-		table.waiter[proc].token = r->token;
-		table.waiter[proc].origin = origin;
-		serve_lock(context, &table.mutex[r->addr], (int)proc);
+		hosts.waiter[proc].token = r->token;
+		hosts.waiter[proc].origin = origin;
+		serve_lock(context, m, (int)proc);
+	} else if (r->kind == ARMCI_REQUEST_TRYLOCK) {
+		bool free = m->holder == NOBODY;
+
+		if (free)
+			m->holder = (int)proc;
+		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token, !free);
 	} else {
-		serve_unlock(context, &table.mutex[r->addr], (int)r->addr, (int)proc);
+		serve_unlock(context, m, (int)r->addr, (int)proc);
 		armci_serve_answer(context, origin, ARMCI_REPLY_ACK, r->token, 0);
 	}
 }
 
-int PARMCI_Create_mutexes(int num)
-{
-	size_t n = (size_t)armci_world.nproc;
-	struct mutex *m = calloc(num > 0 ? (size_t)num : 1, sizeof(*m));
-	struct waiter *w = calloc(n, sizeof(*w));
-	int i, mine = num >= 0 && m && w ? num : -1, bad = 0;
+/* ---- sets ---- */
 
-	if (counts)
-		armci_die("ARMCI_Create_mutexes: there is a set of mutexes already");
-	counts = calloc(n, sizeof(*counts));
-	if (!counts)
-		armci_die("no memory for mutexes");
-	armci_coll_allgather(&mine, counts, sizeof(mine));
-	for (i = 0; i < armci_world.nproc; i++)
-		bad |= counts[i] < 0;
-	if (bad) {
-		free(m);
-		free(w);
-		free(counts);
-		counts = NULL;
-		return FAIL6;
+/* A place for `num` mutexes of mine; under the lock of SERVE. -1: no memory. */
+static int64_t host(struct mutex *m, int num)
+{
+	uint32_t i;
+
+	for (i = 0; i < hosts.count && hosts.set[i].mutex; i++)
+		;
+	if (!hosts.waiter)
+		hosts.waiter = calloc((size_t)armci_world.nproc, sizeof(*hosts.waiter));
+	if (i == hosts.count) {
+		struct hosted *grown = realloc(hosts.set, (hosts.count + 1) * sizeof(*grown));
+
+		if (!grown)
+			return -1;
+		hosts.set = grown;
+		hosts.count++;
 	}
-	for (i = 0; i < num; i++)
+	if (!hosts.waiter) {
+		hosts.set[i] = (struct hosted){NULL, 0};
+		return -1;
+	}
+	hosts.set[i] = (struct hosted){m, num};
+	return i;
+}
+
+static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
+{
+	armcix_mutex_hdl_t s = calloc(1, sizeof(*s) + (size_t)g->size * sizeof(s->share[0]));
+	struct mutex *m = calloc(num > 0 ? (size_t)num : 1, sizeof(*m));
+	struct share mine = {0, -1};
+	int64_t place;
+	int i, bad = 0;
+
+	if (!s)
+		armci_die("no memory for mutexes");
+	for (i = 0; m && i < num; i++)
 		m[i] = (struct mutex){NOBODY, NOBODY, NOBODY};
 	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
-	table.mutex = m;
-	table.waiter = w;
-	table.count = num;
+	place = m && num >= 0 ? host(m, num) : -1;
 	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
-	armci_coll_barrier(); /* nobody asks before every table is there */
-	return 0;
+	if (place >= 0)
+		mine = (struct share){(uint32_t)place, num};
+	else
+		free(m);
+	s->group = g;
+	g->users++;
+	armci_coll_allgather(g, &mine, s->share, sizeof(mine)); /* nobody asks before every set is there */
+	for (i = 0; i < g->size; i++)
+		bad |= s->share[i].count < 0;
+	if (!bad)
+		return s;
+	if (place >= 0) {
+		PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+		hosts.set[place] = (struct hosted){NULL, 0};
+		PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+		free(m);
+	}
+	free(s);
+	armci_group_put(g);
+	return NULL;
+}
+
+static void set_destroy(armcix_mutex_hdl_t s)
+{
+	struct armci_group *g = s->group;
+	struct hosted *h;
+	struct mutex *m;
+
+	armci_fence_all(); /* my unlocks have arrived */
+	armci_coll_barrier(g);
+	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+	h = &hosts.set[s->share[g->rank].set];
+	m = h->mutex;
+	*h = (struct hosted){NULL, 0};
+	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+	free(m);
+	free(s);
+	armci_group_put(g);
+}
+
+/* At the end; nobody asks any more. */
+void armci_mutex_release(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < hosts.count; i++)
+		free(hosts.set[i].mutex);
+	free(hosts.set);
+	free(hosts.waiter);
+	free(world_set);
+	world_set = NULL;
+	memset(&hosts, 0, sizeof(hosts));
+}
+
+/* The request for mutex (mutex, proc) of s. */
+static struct armci_request request_of(armcix_mutex_hdl_t s, const char *call, uint16_t kind, int mutex,
+				       int proc)
+{
+	int i;
+
+	if (!s)
+		armci_die("%s: there is no set of mutexes", call);
+	for (i = 0; i < s->group->size && (int)s->group->task[i] != proc; i++)
+		;
+	if (i == s->group->size || mutex < 0 || mutex >= s->share[i].count)
+		armci_die("%s: process %d has no mutex %d", call, proc, mutex);
+	return (struct armci_request){.kind = kind, .addr = (uint64_t)mutex, .count = s->share[i].set};
+}
+
+/* Ask and wait for the answer. */
+static int ask(const struct armci_request *r, const char *call, int proc)
+{
+	struct armci_req wait = {0};
+	uint64_t answer = 0;
+
+	if (armci_am_value(r, proc, &answer, sizeof(answer), &wait) || armci_req_wait(&wait))
+		armci_die("%s: process %d does not answer", call, proc);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* loads from mapped memory */
+	return (int)answer;
+}
+
+static void unlock(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
+{
+	struct armci_request r = request_of(s, call, ARMCI_REQUEST_UNLOCK, mutex, proc);
+
+	armci_fence_all();
+	if (armci_am_order(&r, proc))
+		armci_die("%s: process %d does not answer", call, proc);
+}
+
+/* ---- the published names ---- */
+
+int PARMCI_Create_mutexes(int num)
+{
+	if (world_set)
+		armci_die("ARMCI_Create_mutexes: there is a set of mutexes already");
+	world_set = set_create(armci_world.all, num);
+	return world_set ? 0 : FAIL6;
 }
 ARMCI_ALIAS(Create_mutexes);
 
 int PARMCI_Destroy_mutexes(void)
 {
-	struct mutex *m;
-	struct waiter *w;
-
-	if (!counts)
+	if (!world_set)
 		armci_die("ARMCI_Destroy_mutexes: there is no set of mutexes");
-	armci_fence_all(); /* my unlocks have arrived */
-	armci_coll_barrier();
-	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
-	m = table.mutex;
-	w = table.waiter;
-	memset(&table, 0, sizeof(table));
-	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
-	free(m);
-	free(w);
-	free(counts);
-	counts = NULL;
+	set_destroy(world_set);
+	world_set = NULL;
 	return 0;
 }
 ARMCI_ALIAS(Destroy_mutexes);
 
-static void check(const char *call, int mutex, int proc)
-{
-	if (!counts)
-		armci_die("%s: there is no set of mutexes", call);
-	if (armci_check_proc(proc) || mutex < 0 || mutex >= counts[proc])
-		armci_die("%s: process %d has no mutex %d", call, proc, mutex);
-}
-
 void PARMCI_Lock(int mutex, int proc)
 {
-	struct armci_request r = {.kind = ARMCI_REQUEST_LOCK, .addr = (uint64_t)mutex};
-	struct armci_req wait = {0};
+	struct armci_request r = request_of(world_set, "ARMCI_Lock", ARMCI_REQUEST_LOCK, mutex, proc);
 
-	check("ARMCI_Lock", mutex, proc);
-	if (armci_am_value(&r, proc, NULL, 0, &wait) || armci_req_wait(&wait))
-		armci_die("ARMCI_Lock: process %d does not answer", proc);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* loads from mapped memory */
+	ask(&r, "ARMCI_Lock", proc);
 }
 ARMCI_ALIAS(Lock);
 
 void PARMCI_Unlock(int mutex, int proc)
 {
-	struct armci_request r = {.kind = ARMCI_REQUEST_UNLOCK, .addr = (uint64_t)mutex};
-
-	check("ARMCI_Unlock", mutex, proc);
-	armci_fence_all();
-	if (armci_am_order(&r, proc))
-		armci_die("ARMCI_Unlock: process %d does not answer", proc);
+	unlock(world_set, "ARMCI_Unlock", mutex, proc);
 }
 ARMCI_ALIAS(Unlock);
+
+#pragma GCC visibility push(default)
+
+armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g)
+{
+	struct armci_group *group = armci_group_of(g, "ARMCIX_Create_mutexes_hdl");
+
+	if (!group)
+		armci_die("ARMCIX_Create_mutexes_hdl: this process is no member of the group");
+	return set_create(group, count);
+}
+
+int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)
+{
+	if (!h)
+		return FAIL;
+	set_destroy(h);
+	return 0;
+}
+
+void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
+{
+	struct armci_request r = request_of(h, "ARMCIX_Lock_hdl", ARMCI_REQUEST_LOCK, mutex, proc);
+
+	ask(&r, "ARMCIX_Lock_hdl", proc);
+}
+
+int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
+{
+	struct armci_request r = request_of(h, "ARMCIX_Trylock_hdl", ARMCI_REQUEST_TRYLOCK, mutex, proc);
+
+	return ask(&r, "ARMCIX_Trylock_hdl", proc);
+}
+
+void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
+{
+	unlock(h, "ARMCIX_Unlock_hdl", mutex, proc);
+}
+
+void ARMCIX_Progress(void)
+{
+	armci_poll();
+	PAMI_Context_trylock_advancev(&armci_world.context[ARMCI_SERVE], 1, 1);
+}
+
+#pragma GCC visibility pop

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "armci/state.h"
+#include "armci/coll.h"
 #include "drivers/base/log.h"
 
 static struct armci_op *free_ops;
@@ -182,6 +182,8 @@ void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_clas
 		w->lo = w->lo < offset ? w->lo : offset;
 		w->hi = w->hi > offset + bytes ? w->hi : offset + bytes;
 	}
+	if (class != ARMCI_CLASS_PUT)
+		armci_world.target[op->proc].messages++;
 	armci_op_acked(op);
 }
 
@@ -230,8 +232,11 @@ void armci_op_remote_done(struct armci_op *op, bool ok)
 	op->remote = false;
 	armci_world.unacked--;
 	armci_world.target[op->proc].unacked--;
-	if (op->seg)
+	if (op->seg) {
 		op->seg->writes[op->class].count--;
+		if (op->class != ARMCI_CLASS_PUT)
+			armci_world.target[op->proc].messages--;
+	}
 	op_release(op);
 }
 
@@ -274,13 +279,22 @@ void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_
 		if (!w->count || in_order((enum armci_class)c, class))
 			continue;
 		if (offset >= w->hi || w->lo >= offset + bytes) {
-			armci_world.fences_avoided++;
+			ARMCI_COUNT(fences_avoided);
 			continue;
 		}
-		armci_world.fences_needed++;
+		ARMCI_COUNT(fences_forced);
 		while (w->count)
 			armci_poll();
 	}
+}
+
+void armci_order_messages(int proc)
+{
+	if (armci_world.aggs)
+		armci_agg_flush_all();
+	while (armci_world.target[proc].messages)
+		armci_poll();
+	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores into mapped memory */
 }
 
 void armci_fence(int proc)
@@ -317,9 +331,19 @@ void PARMCI_AllFence(void)
 }
 ARMCI_ALIAS(AllFence);
 
+void PARMCI_GroupFence(ARMCI_Group *group)
+{
+	struct armci_group *g = group ? armci_group_of(group, "ARMCI_GroupFence") : armci_world.all;
+	int i;
+
+	for (i = 0; g && i < g->size; i++)
+		armci_fence((int)g->task[i]);
+}
+ARMCI_ALIAS(GroupFence);
+
 void PARMCI_Barrier(void)
 {
 	armci_fence_all();
-	armci_coll_barrier();
+	armci_coll_barrier(armci_world.all);
 }
 ARMCI_ALIAS(Barrier);

@@ -22,14 +22,53 @@ uint64_t armci_rmw_apply(int op, void *p, uint64_t value)
 	}
 }
 
+uint64_t armci_cas_apply(int op, void *p, uint64_t expected, uint64_t desired)
+{
+	uint32_t word = (uint32_t)expected;
+
+	if (op == ARMCI_SWAP) {
+		__atomic_compare_exchange_n((uint32_t *)p, &word, (uint32_t)desired, 0, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return word;
+	}
+	__atomic_compare_exchange_n((uint64_t *)p, &expected, desired, 0, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return expected;
+}
+
+/* The word's segment, after what this process wrote there before. */
+static struct armci_seg *word_find(const char *call, void *prem, size_t bytes, int proc)
+{
+	struct armci_seg *seg = armci_seg_find(proc, (uintptr_t)prem, bytes);
+
+	if ((uintptr_t)prem % bytes)
+		armci_die("%s: address %p of process %d is not aligned to %zu", call, prem, proc, bytes);
+	armci_order(seg, (uintptr_t)prem - seg->name, bytes, ARMCI_CLASS_READ);
+	return seg;
+}
+
+/* Carried out by the owner; the old value to ploc. */
+static int ask(struct armci_request *r, struct armci_seg *seg, void *prem, void *ploc, size_t bytes, int proc)
+{
+	struct armci_req wait = {0};
+	int rc;
+
+	r->addr = seg->va + ((uintptr_t)prem - seg->name);
+	ARMCI_COUNT(rmw_sent);
+	rc = armci_am_value(r, proc, ploc, bytes, &wait);
+	return rc ? rc : armci_req_wait(&wait);
+}
+
+static size_t word_bytes(int op)
+{
+	return op == ARMCI_SWAP || op == ARMCI_FETCH_AND_ADD ? sizeof(int) : sizeof(long);
+}
+
 int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 {
-	size_t bytes = op == ARMCI_SWAP || op == ARMCI_FETCH_AND_ADD ? sizeof(int) : sizeof(long);
 	struct armci_request r = {.kind = ARMCI_REQUEST_RMW, .op = op};
-	struct armci_req wait = {0};
+	size_t bytes = word_bytes(op);
 	struct armci_seg *seg;
-	uint64_t value = 0;
-	int rc;
 
 	if (op < ARMCI_SWAP || op > ARMCI_FETCH_AND_ADD_LONG)
 		armci_die("ARMCI_Rmw: %d is no operation", op);
@@ -38,22 +77,40 @@ int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 	if (armci_check_proc(proc))
 		return FAIL5;
 	if (op == ARMCI_SWAP || op == ARMCI_SWAP_LONG)
-		memcpy(&value, ploc, bytes);
+		memcpy(&r.value, ploc, bytes);
 	else
-		value = (uint64_t)(int64_t)extra;
-	seg = armci_seg_find(proc, (uintptr_t)prem, bytes);
-	if ((uintptr_t)prem % bytes)
-		armci_die("ARMCI_Rmw: address %p of process %d is not aligned to %zu", prem, proc,
-			  bytes);
-	armci_order(seg, (uintptr_t)prem - seg->name, bytes, ARMCI_CLASS_READ);
-	if (seg->direct) {
-		value = armci_rmw_apply(op, prem, value);
-		memcpy(ploc, &value, bytes);
-		return 0;
-	}
-	r.addr = seg->va + ((uintptr_t)prem - seg->name);
-	r.value = value;
-	rc = armci_am_value(&r, proc, ploc, bytes, &wait);
-	return rc ? rc : armci_req_wait(&wait);
+		r.value = (uint64_t)(int64_t)extra;
+	seg = word_find("ARMCI_Rmw", prem, bytes, proc);
+	if (!seg->direct)
+		return ask(&r, seg, prem, ploc, bytes, proc);
+	r.value = armci_rmw_apply(op, prem, r.value);
+	memcpy(ploc, &r.value, bytes);
+	return 0;
 }
 ARMCI_ALIAS(Rmw);
+
+#pragma GCC visibility push(default)
+
+int ARMCIX_Compare_and_swap(int op, void *ploc, void *desired, void *prem, int proc)
+{
+	struct armci_request r = {.kind = ARMCI_REQUEST_CAS, .op = op};
+	size_t bytes = word_bytes(op);
+	struct armci_seg *seg;
+
+	if (op != ARMCI_SWAP && op != ARMCI_SWAP_LONG)
+		armci_die("ARMCIX_Compare_and_swap: %d is no operation", op);
+	if (!ploc || !desired)
+		return FAIL;
+	if (armci_check_proc(proc))
+		return FAIL5;
+	memcpy(&r.count, ploc, bytes);
+	memcpy(&r.value, desired, bytes);
+	seg = word_find("ARMCIX_Compare_and_swap", prem, bytes, proc);
+	if (!seg->direct)
+		return ask(&r, seg, prem, ploc, bytes, proc);
+	r.value = armci_cas_apply(op, prem, r.count, r.value);
+	memcpy(ploc, &r.value, bytes);
+	return 0;
+}
+
+#pragma GCC visibility pop

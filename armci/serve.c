@@ -155,6 +155,7 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 static void serve(pami_context_t context, const struct armci_request *r, const char *payload,
 		  pami_endpoint_t origin)
 {
+	ARMCI_COUNT_SERVED(served);
 	switch (r->kind) {
 	case ARMCI_REQUEST_PUT:
 	case ARMCI_REQUEST_ACC:
@@ -168,9 +169,17 @@ static void serve(pami_context_t context, const struct armci_request *r, const c
 		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token,
 				   armci_rmw_apply(r->op, (void *)(uintptr_t)r->addr, r->value));
 		break;
+	case ARMCI_REQUEST_CAS:
+		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token,
+				   armci_cas_apply(r->op, (void *)(uintptr_t)r->addr, r->count, r->value));
+		break;
 	case ARMCI_REQUEST_LOCK:
+	case ARMCI_REQUEST_TRYLOCK:
 	case ARMCI_REQUEST_UNLOCK:
 		armci_mutex_serve(context, r, origin);
+		break;
+	case ARMCI_REQUEST_NOTIFY:
+		armci_notify_serve(r);
 		break;
 	default:
 		drv_error("armci: unknown request %u", r->kind);

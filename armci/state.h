@@ -13,6 +13,8 @@
 #define ARMCI_NO_MPI_H 1
 #pragma GCC visibility push(default)
 #include "armci/armci.h"
+#include "armci/armcix.h"
+#include "armci/iterator.h"
 #include "armci/parmci.h"
 #pragma GCC visibility pop
 #include "pami/pami.h"
@@ -28,6 +30,8 @@ enum {
 	ARMCI_CONTEXTS,
 	ARMCI_DISPATCH_REQUEST = 1, /* on SERVE */
 	ARMCI_DISPATCH_REPLY = 2,   /* on ORIGIN */
+	ARMCI_DISPATCH_MAIL = 3,    /* on ORIGIN: armci_msg_snd */
+	ARMCI_TAG_CLUSTER = -7001,  /* of armci_grp_clus_brdcst's messages */
 };
 
 #define ARMCI_LEVELS      ARMCI_MAX_STRIDE_LEVEL
@@ -35,8 +39,6 @@ enum {
 					*/
 #define ARMCI_WINDOW_BYTES (1u << 20)  /* unacknowledged active-message payload to one target */
 #define ARMCI_OPS_MAX      4096u       /* outstanding operations; more wait for old ones */
-#define ARMCI_DIRECT_BYTES 1024u /* default of QUINTORUS_ARMCI_PACK: pieces from this size go by RDMA   \
-				  */
 #define ARMCI_STRIPES      64u
 #define ARMCI_STRIPE_BYTES 4096u
 
@@ -51,6 +53,7 @@ enum armci_class {
 enum armci_kind { ARMCI_KIND_PUT, ARMCI_KIND_GET, ARMCI_KIND_ACC };
 
 struct armci_alloc;
+struct armci_group;
 
 /* Writes outstanding to one segment: how many, and the offsets [lo, hi) that hold them all. */
 struct armci_writes {
@@ -78,7 +81,9 @@ struct armci_map {
 struct armci_target {
 	uint32_t unacked; /* writes not yet remotely complete */
 	uint32_t pending; /* operations not yet locally complete */
-	uint64_t window;  /* bytes of unacknowledged active messages */
+	uint32_t messages; /* of the unacked ones, those by message */
+	uint64_t window;   /* bytes of unacknowledged active messages */
+	uint64_t mail;     /* bytes of armci_msg_snd not yet received */
 };
 
 /*
@@ -146,7 +151,6 @@ struct armci_world {
 	pami_context_t context[ARMCI_CONTEXTS];
 	size_t immediate_max;
 	bool thread; /* somebody else advances SERVE too */
-	size_t pack_bytes;
 	struct armci_ext_memory memory;
 	unsigned char *mapped;       /* per process: use its memory directly where it can be mapped */
 	struct armci_map *map;       /* per process */
@@ -155,13 +159,48 @@ struct armci_world {
 	uint32_t **stripes;          /* per process: its accumulate locks where mapped here, else NULL */
 	void *stripe_page;           /* mine */
 	uint32_t unacked, pending;   /* over all targets */
+	struct armci_group *all; /* everybody; collectives: coll.h */
 	struct armci_alloc *allocs;
 	struct armci_agg *aggs; /* collections not yet sent */
-	uint64_t next_alloc;
-	uint64_t fences_needed, fences_avoided;
 };
 
 extern struct armci_world armci_world;
+
+/* What happened, readable by name (ARMCIX_Counter); counter.def. */
+enum armci_counter {
+#define ARMCI_COUNTER(name, meaning) ARMCI_COUNT_##name,
+#include "armci/counter.def"
+#undef ARMCI_COUNTER
+	ARMCI_COUNTERS
+};
+extern uint64_t armci_counter[ARMCI_COUNTERS];
+
+/* By the application's thread only. */
+#define ARMCI_COUNT(name) (armci_counter[ARMCI_COUNT_##name]++)
+/* By whoever drives SERVE. */
+#define ARMCI_COUNT_SERVED(name)                                                                        \
+	__atomic_fetch_add(&armci_counter[ARMCI_COUNT_##name], 1, __ATOMIC_RELAXED)
+/* On stderr, those that are not 0. */
+void armci_counter_print(void);
+
+/* Settings from the environment; env.c, env.def. */
+enum { ARMCI_VERBOSE_HELP = 3 };
+enum armci_mapping { ARMCI_MAP_NODE, ARMCI_MAP_HOST, ARMCI_MAP_NONE };
+struct armci_env {
+	int verbose;
+	bool debug_alloc;
+	bool thread;
+	bool alone; /* every process a domain of its own */
+	int direct; /* enum armci_mapping */
+	size_t pack_bytes;
+	size_t shm_limit;
+	const char *host;
+};
+extern struct armci_env armci_env;
+/* 0, or FAIL6 where a value makes no sense (logged). */
+int armci_env_read(void);
+/* The configuration, or what every setting means, on stderr where asked for. */
+void armci_env_print(void);
 
 /* ---- init.c ---- */
 /* One round of progress; call it while waiting. */
@@ -171,15 +210,6 @@ void armci_die(const char *format, ...) __attribute__((noreturn, format(printf, 
 int armci_check_proc(int proc);
 /* Where this process may load and store [va, va + bytes) of proc's memory, or NULL. */
 void *armci_direct(int proc, uintptr_t va, size_t bytes);
-
-/* ---- coll.c: over the world, on PAMI; every process calls in the same order ---- */
-int armci_coll_init(void);
-void armci_coll_barrier(void);
-void armci_coll_bcast(void *buf, size_t bytes, int root);
-void armci_coll_allgather(const void *mine, void *all, size_t bytes);
-/* In place. type and op are PAMI's. */
-void armci_coll_allreduce(void *x, size_t count, size_t element_bytes, pami_type_t type,
-			  pami_data_function op);
 
 /* ---- seg.c ---- */
 int armci_map_add(struct armci_map *map, struct armci_seg *seg);
@@ -213,6 +243,8 @@ void armci_op_sent(struct armci_op *op);
 /* Wait until an access of [offset, offset + bytes) in this class can no longer overtake earlier writes.
  */
 void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class);
+/* Wait for the writes to proc that went by message, so that what follows comes behind all writes. */
+void armci_order_messages(int proc);
 /* Reserve payload bytes of the target's window. */
 void armci_window_take(struct armci_op *op, size_t bytes);
 void armci_fence_all(void);
@@ -247,6 +279,8 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 		     struct armci_req *req);
 int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
 		    int proc, struct armci_req *req);
+/* Put one int by RDMA (or a store), behind all earlier RDMA puts. 0 or FAIL6. */
+int armci_xfer_flag(uintptr_t remote, int value, int proc);
 /* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL:
  * implicit). */
 enum armci_wait {
@@ -281,6 +315,8 @@ int armci_am_value(const struct armci_request *r, int proc, void *value_to, size
 		   struct armci_req *req);
 /* A request without payload that is acknowledged; fences wait for it. 0 or FAIL6. */
 int armci_am_order(const struct armci_request *r, int proc);
+/* A request without payload or answer, behind all puts by RDMA. 0 or FAIL6. */
+int armci_am_tell(const struct armci_request *r, int proc);
 void armci_am_reply(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
 		    const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
 
@@ -290,8 +326,21 @@ void armci_serve_request(pami_context_t context, void *cookie, const void *heade
 void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token,
 			uint64_t value);
 void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
+/* ---- memget.c, mutex.c, notify.c, mail.c ---- */
+void armci_memget_release(void);
+void armci_mutex_release(void);
+int armci_notify_init(void);
+void armci_notify_release(void);
+void armci_notify_serve(const struct armci_request *r);
+void armci_mail_arrives(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
+			const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
+void armci_mail_taken(int proc, uint64_t bytes);
+void armci_mail_release(void);
+
+/* ---- rmw.c ---- */
 /* Apply op (ARMCI_SWAP ...) to *p atomically; the old value in the low bytes. */
 uint64_t armci_rmw_apply(int op, void *p, uint64_t value);
+uint64_t armci_cas_apply(int op, void *p, uint64_t expected, uint64_t desired);
 
 static inline pami_endpoint_t armci_endpoint(int proc, size_t context)
 {

@@ -94,6 +94,7 @@ static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg
 
 		rc = PAMI_Rget(context, &g);
 	}
+	ARMCI_COUNT(rdma);
 	if (rc == PAMI_SUCCESS)
 		return 0;
 	drv_error("armci: %s of %zu bytes with process %d does not start (PAMI result %d)",
@@ -148,11 +149,12 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 		return 0;
 	armci_shape_extent(s, &lo, &hi);
 	seg = armci_seg_find(proc, s->remote + (uintptr_t)lo, (size_t)(hi - lo));
-	rdma = kind != ARMCI_KIND_ACC && (s->levels == 0 || s->count[0] >= armci_world.pack_bytes);
+	rdma = kind != ARMCI_KIND_ACC && (s->levels == 0 || s->count[0] >= armci_env.pack_bytes);
 	armci_order(seg, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo), class_of(kind, rdma));
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
+		ARMCI_COUNT(direct);
 		armci_shape_walk(s, direct_piece[kind], &d);
 		return 0;
 	}
@@ -185,7 +187,7 @@ static void list_extent(const struct armci_list *l, const struct armci_seg *seg,
 static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
 		    struct armci_seg *seg, int proc, struct armci_req *req)
 {
-	bool rdma = kind != ARMCI_KIND_ACC && (l->count == 1 || l->bytes >= armci_world.pack_bytes);
+	bool rdma = kind != ARMCI_KIND_ACC && (l->count == 1 || l->bytes >= armci_env.pack_bytes);
 	size_t i, lo, hi;
 
 	list_extent(l, seg, &lo, &hi);
@@ -193,6 +195,7 @@ static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const str
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
+		ARMCI_COUNT(direct);
 		for (i = 0; i < l->count; i++)
 			direct_piece[kind](&d, l->local[i], (uintptr_t)l->remote[i], l->bytes);
 		return 0;
@@ -244,6 +247,22 @@ static int xfer_value(struct armci_shape *s, int proc, struct armci_req *req)
 	}
 	s->remote = seg->va + (s->remote - seg->name);
 	return armci_am_shape(ARMCI_KIND_PUT, NULL, s, seg, proc, req);
+}
+
+int armci_xfer_flag(uintptr_t remote, int value, int proc)
+{
+	struct armci_seg *seg = armci_seg_find(proc, remote, sizeof(value));
+	struct armci_op *op;
+
+	armci_order(seg, remote - seg->name, sizeof(value), ARMCI_CLASS_PUT);
+	if (seg->direct) {
+		__atomic_store_n((int *)remote, value, __ATOMIC_RELEASE);
+		return 0;
+	}
+	op = armci_op_create(proc, NULL);
+	memcpy(&op->value, &value, sizeof(value));
+	armci_op_writes(op, seg, ARMCI_CLASS_PUT, remote - seg->name, sizeof(value));
+	return rdma_post(ARMCI_KIND_PUT, op, seg, &op->value, remote - seg->name, sizeof(value));
 }
 
 int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,

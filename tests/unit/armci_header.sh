@@ -20,7 +20,7 @@ try() { # compiler language standard headers
 		bad=1
 	fi
 }
-for headers in armci.h message.h parmci.h 'message.h armci.h' 'parmci.h message.h'; do
+for headers in armci.h message.h parmci.h 'message.h armci.h' 'parmci.h message.h' armcix.h iterator.h 'armcix.h message.h'; do
 	for standard in gnu89 gnu99 c99 c11 gnu17; do
 		try gcc c $standard "$headers" "$body"
 	done

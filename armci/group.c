@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Groups: each one a PAMI geometry over the origin contexts of its members.
+ *
+ * What the program holds (ARMCI_Group) is a slot and its generation, so that copies are as good as the
+ * original and every copy of a freed group is known to be stale. Making a group is an agreement of its
+ * members only: those outside return at once, and different processes may name different, disjoint
+ * members in the same call.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/coll.h"
+#include "drivers/base/log.h"
+
+enum { WORLD_ID = 1 };
+
+static struct {
+	struct armci_group **group; /* [slot - 1]; NULL: free */
+	uint64_t *generation;
+	uint32_t count, space;
+	ARMCI_Group parent; /* default parent of new groups */
+} table;
+
+static void done(pami_context_t context, void *cookie, pami_result_t result)
+{
+	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
+}
+
+static void wait_for(volatile int *state, const char *what)
+{
+	while (!*state)
+		armci_poll();
+	if (*state < 0)
+		armci_die("%s a group failed: has a process died?", what);
+}
+
+int armci_group_init(void)
+{
+	struct armci_group *g = calloc(1, sizeof(*g));
+	int i;
+
+	if (g)
+		g->task = malloc((size_t)armci_world.nproc * sizeof(*g->task));
+	if (!g || !g->task) {
+		free(g);
+		drv_error("armci: no memory for the group of all processes");
+		return FAIL6;
+	}
+	g->users = 1;
+	g->size = armci_world.nproc;
+	g->rank = armci_world.me;
+	for (i = 0; i < g->size; i++)
+		g->task[i] = (pami_task_t)i;
+	armci_world.all = g;
+	ARMCI_Group_get_world(&table.parent);
+	if (PAMI_Geometry_world(armci_world.client, &g->geometry) != PAMI_SUCCESS) {
+		drv_error("armci: no geometry of all tasks");
+		return FAIL6;
+	}
+	return armci_coll_init(g);
+}
+
+static void group_free(struct armci_group *g)
+{
+	free(g->task);
+	free(g);
+}
+
+/* Local: geometries of groups that were not freed go with the client. */
+void armci_group_release_all(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < table.count; i++)
+		if (table.group[i])
+			group_free(table.group[i]);
+	if (armci_world.all)
+		group_free(armci_world.all);
+	armci_world.all = NULL;
+	free(table.group);
+	free(table.generation);
+	memset(&table, 0, sizeof(table));
+}
+
+static uint32_t slot_take(struct armci_group *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < table.count && table.group[i]; i++)
+		;
+	if (i == table.space) {
+		uint32_t space = table.space ? table.space * 2 : 16;
+		struct armci_group **groups = realloc(table.group, space * sizeof(*groups));
+		uint64_t *generations = groups ? realloc(table.generation, space * sizeof(*generations))
+					       : NULL;
+
+		table.group = groups ? groups : table.group;
+		if (!generations)
+			armci_die("no memory for %u groups", space);
+		table.generation = generations;
+		table.space = space;
+	}
+	if (i == table.count)
+		table.generation[table.count++] = 0;
+	table.group[i] = g;
+	g->generation = ++table.generation[i];
+	return i + 1;
+}
+
+struct armci_group *armci_group_make(const int *world, int n, unsigned id)
+{
+	struct armci_group *g = calloc(1, sizeof(*g));
+	volatile int state = 0;
+	pami_result_t rc;
+	int i;
+
+	if (g)
+		g->task = malloc((size_t)n * sizeof(*g->task));
+	if (!g || !g->task)
+		armci_die("no memory for a group of %d processes", n);
+	g->users = 1;
+	g->size = n;
+	for (i = 0; i < n; i++) {
+		g->task[i] = (pami_task_t)world[i];
+		if (world[i] == armci_world.me)
+			g->rank = i;
+	}
+	g->slot = slot_take(g);
+	if (n == 1) /* talks to nobody */
+		return g;
+	rc = PAMI_Geometry_create_tasklist(armci_world.client, ARMCI_ORIGIN, NULL, 0, &g->geometry, NULL, id,
+					   g->task, (size_t)n, armci_world.context[ARMCI_ORIGIN], done,
+					   (void *)&state);
+	if (rc != PAMI_SUCCESS)
+		armci_die("a group of %d processes cannot be made (PAMI result %d): is a rank named twice?",
+			  n, (int)rc);
+	wait_for(&state, "making");
+	if (armci_coll_init(g))
+		armci_die("no collectives for a group of %d processes", n);
+	return g;
+}
+
+void armci_group_put(struct armci_group *g)
+{
+	volatile int state = 0;
+
+	if (--g->users)
+		return;
+	if (g->node && g->node != g)
+		armci_group_put(g->node);
+	if (g->masters && g->masters != g)
+		armci_group_put(g->masters);
+	if (g->geometry) {
+		if (PAMI_Geometry_destroy(armci_world.client, &g->geometry,
+					  armci_world.context[ARMCI_ORIGIN], done,
+					  (void *)&state) != PAMI_SUCCESS)
+			armci_die("a group cannot be freed");
+		wait_for(&state, "freeing");
+	}
+	table.group[g->slot - 1] = NULL;
+	group_free(g);
+}
+
+struct armci_group *armci_group_of(const ARMCI_Group *handle, const char *call)
+{
+	unsigned long slot, generation;
+
+	if (!handle)
+		armci_die("%s: no group", call);
+	if (handle->rank < 0)
+		return NULL;
+	slot = handle->armci_private[0];
+	generation = handle->armci_private[1];
+	if (slot == 0 && generation == WORLD_ID)
+		return armci_world.all;
+	if (slot == 0 || slot > table.count || !table.group[slot - 1] ||
+	    table.generation[slot - 1] != generation)
+		armci_die("%s: the group was freed, or never made", call);
+	return table.group[slot - 1];
+}
+
+static void handle_set(ARMCI_Group *out, const struct armci_group *g)
+{
+	memset(out, 0, sizeof(*out));
+	out->armci_comm_space = g ? g->comm : NULL;
+	out->size = g ? g->size : 0;
+	out->rank = g ? g->rank : -1;
+	if (g) {
+		out->armci_private[0] = g->slot;
+		out->armci_private[1] = g->slot ? g->generation : WORLD_ID;
+	}
+}
+
+/* A number that all members of g agree on without a word, positive: how many they made of it. */
+static unsigned next_id(struct armci_group *g)
+{
+	unsigned x = g->slot ? (unsigned)g->task[0] * 2654435761u + (unsigned)g->size : 1;
+
+	return (x * 40503u + ++g->children) & 0x7fffffff ? (x * 40503u + g->children) & 0x7fffffff : 1;
+}
+
+/*
+ * Members of the part of g that a scope names, in order; how many. node: those of my domain; masters: the
+ * lowest of each domain.
+ */
+static int scope_list(const struct armci_group *g, int scope, int *list)
+{
+	int n = 0, i, k;
+
+	for (i = 0; i < g->size; i++) {
+		int p = (int)g->task[i], first = armci_domain_first(p);
+
+		if (scope == SCOPE_NODE) {
+			if (first == armci_domain_first(armci_world.me))
+				list[n++] = p;
+			continue;
+		}
+		for (k = 0; k < n && armci_domain_first(list[k]) != first; k++)
+			;
+		if (k == n)
+			list[n++] = p;
+		else if (p < list[k])
+			list[k] = p;
+	}
+	return n;
+}
+
+struct armci_group *armci_group_scope(struct armci_group *g, int scope)
+{
+	struct armci_group **kept = scope == SCOPE_NODE ? &g->node : &g->masters;
+	bool member = false;
+	int *list, n, i;
+
+	if (scope == SCOPE_ALL || *kept)
+		return scope == SCOPE_ALL ? g : *kept;
+	if (scope != SCOPE_NODE && scope != SCOPE_MASTERS)
+		armci_die("%d is no scope of a collective", scope);
+	list = malloc((size_t)g->size * sizeof(*list));
+	if (!list)
+		armci_die("no memory for a list of %d processes", g->size);
+	n = scope_list(g, scope, list);
+	for (i = 0; i < n; i++)
+		member |= list[i] == armci_world.me;
+	if (member)
+		*kept = n == g->size ? g : armci_group_make(list, n, scope == SCOPE_NODE ? 2 : 3);
+	free(list);
+	return member ? *kept : NULL;
+}
+
+/* ---- the published names ---- */
+
+#pragma GCC visibility push(default)
+
+void ARMCI_Group_get_world(ARMCI_Group *out)
+{
+	handle_set(out, armci_world.all);
+}
+
+void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
+{
+	struct armci_group *p = armci_group_of(parent, "ARMCI_Group_create_child");
+	bool member = false;
+	unsigned id;
+	int *world, i;
+
+	if (!p)
+		armci_die("ARMCI_Group_create_child: this process is no member of the parent");
+	if (n < 0 || n > p->size || (n && !pid_list))
+		armci_die("ARMCI_Group_create_child: %d members of %d", n, p->size);
+	world = malloc((size_t)(n ? n : 1) * sizeof(*world));
+	if (!world)
+		armci_die("no memory for a list of %d processes", n);
+	for (i = 0; i < n; i++) {
+		if (pid_list[i] < 0 || pid_list[i] >= p->size)
+			armci_die("ARMCI_Group_create_child: the parent has no rank %d", pid_list[i]);
+		world[i] = (int)p->task[pid_list[i]];
+		member |= world[i] == armci_world.me;
+	}
+	id = next_id(p);
+	handle_set(out, member ? armci_group_make(world, n, id) : NULL);
+	free(world);
+}
+
+void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out)
+{
+	ARMCI_Group_create_child(n, pid_list, out, &table.parent);
+}
+
+void ARMCI_Group_free(ARMCI_Group *group)
+{
+	struct armci_group *g = armci_group_of(group, "ARMCI_Group_free");
+
+	if (!g || g == armci_world.all)
+		return;
+	if (table.parent.armci_private[0] == g->slot)
+		ARMCI_Group_get_world(&table.parent);
+	table.generation[g->slot - 1]++; /* copies are stale from here on */
+	armci_group_put(g);
+}
+
+int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
+{
+	*rank = group->rank;
+	return group->rank < 0;
+}
+
+void ARMCI_Group_size(ARMCI_Group *group, int *size)
+{
+	*size = group->size;
+}
+
+void ARMCI_Group_set_default(ARMCI_Group *group)
+{
+	armci_group_of(group, "ARMCI_Group_set_default");
+	table.parent = *group;
+}
+
+void ARMCI_Group_get_default(ARMCI_Group *out)
+{
+	*out = table.parent;
+}
+
+int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank)
+{
+	struct armci_group *g = armci_group_of(group, "ARMCI_Absolute_id");
+
+	return !g || group_rank < 0 || group_rank >= g->size ? -1 : (int)g->task[group_rank];
+}
+
+/* ---- armcix.h ---- */
+
+struct part {
+	int color, key, rank;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return x->key != y->key ? (x->key > y->key) - (x->key < y->key)
+				: (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out)
+{
+	struct armci_group *p = armci_group_of(parent, "ARMCIX_Group_split");
+	struct part mine, *all;
+	int *list, n = 0, i;
+
+	if (!p)
+		armci_die("ARMCIX_Group_split: this process is no member of the parent");
+	mine = (struct part){color, key, p->rank};
+	all = malloc((size_t)p->size * sizeof(*all));
+	list = malloc((size_t)p->size * sizeof(*list));
+	if (!all || !list)
+		armci_die("no memory to split a group of %d processes", p->size);
+	armci_coll_allgather(p, &mine, all, sizeof(mine));
+	qsort(all, (size_t)p->size, sizeof(*all), by_key);
+	for (i = 0; i < p->size; i++)
+		if (all[i].color == color && color >= 0)
+			list[n++] = all[i].rank;
+	ARMCI_Group_create_child(n, list, out, parent);
+	free(all);
+	free(list);
+	return 0;
+}
+
+int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out)
+{
+	return ARMCIX_Group_split(parent, 0, 0, out);
+}
+
+#pragma GCC visibility pop

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Telling the target that data have come: notifications (counted, pairwise) and puts with a flag.
+ *
+ * Both follow what this process wrote there before. RDMA keeps its order by itself; writes by message are
+ * waited for. A notification is a message to SERVE, which also wakes a process that sleeps in
+ * armci_notify_wait; a flag is an RDMA put, since who spins on it calls nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/am.h"
+#include "armci/state.h"
+#include "drivers/base/log.h"
+
+static struct {
+	unsigned *arrived;        /* per sender; written by SERVE */
+	unsigned *sent, *awaited; /* per process */
+} counts;
+
+int armci_notify_init(void)
+{
+	size_t n = (size_t)armci_world.nproc;
+
+	counts.arrived = calloc(n, sizeof(*counts.arrived));
+	counts.sent = calloc(n, sizeof(*counts.sent));
+	counts.awaited = calloc(n, sizeof(*counts.awaited));
+	if (counts.arrived && counts.sent && counts.awaited)
+		return 0;
+	drv_error("armci: no memory to count notifications of %d processes", armci_world.nproc);
+	return FAIL6;
+}
+
+void armci_notify_release(void)
+{
+	free(counts.arrived);
+	free(counts.sent);
+	free(counts.awaited);
+	memset(&counts, 0, sizeof(counts));
+}
+
+void armci_notify_serve(const struct armci_request *r)
+{
+	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_RELEASE);
+}
+
+int parmci_notify(int proc)
+{
+	struct armci_request r = {
+	    .kind = ARMCI_REQUEST_NOTIFY, .addr = (uint64_t)armci_world.me};
+
+	if (armci_check_proc(proc))
+		armci_die("armci_notify: there is no process %d", proc);
+	armci_order_messages(proc);
+	r.value = ++counts.sent[proc];
+	if (proc == armci_world.me)
+		armci_notify_serve(&r);
+	else if (armci_am_tell(&r, proc))
+		armci_die("armci_notify: process %d cannot be told", proc);
+	return (int)counts.sent[proc];
+}
+extern __typeof__(parmci_notify) armci_notify
+    __attribute__((weak, alias("parmci_notify"), visibility("default")));
+
+int parmci_notify_wait(int proc, int *pval)
+{
+	unsigned want, have;
+
+	if (armci_check_proc(proc))
+		armci_die("armci_notify_wait: there is no process %d", proc);
+	want = ++counts.awaited[proc];
+	while ((have = __atomic_load_n(&counts.arrived[proc], __ATOMIC_ACQUIRE)) < want)
+		armci_poll();
+	if (pval)
+		*pval = (int)want;
+	return (int)have;
+}
+extern __typeof__(parmci_notify_wait) armci_notify_wait
+    __attribute__((weak, alias("parmci_notify_wait"), visibility("default")));
+
+/* ---- put with flag ---- */
+
+static int flag_put(int *flag, int value, int proc)
+{
+	armci_order_messages(proc);
+	return armci_xfer_flag((uintptr_t)flag, value, proc);
+}
+
+int PARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc)
+{
+	int rc = PARMCI_Put(src, dst, bytes, proc);
+
+	return rc ? rc : flag_put(flag, value, proc);
+}
+ARMCI_ALIAS(Put_flag);
+
+int PARMCI_PutS_flag(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+		     int stride_levels, int *flag, int value, int proc)
+{
+	int rc = PARMCI_PutS(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, proc);
+
+	return rc ? rc : flag_put(flag, value, proc);
+}
+ARMCI_ALIAS(PutS_flag);
+
+int PARMCI_PutS_flag_dir(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
+			 int stride_levels, int *flag, int value, int proc)
+{
+	return PARMCI_PutS_flag(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, flag, value,
+				proc);
+}
+ARMCI_ALIAS(PutS_flag_dir);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The message layer, less used: selection of one record, the tree of a scope, broadcast by messages. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/coll.h"
+
+static long double first_of(const void *record, int type)
+{
+	union {
+		int i;
+		long l;
+		long long ll;
+		float f;
+		double d;
+	} v;
+
+	switch (type) {
+	case ARMCI_INT:
+		memcpy(&v.i, record, sizeof(v.i));
+		return v.i;
+	case ARMCI_LONG:
+		memcpy(&v.l, record, sizeof(v.l));
+		return v.l;
+	case ARMCI_LONG_LONG:
+		memcpy(&v.ll, record, sizeof(v.ll));
+		return v.ll;
+	case ARMCI_FLOAT:
+		memcpy(&v.f, record, sizeof(v.f));
+		return v.f;
+	case ARMCI_DOUBLE:
+		memcpy(&v.d, record, sizeof(v.d));
+		return v.d;
+	default:
+		armci_die("armci_msg_sel: %d is no type", type);
+	}
+}
+
+#pragma GCC visibility push(default)
+
+/* Everybody sees all records and takes the first best, so all take the same. */
+void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, int contribute)
+{
+	struct armci_group *g = armci_group_scope(armci_world.all, scope);
+	bool greatest = !strncmp(op, "max", 3);
+	char *mine, *all, *best = NULL;
+	size_t each = (size_t)n + 1;
+	int i;
+
+	if (!greatest && strncmp(op, "min", 3))
+		armci_die("'%.8s' is no selection", op);
+	if (!g || n <= 0)
+		return;
+	mine = malloc(each);
+	all = malloc(each * (size_t)g->size);
+	if (!mine || !all)
+		armci_die("no memory to select among %d records of %d bytes", g->size, n);
+	mine[0] = contribute != 0;
+	memcpy(mine + 1, x, (size_t)n);
+	armci_coll_allgather(g, mine, all, each);
+	for (i = 0; i < g->size; i++) {
+		char *r = all + (size_t)i * each;
+		long double a, b;
+
+		if (!r[0])
+			continue;
+		a = first_of(r + 1, type);
+		b = best ? first_of(best, type) : a;
+		if (!best || (greatest ? a > b : a < b))
+			best = r + 1;
+	}
+	if (best)
+		memcpy(x, best, (size_t)n);
+	free(mine);
+	free(all);
+}
+
+void armci_msg_sel(void *x, int n, const char *op, int type, int contribute)
+{
+	armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute);
+}
+
+/* Rank of position i of a scope of `count`, -1 past its end. */
+static int place(int scope, int i, int count, int root)
+{
+	if (i < 0 || i >= count)
+		return -1;
+	return scope == SCOPE_MASTERS ? armci_domain_glob_proc_id(ARMCI_DOMAIN_SMP, i, 0) : root + i;
+}
+
+void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right)
+{
+	int first = armci_domain_first(armci_world.me), me, count;
+
+	*root = 0;
+	if (scope == SCOPE_ALL) {
+		me = armci_world.me;
+		count = armci_world.nproc;
+	} else if (scope == SCOPE_NODE) {
+		*root = first;
+		me = armci_world.me - first;
+		count = armci_domain_nprocs(ARMCI_DOMAIN_SMP, -1);
+	} else if (scope == SCOPE_MASTERS) {
+		me = armci_domain_my_id(ARMCI_DOMAIN_SMP);
+		count = armci_domain_count(ARMCI_DOMAIN_SMP);
+		if (first != armci_world.me) {
+			*up = *left = *right = -1;
+			return;
+		}
+	} else {
+		armci_die("armci_msg_bintree: %d is no scope", scope);
+	}
+	*up = me ? place(scope, (me - 1) / 2, count, *root) : -1;
+	*left = place(scope, 2 * me + 1, count, *root);
+	*right = place(scope, 2 * me + 2, count, *root);
+}
+
+/* From the group's rank grp_master to the grp_clus_nproc - 1 ranks behind it, of the same node. */
+void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
+			   ARMCI_Group *mastergroup)
+{
+	int master = ARMCI_Absolute_id(mastergroup, grp_master), i;
+
+	if (armci_world.me != master) {
+		armci_msg_rcv(ARMCI_TAG_CLUSTER, buf, len, NULL, master);
+		return;
+	}
+	for (i = 1; i < grp_clus_nproc; i++)
+		armci_msg_snd(ARMCI_TAG_CLUSTER, buf, len, ARMCI_Absolute_id(mastergroup, grp_master + i));
+}
+
+#pragma GCC visibility pop
