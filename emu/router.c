@@ -15,80 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "emu/route.h"
-
-#define FROM_LINKS (EMU_LINKS * EMU_VCS)
-#define QUEUES     (FROM_LINKS + EMU_INJECTIONS)
-#define THROUGH    ((1ull << FROM_LINKS) - 1)
-#define SHARE      15 /* packets from links before one of injection (spec/mu.md 6.5) */
-
-struct queue {
-	uint32_t head, tail;
-};
-
-/* A link in both directions, in two cache lines: a packet touches those of its way in and of its way
- * out. */
-struct link {
-	/* Out. */
-	_Alignas(64) uint64_t free_at;
-	uint64_t request[EMU_VCS];
-	uint16_t credits[EMU_VCS];
-	uint8_t turn[2]; /* last queue served: from links, from injection */
-	uint8_t share;
-	/* In. */
-	uint8_t unused;
-	uint16_t waiting; /* packets in all queues */
-	uint16_t count[EMU_VCS];
-	_Alignas(64) struct queue queue[EMU_VCS];
-	struct emu_link_stat stat;
-};
-
-struct emu_router {
-	/* What waits. */
-	_Alignas(64) uint64_t occupied;
-	uint64_t fresh, unready, local, dynamic;
-	uint16_t wanted;
-	uint16_t credit0; /* links with a credit on VC 0 */
-	uint32_t here;    /* own destination word */
-	uint32_t node, sequence, ps_per_byte;
-	uint8_t no_bubble;
-	struct emu_route route;
-	uint16_t slots[EMU_VCS];
-	struct queue injection[EMU_INJECTIONS];
-	uint16_t injections[EMU_INJECTIONS]; /* packets in each */
-	uint16_t want[QUEUES]; /* of a dynamic head: links on VC 0 (bits 0 .. 9), escape link << 12 */
-	struct link link[EMU_LINKS];
-};
-
-struct step {
-	struct emu_router *r;
-	struct emu_packet *pool;
-	uint64_t now;
-	const struct emu_router_ops *ops;
-	void *arg;
-};
-
-static inline uint64_t bit(unsigned q)
-{
-	return 1ull << q;
-}
-
-static inline struct queue *queue_of(struct emu_router *r, unsigned q)
-{
-	return q < FROM_LINKS ? &r->link[q / EMU_VCS].queue[q % EMU_VCS] : &r->injection[q - FROM_LINKS];
-}
-
-static inline uint16_t *count_of(struct emu_router *r, unsigned q)
-{
-	return q < FROM_LINKS ? &r->link[q / EMU_VCS].count[q % EMU_VCS]
-			      : &r->injections[q - FROM_LINKS];
-}
-
-/* Counters are read by others while we run; one writer. */
-static inline void stat_add(uint64_t *counter, uint64_t n)
-{
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
+#include "emu/router_state.h"
 
 size_t emu_router_bytes(void)
 {
@@ -115,6 +42,7 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 	for (int l = 0; l < EMU_LINKS; l++)
 		memcpy(r->link[l].credits, r->slots, sizeof(r->slots));
 	r->credit0 = (1u << EMU_LINKS) - 1;
+	emu_coll_init(r, conf);
 }
 
 /* ---- queues ---- */
@@ -151,6 +79,8 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 	unsigned hints, vc = emu_vc_start(h);
 	int rc;
 
+	if (h->Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE)
+		return emu_coll_inject(r, pool, packet);
 	if (queue >= EMU_INJECTIONS || vc >= EMU_VCS || p->bytes > sizeof(p->payload))
 		return -EINVAL;
 	if (r->injections[queue] >= EMU_INJECTION_SLOTS)
@@ -159,6 +89,9 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 			     emu_hints_get(h), &hints);
 	if (rc)
 		return rc;
+	/* Along one line only: at a corner it would not be clear who receives it. */
+	if (h->Byte2.Byte2 & MUHWI_PACKET_DEPOSIT && (vc == EMU_VC_DYNAMIC || hints & (hints - 1)))
+		return -EINVAL;
 	emu_hints_set(h, hints);
 	p->route.hops = 0;
 	p->route.vc = (uint8_t)vc;
@@ -174,6 +107,8 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 {
 	struct link *in = &r->link[link];
 
+	if (link < EMU_LINKS && vc >= EMU_VCS && vc < EMU_CHANNELS)
+		return emu_coll_arrive(r, pool, link, vc - EMU_VCS, packet);
 	if (link >= EMU_LINKS || vc >= EMU_VCS)
 		return -EINVAL;
 	if (in->count[vc] >= r->slots[vc])
@@ -188,8 +123,10 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 
 int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 {
-	uint16_t *credits = &r->link[link].credits[vc];
+	uint16_t *credits = &r->link[link].credits[vc < EMU_VCS ? vc : 0];
 
+	if (vc >= EMU_VCS)
+		return emu_coll_credit(r, link, vc - EMU_VCS);
 	if (*credits < r->slots[vc]) /* more than there are slots: a broken neighbour */
 		++*credits;
 	if (vc == EMU_VC_DYNAMIC)
@@ -218,7 +155,7 @@ static void look(struct step *s, unsigned q)
 		return;
 	}
 	undone = emu_route_undone(r->here, h->Destination.Destination.Destination);
-	if (!undone) {
+	if (!undone || (h->Byte2.Byte2 & MUHWI_PACKET_DEPOSIT && q < FROM_LINKS && !(r->deposited & bit(q)))) {
 		r->local |= bit(q);
 		return;
 	}
@@ -270,10 +207,12 @@ static void send(struct step *s, unsigned q, unsigned link, unsigned vc)
 	} else {
 		retract(r, link, vc, q);
 	}
+	r->deposited &= ~bit(q);
 	pop(r, q, p->route.next);
 	if (!--out->credits[vc] && vc == EMU_VC_DYNAMIC)
 		r->credit0 &= (uint16_t)~(1u << link);
 	out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
+	r->coll.last &= (uint16_t)~(1u << link);
 	stat_add(&out->stat.packets, 1);
 	stat_add(&out->stat.bytes, bytes);
 	p->route.hops++;
@@ -368,6 +307,23 @@ static int pick(struct step *s, unsigned link)
 	return 1;
 }
 
+/* A packet on its way along a line is received here too, as a copy. */
+static void deposit(struct step *s, unsigned q, uint32_t packet)
+{
+	struct emu_router *r = s->r;
+	uint32_t copy = s->ops->copy(s->arg, r->node, packet);
+
+	if (copy == EMU_NO_PACKET) {
+		s->starved = 1;
+	} else if (s->ops->deliver(s->arg, r->node, copy, s->now)) {
+		s->ops->drop(s->arg, r->node, copy);
+	} else {
+		r->local &= ~bit(q);
+		r->deposited |= bit(q);
+		r->fresh |= bit(q);
+	}
+}
+
 /* Hand the heads for this node over; one that is refused stays and blocks its own queue only. */
 static void deliver(struct step *s)
 {
@@ -377,6 +333,11 @@ static void deliver(struct step *s)
 		unsigned q = (unsigned)__builtin_ctzll(todo);
 		uint32_t packet = queue_of(r, q)->head, next = s->pool[packet].route.next;
 
+		if (emu_route_undone(r->here,
+				     s->pool[packet].hdr.NetworkHeader.pt2pt.Destination.Destination.Destination)) {
+			deposit(s, q, packet);
+			continue;
+		}
 		if (s->ops->deliver(s->arg, r->node, packet, s->now))
 			continue;
 		r->local &= ~bit(q); /* the packet is the caller's again: do not touch it */
@@ -405,7 +366,7 @@ static int serve(struct step *s)
 static uint64_t next_time(struct step *s)
 {
 	struct emu_router *r = s->r;
-	uint64_t t = UINT64_MAX;
+	uint64_t t = s->starved ? s->now + STARVED_PS : UINT64_MAX;
 
 	for (uint64_t u = r->unready; u; u &= u - 1) {
 		uint64_t ready = s->pool[queue_of(r, (unsigned)__builtin_ctzll(u))->head].route.ready;
@@ -428,7 +389,7 @@ static uint64_t next_time(struct step *s)
 uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t now,
 			 const struct emu_router_ops *ops, void *arg)
 {
-	struct step s = {r, pool, now, ops, arg};
+	struct step s = {r, pool, now, ops, arg, 0};
 
 	r->fresh |= r->unready;
 	r->unready = 0;
@@ -441,8 +402,14 @@ uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t
 			look(&s, (unsigned)__builtin_ctzll(r->fresh));
 		if (r->local & ~before)
 			deliver(&s);
+		if (r->coll.busy)
+			emu_coll_step(&s, 1);
 	} while (serve(&s) || r->fresh);
-	return next_time(&s);
+	if (!r->coll.busy)
+		return next_time(&s);
+	emu_coll_step(&s, 0);
+	uint64_t next = next_time(&s);
+	return next < r->coll.next ? next : r->coll.next;
 }
 
 void emu_router_prefetch(const struct emu_router *r, unsigned link)
@@ -457,12 +424,12 @@ void emu_router_prefetch(const struct emu_router *r, unsigned link)
 
 int emu_router_busy(const struct emu_router *r)
 {
-	return r->occupied != 0;
+	return r->occupied || r->coll.busy;
 }
 
 unsigned emu_router_wanted(const struct emu_router *r)
 {
-	return r->wanted;
+	return r->wanted | r->coll.wanted;
 }
 
 const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link)

@@ -12,7 +12,9 @@
  *                                                             |      (needs credit, link free)
  *        inject(queue)    --> [injection queues]            --+--> deliver()        ops (may refuse)
  *
- * Deadlock freedom: emu/vc.h. Directions: emu/route.h. Source: spec/mu.md 6.
+ * Collective packets (class routes) and global interrupts: the last part of this file, emu/collective.c.
+ *
+ * Deadlock freedom: emu/vc.h. Directions: emu/route.h. Source: spec/mu.md 6, 8.
  */
 #ifndef EMU_ROUTER_H
 #define EMU_ROUTER_H
@@ -21,12 +23,17 @@
 #include <stdint.h>
 
 #include "emu/coord.h"
+#include "emu/hw_class.h"
 #include "emu/hw_packet.h"
 #include "emu/vc.h"
 
 #define EMU_INJECTIONS      4  /* local injection queues: 0, 1 normal, 2 high priority, 3 local (self) */
 #define EMU_INJECTION_SLOTS 16 /* packets in each */
 #define EMU_NO_PACKET       UINT32_MAX
+/* Collective packets have a queue per class route behind these; route.in of one that was copied on the
+ * way down, or combined: no queue. */
+#define EMU_INJECTIONS_ALL (EMU_INJECTIONS + 16)
+#define EMU_IN_NONE        0xff
 
 /*
  * A packet in the pool; 576 bytes, 64-byte aligned. The router works on the first line only: it
@@ -60,6 +67,7 @@ struct emu_router_conf {
 	/* Packet slots (credits) per input VC, 2 .. 1000; 0: the default of 7 (VC 0: 126 chunks = 7 full
 	 * packets). */
 	uint16_t slots[EMU_VCS];
+	uint8_t coll_slots;     /* of each class route on each link, 1 .. 15; 0: the default of 7 */
 	uint8_t test_no_bubble; /* tests only: entering a ring needs one slot; deadlocks */
 };
 
@@ -76,12 +84,24 @@ struct emu_router; /* emu/router.c; sized by emu_router_bytes() */
  *          Virtual cut-through: its head is here at now, its last byte wire bytes * ps_per_byte later.
  * credit   one slot of (in link, vc) is free again: the caller brings it to the neighbour on that
  *          link, as emu_router_credit(neighbour, opposite link, vc).
+ *
+ * Only where class routes are set (else NULL is fine):
+ * copy     a packet with the same hdr, bytes, task, payload and route (but route.in EMU_IN_NONE), or
+ *          EMU_NO_PACKET: none to be had now, asked again next step.
+ * drop     the packet was combined into another one: it is the caller's again.
+ * gi       bring the three signal bits of a global interrupt to the neighbour's emu_router_gi_arrive
+ *          (opposite link); only the latest value counts. `now` is 0 live.
+ * gi_status  the node's status of a global interrupt has changed.
  */
 struct emu_router_ops {
 	void (*send)(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet,
 		     uint64_t now);
 	int (*deliver)(void *arg, uint32_t node, uint32_t packet, uint64_t now);
 	void (*credit)(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now);
+	uint32_t (*copy)(void *arg, uint32_t node, uint32_t packet);
+	void (*drop)(void *arg, uint32_t node, uint32_t packet);
+	void (*gi)(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now);
+	void (*gi_status)(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now);
 };
 
 size_t emu_router_bytes(void); /* a multiple of 64 */
@@ -133,5 +153,31 @@ struct emu_link_stat {
 	uint64_t queued_max;     /* packets waiting at once */
 };
 const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link);
+
+/* ---- Class routes ---- */
+
+/*
+ * Program class route `route` (0 .. 15; {0, 0}: free it). pass: the node only passes on (no local bit).
+ * Returns 0; 1 .. 5: why hardware refuses it (emu/class.h); -EBUSY: packets of that route are in the
+ * router; -EINVAL: no such route. Packets then enter through emu_router_inject() (any queue; those of a
+ * route stay in order), with the header of a collective: up to the root, combined port by port (local,
+ * A-, A+ ... E+) with those of the children, and down again.
+ *   inject: -EAGAIN  16 wait already
+ *           -EINVAL  no such route or no local bit, an operation that cannot be, a channel not of the class
+ * Contributions that disagree in their headers are combined all the same, and flagged.
+ */
+int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_t *c, int pass);
+ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route);
+/* EMU_COMBINE_ flags since the last call. */
+unsigned emu_router_coll_flags(struct emu_router *r);
+
+/* Global interrupts: the same for their routes. Setting one clears its signals. */
+int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *c);
+/* The node's own three bits; and bits from a neighbour (ignored if the link is not of the route). */
+void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
+		   const struct emu_router_ops *ops, void *arg);
+void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, unsigned bits, uint64_t now,
+			  const struct emu_router_ops *ops, void *arg);
+unsigned emu_router_gi_status(const struct emu_router *r, unsigned route);
 
 #endif

@@ -42,6 +42,13 @@
 
 enum { EMU_VC_DYNAMIC, EMU_VC_BUBBLE, EMU_VC_HIGH, EMU_VC_SYSTEM, EMU_VCS };
 
+/*
+ * Channels of a link: those above, then one for each class route. The chip gives all class routes of a
+ * class one channel, and deadlocks if nodes use routes that share links in different orders (spec/mu.md
+ * 8.5). Ours have slots of their own, so a route depends on no other; emu/collective.c says why it ends.
+ */
+#define EMU_CHANNELS (EMU_VCS + 16)
+
 #define EMU_VC_SLOTS_DEFAULT 7
 #define EMU_VC_SLOTS_MIN     2
 

@@ -18,7 +18,7 @@
 #include "emu/route.h"
 #include "emu/router.h"
 
-enum net_kind { NET_ARRIVE, NET_CREDIT, NET_STEP };
+enum net_kind { NET_ARRIVE, NET_CREDIT, NET_STEP, NET_GI, NET_USER };
 
 struct net_event {
 	uint64_t time, number;
@@ -52,6 +52,11 @@ struct net {
 	uint32_t
 	    *last_sequence; /* [(from * nodes + to) * EMU_INJECTIONS + queue], deterministic packets */
 	void (*on_deliver)(struct net *n, uint32_t node, struct emu_packet *p);
+	/* Collective packets, those with the deposit bit, signals; what a test scheduled with net_user(). */
+	void (*on_coll)(struct net *n, uint32_t node, struct emu_packet *p);
+	void (*on_gi)(struct net *n, uint32_t node, unsigned route, unsigned bits);
+	void (*on_user)(struct net *n, uint32_t node, uint32_t what);
+	uint32_t in_use; /* packets */
 	void *arg;
 };
 
@@ -142,6 +147,13 @@ static void net_ops_credit(void *arg, uint32_t node, unsigned link, unsigned vc,
 		  emu_link_opposite(link), vc, 0);
 }
 
+static void net_free(struct net *n, uint32_t packet)
+{
+	n->pool[packet].route.next = n->free_head;
+	n->free_head = packet;
+	n->in_use--;
+}
+
 /* Right node; a minimal way unless it was told where to go (task 1); in order if deterministic with the
  * same (computed) hints. */
 static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
@@ -150,10 +162,18 @@ static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t n
 	struct emu_packet *p = &n->pool[packet];
 	uint32_t to, queue;
 
+	int coll = p->hdr.NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE ||
+	           p->hdr.NetworkHeader.pt2pt.Byte2.Deposit;
+
 	if (n->refuse_percent && drv_rng_below(&n->rng, 100) < n->refuse_percent) {
 		n->refused++;
 		net_want_step(n, node, now + 1000000);
 		return -11;
+	}
+	if (coll) {
+		n->on_coll(n, node, p);
+		net_free(n, packet);
+		return 0;
 	}
 	memcpy(&to, p->payload, sizeof(to));
 	memcpy(&queue, p->payload + 4, sizeof(queue));
@@ -175,12 +195,53 @@ static int net_ops_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t n
 	net_hash(n, (uint64_t)node << 32 | p->route.source);
 	net_hash(n, (uint64_t)p->route.sequence << 8 | p->route.hops);
 	n->delivered++;
-	p->route.next = n->free_head;
-	n->free_head = packet;
+	net_free(n, packet);
 	return 0;
 }
 
-static const struct emu_router_ops net_ops = {net_ops_send, net_ops_deliver, net_ops_credit};
+/* The pool does not grow here: routers hold its address. None left: asked again soon. */
+static uint32_t net_ops_copy(void *arg, uint32_t node, uint32_t packet)
+{
+	struct net *n = arg;
+	uint32_t i = n->free_head;
+
+	if (i == EMU_NO_PACKET) {
+		net_want_step(n, node, n->now + 100000);
+		return i;
+	}
+	n->free_head = n->pool[i].route.next;
+	n->in_use++;
+	n->pool[i] = n->pool[packet];
+	n->pool[i].route.in = EMU_IN_NONE;
+	return i;
+}
+
+static void net_ops_drop(void *arg, uint32_t node, uint32_t packet)
+{
+	net_free(arg, packet);
+}
+
+static void net_ops_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now)
+{
+	struct net *n = arg;
+	uint32_t to = emu_node_neighbour(&n->shape, node, link);
+	unsigned in = emu_link_opposite(link);
+	uint64_t *last = &n->last_arrival[to * EMU_LINKS + in], time = now + net_delay(n);
+
+	*last = time = time < *last ? *last : time;
+	net_event(n, time, NET_GI, to, in, route, bits);
+}
+
+static void net_ops_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now)
+{
+	struct net *n = arg;
+
+	if (n->on_gi)
+		n->on_gi(n, node, route, bits);
+}
+
+static const struct emu_router_ops net_ops = {net_ops_send, net_ops_deliver, net_ops_credit, net_ops_copy,
+                                              net_ops_drop, net_ops_gi, net_ops_gi_status};
 
 static struct net *net_create(const struct emu_shape *shape, const struct emu_router_conf *conf,
 			      uint32_t ps_per_byte)
@@ -238,12 +299,13 @@ static uint32_t net_packet(struct net *n)
 	}
 	uint32_t i = n->free_head;
 	n->free_head = n->pool[i].route.next;
+	n->in_use++;
 	memset(&n->pool[i], 0, 64);
 	return i;
 }
 
 /* vc as in the header's byte 3 (code, not shifted); hints 0: computed. */
-static void net_send(struct net *n, uint32_t from, uint32_t to, unsigned vc, unsigned zone,
+static inline void net_send(struct net *n, uint32_t from, uint32_t to, unsigned vc, unsigned zone,
 		     unsigned hints, unsigned queue, uint32_t bytes)
 {
 	uint32_t i = net_packet(n);
@@ -332,11 +394,22 @@ static int net_one(struct net *n)
 	} else if (e.kind == NET_CREDIT) {
 		if (!emu_router_credit(net_router(n, e.node), e.link, e.vc))
 			return 1;
+	} else if (e.kind == NET_GI) {
+		emu_router_gi_arrive(net_router(n, e.node), e.link, e.vc, e.packet, e.time, &net_ops, n);
+		return 1;
+	} else if (e.kind == NET_USER) {
+		n->on_user(n, e.node, e.packet);
+		return 1;
 	} else if (n->step_at[e.node] != e.time) {
 		return 1; /* superseded */
 	}
 	net_step(n, e.node);
 	return 1;
+}
+
+static inline void net_user(struct net *n, uint64_t time, uint32_t node, uint32_t what)
+{
+	net_event(n, time, NET_USER, node, 0, 0, what);
 }
 
 static inline void net_run(struct net *n)

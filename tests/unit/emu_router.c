@@ -452,6 +452,60 @@ static void long_way_round_on_request(void)
 	net_destroy(n);
 }
 
+/* ---- Deposit: received at each node of a line ---- */
+
+static unsigned deposits[64];
+
+static void on_deposit(struct net *n, uint32_t node, struct emu_packet *p)
+{
+	deposits[node] += p->payload[0] == 77;
+}
+
+static void send_line(struct net *n, uint32_t from, uint32_t to, unsigned hints, uint32_t *i)
+{
+	struct emu_coord x;
+	MUHWI_Pt2PtNetworkHeader_t *h;
+
+	*i = net_packet(n);
+	h = &n->pool[*i].hdr.NetworkHeader.pt2pt;
+	h->Data_Packet_Type = MUHWI_PT2PT_DATA_PACKET_TYPE;
+	h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
+	h->Byte2.Byte2 = MUHWI_PACKET_DEPOSIT;
+	emu_hints_set(h, hints);
+	emu_node_coord(&n->shape, to, &x);
+	h->Destination.Destination.Destination = emu_coord_word(&x);
+	n->pool[*i].bytes = 512;
+	n->pool[*i].payload[0] = 77;
+}
+
+static void deposit_along_a_line(void)
+{
+	struct emu_shape s = shape(5, 2, 1, 1, 1);
+	struct net *n = net_create(&s, NULL, 500);
+	uint32_t i, spare[64];
+
+	n->on_coll = on_deposit;
+	for (unsigned k = 0; k < 64; k++)
+		spare[k] = net_packet(n);
+	for (unsigned k = 0; k < 64; k++)
+		net_free(n, spare[k]);
+	n->refuse_percent = 30;
+	for (unsigned k = 0; k < 20; k++) { /* the long way round from (1,0): through 2, 3, 4 to 0 */
+		send_line(n, 2, 0, emu_hint_of_link(1), &i);
+		while (emu_router_inject(net_router(n, 2), n->pool, 0, i) == -EAGAIN)
+			net_one(n);
+		net_want_step(n, 2, n->now);
+	}
+	net_run(n);
+	for (uint32_t k = 0; k < 10; k++)
+		CU_ASSERT_EQUAL(deposits[k], k % 2 || k == 2 ? 0u : 20u);
+	CU_ASSERT_EQUAL(n->in_use, 0);
+	CU_ASSERT_EQUAL(n->wrong, 0);
+	send_line(n, 0, 3, 0, &i); /* round a corner */
+	CU_ASSERT_EQUAL(emu_router_inject(net_router(n, 0), n->pool, 0, i), -EINVAL);
+	net_destroy(n);
+}
+
 T_MAIN(T(injection_is_checked_and_bounded), T(input_is_bounded_by_credits),
        T(wire_time_keeps_the_link_busy), T(not_ready_waits_in_order), T(bubble_rule),
        T(no_ring_no_bubble), T(credits_beyond_the_slots_are_ignored),
@@ -460,4 +514,4 @@ T_MAIN(T(injection_is_checked_and_bounded), T(input_is_bounded_by_credits),
        T(dynamic_escapes_when_it_must), T(back_from_the_bubble_unless_told_to_stay),
        T(deterministic_never_uses_channel_0), T(mixed_traffic_arrives_in_order),
        T(refused_deliveries_come_later), T(meshes_work_too), T(same_input_same_events),
-       T(long_way_round_on_request))
+       T(long_way_round_on_request), T(deposit_along_a_line))

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hot. The collective half of a router: class routes and global interrupts. spec/mu.md 8.
+ *
+ *   children --+                                            parent
+ *              +-> all heads there: combined by port --up-->   |
+ *   local MU --+          (a broadcast goes up alone)          |
+ *                                                              v
+ *   children, local MU <--copies-- hand <--down-- from the parent, or, at the root, what was combined
+ *
+ * Why it always ends, if local delivery does: each class route has slots of its own on each link, and
+ * within a route a link carries packets up or down, never both. Down: a packet in hand waits for slots
+ * at the children, these for their hands, leaves for their MU: no cycle, a tree. Up: a packet waits for its
+ * siblings (which the same call of software brings, in the same order on all nodes of the route) and for a
+ * slot at the parent, at the root for the hand, which goes down. Routes meet only in the time of a link.
+ *
+ * A floating sum is the same bits in every run and on all nodes: combined once, in the order of ports.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "emu/combine.h"
+#include "emu/router_state.h"
+
+#define SLOTS_DEFAULT 7
+#define ROOT          COLL_PORTS
+
+typedef MUHWI_CollectiveNetworkHeader_t header;
+
+static const header *coll_header(const struct emu_packet *p)
+{
+	return &p->hdr.NetworkHeader.collective;
+}
+
+static inline unsigned op_of(const header *h)
+{
+	return h->Byte1.Byte1 & 0xf0;
+}
+
+static inline unsigned type_of(const header *h)
+{
+	return h->Byte3.Byte3 & MUHWI_COLLECTIVE_TYPE_REDUCE;
+}
+
+void emu_coll_init(struct emu_router *r, const struct emu_router_conf *conf)
+{
+	unsigned slots = conf && conf->coll_slots ? conf->coll_slots : SLOTS_DEFAULT;
+
+	r->coll.slots = (uint8_t)(slots > 15 ? 15 : slots);
+	for (int i = 0; i < EMU_CLASSES; i++) {
+		r->coll.route[i].hand = EMU_NO_PACKET;
+		r->coll.route[i].parent = ROOT;
+		memset(r->coll.route[i].credits, r->coll.slots, EMU_LINKS);
+		r->coll.gi[i].parent = ROOT;
+	}
+}
+
+static uint16_t children_of(const ClassRoute_t *c)
+{
+	return (uint16_t)(emu_class_links(c->input) |
+			  (c->input & BGQ_CLASS_INPUT_LINK_LOCAL ? 1u << COLL_LOCAL : 0));
+}
+
+static uint8_t parent_of(const ClassRoute_t *c)
+{
+	unsigned links = emu_class_links(c->output);
+
+	return (uint8_t)(links ? (unsigned)__builtin_ctz(links) : ROOT);
+}
+
+int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_t *c, int pass)
+{
+	ClassRoute_t table[EMU_CLASSES];
+	struct coll_route *k;
+	int rc;
+
+	if (route >= EMU_CLASSES)
+		return -EINVAL;
+	k = &r->coll.route[route];
+	for (int i = 0; i < EMU_CLASSES; i++)
+		table[i] = r->coll.route[i].route;
+	rc = emu_class_check(table, route, c, pass);
+	if (rc)
+		return rc;
+	if (r->coll.busy >> route & 1)
+		return -EBUSY;
+	k->route = *c;
+	k->children = children_of(c);
+	k->parent = parent_of(c);
+	return 0;
+}
+
+ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route)
+{
+	return r->coll.route[route % EMU_CLASSES].route;
+}
+
+unsigned emu_router_coll_flags(struct emu_router *r)
+{
+	unsigned flags = r->coll.flags;
+
+	r->coll.flags = 0;
+	return flags;
+}
+
+/* ---- queues ---- */
+
+static void push(struct emu_router *r, struct emu_packet *pool, unsigned route, unsigned port, uint32_t packet)
+{
+	struct coll_route *k = &r->coll.route[route];
+	struct queue *q = &k->queue[port];
+
+	pool[packet].route.next = EMU_NO_PACKET;
+	if (k->count[port]++)
+		pool[q->tail].route.next = packet;
+	else
+		q->head = packet;
+	q->tail = packet;
+	k->heads |= (uint16_t)(1u << port);
+	r->coll.busy |= (uint16_t)(1u << route);
+}
+
+/* Take the head of a port's queue; its slot goes back to the neighbour. */
+static uint32_t pop(struct step *s, unsigned route, unsigned port)
+{
+	struct coll_route *k = &s->r->coll.route[route];
+	uint32_t packet = k->queue[port].head;
+
+	k->queue[port].head = s->pool[packet].route.next;
+	if (!--k->count[port])
+		k->heads &= (uint16_t)~(1u << port);
+	if (port < EMU_LINKS)
+		s->ops->credit(s->arg, s->r->node, port, EMU_VCS + route, s->now);
+	return packet;
+}
+
+int emu_coll_inject(struct emu_router *r, struct emu_packet *pool, uint32_t packet)
+{
+	static const uint16_t class_of_vc[8] = { [4] = BGQ_CLASS_INPUT_VC_USER, [5] = BGQ_CLASS_INPUT_VC_SUBCOMM,
+						 [6] = BGQ_CLASS_INPUT_VC_SYSTEM };
+	struct emu_packet *p = &pool[packet];
+	const header *h = coll_header(p);
+	unsigned route = h->Byte2.Byte2 >> 4, vc = h->Byte3.Byte3 >> 5;
+	struct coll_route *k = &r->coll.route[route];
+
+	if (!(k->children >> COLL_LOCAL & 1) || p->bytes > sizeof(p->payload) || vc < 4 || vc > 6 ||
+	    class_of_vc[vc] != (k->route.input & BGQ_CLASS_INPUT_VC_MASK) || type_of(h) == 0x08 ||
+	    !emu_combine_valid(op_of(h), h->Byte1.Byte1 & 15, p->bytes))
+		return -EINVAL;
+	if (k->count[COLL_LOCAL] >= EMU_INJECTION_SLOTS)
+		return -EAGAIN;
+	p->route.hops = 0;
+	p->route.vc = (uint8_t)(EMU_VCS + route);
+	p->route.in = (uint8_t)(EMU_LINKS + EMU_INJECTIONS + route);
+	p->route.source = r->node;
+	p->route.sequence = r->sequence++;
+	push(r, pool, route, COLL_LOCAL, packet);
+	return 0;
+}
+
+int emu_coll_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned route,
+		    uint32_t packet)
+{
+	struct coll_route *k = &r->coll.route[route];
+
+	if (k->count[link] >= r->coll.slots || (!(k->children >> link & 1) && k->parent != link) ||
+	    coll_header(&pool[packet])->Data_Packet_Type != MUHWI_COLLECTIVE_DATA_PACKET_TYPE)
+		return -EPROTO;
+	pool[packet].route.vc = (uint8_t)(EMU_VCS + route);
+	pool[packet].route.in = (uint8_t)link;
+	push(r, pool, route, link, packet);
+	return 0;
+}
+
+int emu_coll_credit(struct emu_router *r, unsigned link, unsigned route)
+{
+	uint8_t *credits = &r->coll.route[route % EMU_CLASSES].credits[link];
+
+	if (*credits < r->coll.slots)
+		++*credits;
+	return r->coll.wanted >> link & 1;
+}
+
+/* ---- up ---- */
+
+static int ready(struct step *s, const struct coll_route *k, unsigned port)
+{
+	uint64_t at = s->pool[k->queue[port].head].route.ready;
+
+	if (at <= s->now)
+		return 1;
+	s->r->coll.next = at < s->r->coll.next ? at : s->r->coll.next;
+	return 0;
+}
+
+/* Inputs of the next packet up: one of a broadcast, or all; 0: not there yet. */
+static unsigned inputs(struct step *s, const struct coll_route *k)
+{
+	unsigned at = 0, heads = k->heads & k->children;
+
+	for (unsigned m = heads; m; m &= m - 1) {
+		unsigned port = (unsigned)__builtin_ctz(m);
+
+		if (!ready(s, k, port))
+			continue;
+		if (type_of(coll_header(&s->pool[k->queue[port].head])) == MUHWI_COLLECTIVE_TYPE_BROADCAST)
+			return 1u << port;
+		at |= 1u << port;
+	}
+	return at == k->children ? at : 0;
+}
+
+static int disagree(const struct emu_packet *a, const struct emu_packet *b)
+{
+	/* All but what the injection wrote (bytes 9 and 10, Reserved4). */
+	return a->bytes != b->bytes || memcmp(&a->hdr, &b->hdr, 9) ||
+	       memcmp((const char *)&a->hdr + 11, (const char *)&b->hdr + 11, 21);
+}
+
+/* Combine the heads of these ports: local first, then by link. */
+static uint32_t combine(struct step *s, unsigned route, unsigned ports)
+{
+	const struct coll_route *k = &s->r->coll.route[route];
+	unsigned first = ports >> COLL_LOCAL & 1 ? COLL_LOCAL : (unsigned)__builtin_ctz(ports);
+	uint32_t packet = pop(s, route, first);
+	struct emu_packet *p = &s->pool[packet];
+	const header *h = coll_header(p);
+
+	if (type_of(h) == MUHWI_COLLECTIVE_TYPE_BROADCAST && first == COLL_LOCAL)
+		s->r->coll.flags |= emu_combine_alone(op_of(h), p->payload, p->bytes);
+	for (unsigned m = ports & ~(1u << first); m; m &= m - 1) {
+		unsigned port = (unsigned)__builtin_ctz(m);
+		struct emu_packet *q = &s->pool[k->queue[port].head];
+		uint32_t bytes = q->bytes < p->bytes ? q->bytes : p->bytes;
+
+		if (disagree(p, q))
+			s->r->coll.flags |= EMU_COMBINE_MISMATCH;
+		s->r->coll.flags |= emu_combine(op_of(h), h->Byte1.Byte1 & 15, p->payload, q->payload, bytes);
+		s->ops->drop(s->arg, s->r->node, pop(s, route, port));
+	}
+	return packet;
+}
+
+/* ---- links ---- */
+
+/* May a packet of this route go over the link now? */
+static int open_link(struct step *s, const struct coll_route *k, unsigned link, int polite)
+{
+	struct coll *c = &s->r->coll;
+	struct link *out = &s->r->link[link];
+
+	if (out->free_at > s->now) {
+		c->next = out->free_at < c->next ? out->free_at : c->next;
+		c->wanted |= (uint16_t)(1u << link);
+		return 0;
+	}
+	if (!k->credits[link]) {
+		c->wanted |= (uint16_t)(1u << link);
+		stat_add(&out->stat.stalls, 1);
+		return 0;
+	}
+	return !polite || !(c->last & s->r->wanted & 1u << link);
+}
+
+static void send(struct step *s, unsigned route, unsigned link, uint32_t packet)
+{
+	struct emu_router *r = s->r;
+	struct link *out = &r->link[link];
+	uint32_t bytes = emu_packet_wire_bytes(&s->pool[packet]);
+
+	r->coll.route[route].credits[link]--;
+	r->coll.last |= (uint16_t)(1u << link);
+	out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
+	stat_add(&out->stat.packets, 1);
+	stat_add(&out->stat.bytes, bytes);
+	s->pool[packet].route.hops++;
+	s->ops->send(s->arg, r->node, link, EMU_VCS + route, packet, s->now);
+}
+
+/* ---- down ---- */
+
+/* Is the packet in hand for this node's MU? */
+static int for_us(const struct step *s, const struct coll_route *k)
+{
+	const header *h = coll_header(&s->pool[k->hand]);
+
+	return type_of(h) != MUHWI_COLLECTIVE_TYPE_REDUCE ||
+	       h->Destination.Destination.Destination == s->r->here;
+}
+
+static void take_in_hand(struct step *s, struct coll_route *k, uint32_t packet)
+{
+	k->hand = packet;
+	k->down = k->children;
+	if (!for_us(s, k))
+		k->down &= (uint16_t)~(1u << COLL_LOCAL);
+}
+
+/* The packet for one of the places it has to go: itself for the last, else a copy. */
+static uint32_t for_next(struct step *s, const struct coll_route *k)
+{
+	uint32_t packet = k->down & (k->down - 1) ? s->ops->copy(s->arg, s->r->node, k->hand) : k->hand;
+
+	s->starved |= packet == EMU_NO_PACKET;
+	return packet;
+}
+
+static void went(struct coll_route *k, unsigned port)
+{
+	k->down &= (uint16_t)~(1u << port);
+	if (!k->down)
+		k->hand = EMU_NO_PACKET;
+}
+
+static int hand_down(struct step *s, unsigned route, int polite)
+{
+	struct coll_route *k = &s->r->coll.route[route];
+	int moved = 0;
+
+	for (unsigned m = k->down & ~(1u << COLL_LOCAL); m; m &= m - 1) {
+		unsigned link = (unsigned)__builtin_ctz(m);
+		uint32_t packet;
+
+		if (!open_link(s, k, link, polite))
+			continue;
+		packet = for_next(s, k);
+		if (packet == EMU_NO_PACKET)
+			return moved;
+		went(k, link);
+		send(s, route, link, packet);
+		moved = 1;
+	}
+	if (k->down >> COLL_LOCAL & 1) {
+		uint32_t packet = for_next(s, k);
+
+		if (packet == EMU_NO_PACKET)
+			return moved;
+		if (s->ops->deliver(s->arg, s->r->node, packet, s->now)) {
+			if (packet != k->hand)
+				s->ops->drop(s->arg, s->r->node, packet);
+			return moved;
+		}
+		went(k, COLL_LOCAL);
+		moved = 1;
+	}
+	return moved;
+}
+
+/* A packet that goes nowhere (a reduction for another node, at a leaf). */
+static void drop_hand(struct step *s, struct coll_route *k)
+{
+	s->ops->drop(s->arg, s->r->node, k->hand);
+	k->hand = EMU_NO_PACKET;
+}
+
+static int route_step(struct step *s, unsigned route, int polite)
+{
+	struct coll_route *k = &s->r->coll.route[route];
+	unsigned ports;
+	int moved = 0, more = 1;
+
+	while (more) {
+		more = 0;
+		if (k->hand != EMU_NO_PACKET)
+			more = hand_down(s, route, polite);
+		if (k->hand == EMU_NO_PACKET && k->parent != ROOT && k->heads >> k->parent & 1 &&
+		    ready(s, k, k->parent)) {
+			take_in_hand(s, k, pop(s, route, k->parent));
+			more = 1;
+		}
+		if (k->parent != ROOT) {
+			if ((ports = inputs(s, k)) && open_link(s, k, k->parent, polite)) {
+				send(s, route, k->parent, combine(s, route, ports));
+				more = 1;
+			}
+		} else if (k->hand == EMU_NO_PACKET && (ports = inputs(s, k))) {
+			take_in_hand(s, k, combine(s, route, ports));
+			more = 1;
+		}
+		if (k->hand != EMU_NO_PACKET && !k->down)
+			drop_hand(s, k);
+		moved |= more;
+	}
+	if (k->hand == EMU_NO_PACKET && !k->heads)
+		s->r->coll.busy &= (uint16_t)~(1u << route);
+	return moved;
+}
+
+int emu_coll_step(struct step *s, int polite)
+{
+	struct coll *c = &s->r->coll;
+	int moved = 0;
+
+	c->wanted = 0;
+	c->next = UINT64_MAX;
+	for (unsigned m = c->busy; m; m &= m - 1)
+		moved |= route_step(s, (unsigned)__builtin_ctz(m), polite);
+	if (!c->busy)
+		c->wanted = 0;
+	return moved;
+}
+
+/* ---- global interrupts ---- */
+
+int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *c)
+{
+	ClassRoute_t table[EMU_CLASSES];
+	struct gi_route *g;
+	int rc;
+
+	if (route >= EMU_CLASSES)
+		return -EINVAL;
+	g = &r->coll.gi[route];
+	for (int i = 0; i < EMU_CLASSES; i++)
+		table[i] = r->coll.gi[i].route;
+	rc = emu_class_check_gi(table, route, c);
+	if (rc)
+		return rc;
+	*g = (struct gi_route){ .route = *c, .children = children_of(c), .parent = parent_of(c) };
+	return 0;
+}
+
+static void gi_down(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
+		    const struct emu_router_ops *ops, void *arg)
+{
+	struct gi_route *g = &r->coll.gi[route];
+
+	if (bits == g->status)
+		return;
+	g->status = (uint8_t)bits;
+	for (unsigned m = g->children & ~(1u << COLL_LOCAL); m; m &= m - 1)
+		ops->gi(arg, r->node, (unsigned)__builtin_ctz(m), route, bits, now);
+	ops->gi_status(arg, r->node, route, bits, now);
+}
+
+static void gi_up(struct emu_router *r, unsigned route, uint64_t now, const struct emu_router_ops *ops, void *arg)
+{
+	struct gi_route *g = &r->coll.gi[route];
+	unsigned up = g->children >> COLL_LOCAL & 1 ? g->local : 0;
+
+	for (unsigned m = g->children & ~(1u << COLL_LOCAL); m; m &= m - 1)
+		up |= g->in[__builtin_ctz(m)];
+	if (g->parent == ROOT) {
+		gi_down(r, route, up, now, ops, arg);
+	} else if (up != g->up) {
+		g->up = (uint8_t)up;
+		ops->gi(arg, r->node, g->parent, route, up, now);
+	}
+}
+
+void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
+		   const struct emu_router_ops *ops, void *arg)
+{
+	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
+
+	if (g->local == (bits & 7))
+		return;
+	g->local = bits & 7;
+	gi_up(r, route % EMU_CLASSES, now, ops, arg);
+}
+
+void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, unsigned bits, uint64_t now,
+			  const struct emu_router_ops *ops, void *arg)
+{
+	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
+
+	if (link >= EMU_LINKS)
+		return;
+	if (g->parent == link) {
+		gi_down(r, route % EMU_CLASSES, bits & 7, now, ops, arg);
+	} else if (g->children >> link & 1) {
+		g->in[link] = bits & 7;
+		gi_up(r, route % EMU_CLASSES, now, ops, arg);
+	}
+}
+
+unsigned emu_router_gi_status(const struct emu_router *r, unsigned route)
+{
+	return r->coll.gi[route % EMU_CLASSES].status;
+}
