@@ -342,21 +342,24 @@ static void holder_lost(struct agent *a, int error)
 	a->holder_broken = 1;
 }
 
-/* Sleep until a descriptor, the port, a record from a task or a time calls. */
-static void holder_sleep(struct agent *a)
+/* Sleep until a descriptor, the port, a record from a task or a time calls. 0: it looked; not 0: it had no time to. */
+static int holder_sleep(struct agent *a)
 {
 	struct pollfd fds[HOLDER_FDS];
 	int64_t timeout_ns = -1;
 	int n = mu_holder_arm(a->holder, fds, HOLDER_FDS, &timeout_ns);
 
-	if (n == -EAGAIN)
-		return;
+	if (n == -EAGAIN) {
+		sched_yield();
+		return n;
+	}
 	if (n < 0) {
 		holder_lost(a, n);
-		return;
+		return n;
 	}
 	agent_look(a, timeout_ns, fds, (unsigned)n);
 	mu_holder_disarm(a->holder);
+	return 0;
 }
 
 /* With a port of our own: poll it while there is work, look at the rest now and then. */
@@ -374,8 +377,9 @@ static void run_holder(struct agent *a)
 		} else if (n > 0) {
 			worked = now;
 		} else if (now - worked > SPIN_NS) {
-			holder_sleep(a);
-			looked = now;
+			/* Packets for a task that died may wait for ever: that must not hide its death. */
+			if (!holder_sleep(a))
+				looked = now;
 		} else {
 			sched_yield();
 		}
