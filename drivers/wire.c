@@ -280,6 +280,12 @@ uint64_t drv_wires_deadline(const struct drv_wires *ws)
 	return at;
 }
 
+void drv_wires_drop(struct drv_wires *ws, uint32_t host)
+{
+	if (host < ws->conf.hosts && host != ws->conf.self && !ws->wire[host].gone)
+		wire_bye_receive(ws, &ws->wire[host], NULL);
+}
+
 int drv_wires_idle(const struct drv_wires *ws)
 {
 	uint32_t i;

@@ -153,6 +153,12 @@ int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn,
  */
 uint64_t drv_wires_deadline(const struct drv_wires *wires);
 
+/*
+ * A host is dead: what it has not acknowledged is nobody's business any more, nothing is sent to it
+ * and nobody waits for it. Should it come back as a new process, the wire begins afresh.
+ */
+void drv_wires_drop(struct drv_wires *wires, uint32_t host);
+
 /* True when everything handed in for all hosts has been acknowledged or its receiver has closed. */
 int drv_wires_idle(const struct drv_wires *wires);
 

@@ -138,7 +138,7 @@ void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
 	uint64_t off, first;
 	uint32_t local;
 
-	if (!p->refs || task >= p->host->tasks || !p->near[task])
+	if (!p->refs || task >= p->host->tasks || !p->near[task] || mu_gone(p, task))
 		return NULL;
 	local = p->entry[task].local;
 	if (!mu_host_area(p->host, local)->map_base)

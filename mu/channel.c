@@ -51,6 +51,10 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	ch->receive = receive;
 	ch->arg = arg;
 	ch->a = mu_host_channel(p->host, p->local, index);
+	if (p->host->on_death == MU_ON_DEATH_ERROR) {
+		ch->claim_user = &ch->a->claim[MU_CLAIM_USER].c;
+		ch->claim_engine = &ch->a->claim[MU_CLAIM_ENGINE].c;
+	}
 	ch->traffic = mu_host_traffic(p->host, p->local, index);
 	ch->spill_last = &ch->spill_first;
 	ch->done_last = &ch->done_first;
@@ -130,6 +134,8 @@ void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m)
 	uint32_t head;
 
 	if (!a || !a->op || a->generation != m->generation || a->answered == m->generation) {
+		if (mu_gone_count())
+			return; /* of a task that is gone */
 		ch->bad++;
 		drv_warn("channel %u: acknowledgement of nothing (entry %u)", ch->index, m->index);
 		return;
@@ -272,7 +278,7 @@ void mu_wait(struct mu_channel *ch, int found)
 
 int mu_poll_now(struct mu_channel *ch)
 {
-	int n = 0;
+	int n = 0, gone = 0;
 
 	if (__builtin_expect(ch->p->virtual_clock, 0))
 		return poll_virtual(ch);
@@ -286,10 +292,14 @@ int mu_poll_now(struct mu_channel *ch)
 			n += mu_engine_inject(ch);
 			mu_path_flush(ch->p, ch);
 		}
+		if (mu_gone_news(ch))
+			gone = mu_gone_sweep(ch);
 		ch->inside = 0;
 		mu_unlock(&ch->engine);
 	}
-	return n + complete(ch);
+	if (gone && ch->on_gone)
+		ch->on_gone(ch->arg);
+	return n + gone + complete(ch);
 }
 
 int mu_poll(struct mu_channel *ch)

@@ -24,6 +24,8 @@ static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 	int rc = mu_copy_to(p, local, mu_put_offset(&d->PacketHeader),
 	                    (const void *)(uintptr_t)d->Pa_Payload, d->Message_Length);
 
+	if (rc && rc != -EPERM)
+		mu_fault_seen(ch, task, -rc); /* the flush behind it must not say that all went well */
 	if (!rc)
 		mu_traffic_add(ch, task, d->Message_Length, MU_SENT_BY_ENGINE);
 	if (!rc && counter) {
@@ -124,6 +126,8 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 	                  mu_header_number(&d->PacketHeader));
 	if (task == UINT32_MAX)
 		return -EHOSTUNREACH;
+	if (mu_gone(p, task))
+		return -ESHUTDOWN;
 	if (p->near[task] && !guarded && !at->sent && !p->cma_refused) {
 		rc = type == MUHWI_PACKET_TYPE_PUT ? put_direct(ch, task, d) :
 		     type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d) : -ENOTSUP;
@@ -203,7 +207,7 @@ static int run_remote_gets(struct mu_channel *ch)
 
 			mu_fault_tell(ch, task, d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Unused1,
 			              -rc);
-		} else if (rc) {
+		} else if (rc && rc != -ESHUTDOWN) {
 			refused(ch, d, rc, 1);
 		}
 		ch->rget_engine.sent = 0;

@@ -129,6 +129,9 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 		bad_packet(ch, h, source, "direct put of nothing or across the end of memory");
 		return;
 	}
+	/* The answer to a get of ours, which has ended or will end with an error: its buffer may be in use again. */
+	if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset && mu_gone(ch->p, source))
+		return;
 	rc = mu_copy_out(ch->p, to, payload, bytes);
 	if (rc)
 		mu_fault_tell(ch, source, h->messageUnitHeader.Packet_Types.Direct_Put.Unused1, -rc);

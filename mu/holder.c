@@ -44,6 +44,7 @@ struct mu_holder {
 	uint32_t rounds;
 	uint64_t bad;
 	int armed, broken;
+	uint32_t gone_seen;
 	struct mu_live *live;    /* agent, fabric torus */
 };
 
@@ -99,6 +100,8 @@ static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run
 			drv_warn("wire: a record that fits no task here was dropped (further ones are counted)");
 		return 0;
 	}
+	if (mu_host_gone(h->host, task))
+		return 0; /* nobody would ever take it */
 	channel = mu_header_number(header) % h->host->channels;
 	local = mu_host_entry(h->host, task)->local;
 	if (h->p) {
@@ -239,8 +242,8 @@ static int send_outbound(struct mu_holder *h, const struct drv_ring_record *rec)
 	if (rec->header[0] == MU_RUN_LINK || rec->header[0] == MU_RUN_CREDIT)
 		return send_link_run(h, rec);
 	task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
-	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host == h->host->host)
-		return -EINVAL; /* emptied by its sender, which was told */
+	if (task == UINT32_MAX || mu_host_gone(h->host, task) || mu_host_entry(h->host, task)->host == h->host->host)
+		return -EINVAL; /* emptied by its sender, which was told; or nobody is there to take it */
 	return mu_holder_send(h, mu_host_entry(h->host, task)->host, rec->tag, header, rec->payload, rec->bytes,
 	                      NULL);
 }
@@ -258,6 +261,8 @@ static int drain_outbound(struct mu_holder *h)
 		drv_ring_release(ring, &h->outbound, rec);
 		n++;
 	}
+	if (!n && __atomic_load_n(&h->host->gone, __ATOMIC_RELAXED) && !drv_ring_ready(ring, &h->outbound))
+		n = mu_ring_heal(h->host, ring, &h->outbound);
 	if (n)
 		mu_holder_flush(h);
 	else
@@ -265,10 +270,27 @@ static int drain_outbound(struct mu_holder *h)
 	return n;
 }
 
+/* Tasks have gone: hosts on which none is left are not waited for. */
+static void hosts_drop(struct mu_holder *h, uint32_t gone)
+{
+	uint64_t living[MU_HOSTS_MAX / 64] = { 0 };
+
+	for (uint32_t i = 0; i < h->host->tasks; i++)
+		if (!mu_host_gone(h->host, i))
+			living[mu_host_entry(h->host, i)->host / 64] |= 1ull << mu_host_entry(h->host, i)->host % 64;
+	for (uint32_t i = 0; i < h->host->hosts; i++)
+		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1))
+			drv_wires_drop(h->wires, i);
+	h->gone_seen = gone;
+}
+
 int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 {
+	uint32_t gone = __atomic_load_n(&h->host->gone, __ATOMIC_ACQUIRE);
 	int n, sent = 0;
 
+	if (__builtin_expect(gone != h->gone_seen, 0))
+		hosts_drop(h, gone);
 	if (__builtin_expect(h->unconnected != 0, 0))
 		connect_ready(h);
 	if (!(h->rounds++ & 1023) || h->unconnected)
@@ -288,6 +310,24 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		return n;
 	}
 	return n + sent;
+}
+
+int mu_holder_drain(struct mu_holder *h, int timeout_ms)
+{
+	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+	uint64_t tail = __atomic_load_n(&mu_host_outbound(h->host)->tail, __ATOMIC_ACQUIRE);
+
+	while ((int64_t)(h->outbound.head - tail) < 0 || !drv_wires_idle(h->wires)) {
+		int n = mu_holder_poll(h);
+
+		if (n < 0)
+			return n;
+		if (n == 0 && drv_clock_ns() > until)
+			return -ETIMEDOUT;
+		if (n == 0)
+			sched_yield();
+	}
+	return 0;
 }
 
 int mu_holder_poll(struct mu_holder *h)

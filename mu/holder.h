@@ -30,6 +30,10 @@ void mu_holder_close(struct mu_holder *holder, int timeout_ms);
  * negative errno: the port is broken (logged). One thread at a time. */
 int mu_holder_poll(struct mu_holder *holder);
 
+/* Agent: poll until what tasks have handed in up to now is acknowledged. 0, -ETIMEDOUT (nothing
+ * moves any more), or as poll. */
+int mu_holder_drain(struct mu_holder *holder, int timeout_ms);
+
 /*
  * Before sleeping: fill up to `max` (4 is enough) poll entries, set *timeout_ns (-1: none) and
  * return their number. Sleep in ppoll(), then call mu_holder_disarm() and poll again. Returns

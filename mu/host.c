@@ -118,6 +118,7 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	head.shape = c->shape;
 	head.clock = (uint8_t)c->clock;
 	head.fabric = (uint8_t)c->fabric;
+	head.on_death = (uint8_t)c->on_death;
 	head.holder = c->hosts == 1 ? MU_HOLDER_NONE :
 	              head.locals == 1 && c->fabric == MU_FABRIC_EXPRESS ? MU_HOLDER_TASK : MU_HOLDER_AGENT;
 	head.channels = channels_per_task(&c->shape);
@@ -205,4 +206,61 @@ uint32_t mu_host_task(struct mu_host *h, uint32_t local)
 			return i;
 	}
 	return UINT32_MAX;
+}
+
+int mu_host_task_gone(struct mu_host *h, uint32_t task, enum mu_task_end how)
+{
+	if (task >= h->tasks || mu_host_gone(h, task))
+		return 0;
+	__atomic_store_n(&mu_host_entry(h, task)->gone, (uint8_t)how, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->gone, 1, __ATOMIC_SEQ_CST);
+	return 1;
+}
+
+/* What the claims on a ring say about the place at which its reader stands. */
+struct claims {
+	uint64_t name, lines, head;
+	int living;            /* somebody who lives may have taken it */
+	uint64_t exact, cover; /* end of the shortest dead claim that begins there; of any other; 0: none */
+};
+
+static void claim_look(struct claims *s, const struct drv_ring_claim *c, int living)
+{
+	uint64_t ring = __atomic_load_n(&c->ring, __ATOMIC_ACQUIRE);
+	uint64_t at = __atomic_load_n(&c->at, __ATOMIC_ACQUIRE), end = __atomic_load_n(&c->end, __ATOMIC_ACQUIRE);
+	uint64_t start = (at & (s->lines - 1)) + (end - at) > s->lines ? (at | (s->lines - 1)) + 1 : at, *which;
+
+	if (ring != s->name || at > s->head || end <= s->head)
+		return;
+	if (living) {
+		s->living = 1;
+		return;
+	}
+	which = at == s->head || start == s->head ? &s->exact : &s->cover; /* the pad may be published */
+	if (!*which || end < *which)
+		*which = end;
+}
+
+int mu_ring_heal(struct mu_host *h, struct drv_ring *ring, struct drv_ring_rx *rx)
+{
+	struct claims s = { .name = mu_ring_name(h, ring), .lines = ring->lines, .head = rx->head };
+
+	if (__atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == s.head)
+		return 0;
+	claim_look(&s, &h->agent_claim, 1);
+	for (uint32_t i = 0; i < h->tasks; i++) {
+		const struct mu_task_entry *e = mu_host_entry(h, i);
+
+		for (unsigned k = 0; e->host == h->host && k < h->channels * MU_CLAIMS; k++)
+			claim_look(&s, &mu_host_channel(h, e->local, k / MU_CLAIMS)->claim[k % MU_CLAIMS].c,
+			           !mu_host_gone(h, i));
+	}
+	/*
+	 * Several of the dead claim it where they died trying at the same time; the shortest claim is never
+	 * too long, and what may be left behind it is covered by another.
+	 */
+	if (s.living || !(s.exact | s.cover) || drv_ring_ready(ring, rx)) /* published while we looked */
+		return 0;
+	drv_ring_skip(ring, rx, s.exact ? s.exact : s.cover);
+	return 1;
 }

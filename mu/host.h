@@ -28,7 +28,7 @@
 #include "mu/hw_regs.h"
 
 #define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION  1u
+#define MU_HOST_VERSION  2u
 #define MU_CHANNELS_MAX  64 /* per task */
 #define MU_HOSTS_MAX     256
 
@@ -37,6 +37,11 @@ enum mu_fabric { MU_FABRIC_EXPRESS, MU_FABRIC_TORUS };
 /* Who holds the driver port and the wires of this host. */
 enum mu_holder_kind { MU_HOLDER_NONE, MU_HOLDER_TASK, MU_HOLDER_AGENT };
 
+/* What the death of a task means: the end of the job, or an error for those who need it. */
+enum mu_on_death { MU_ON_DEATH_END, MU_ON_DEATH_ERROR };
+/* How a task of a job with MU_ON_DEATH_ERROR has ended: exit status 0, or anything else. */
+enum mu_task_end { MU_TASK_LIVES, MU_TASK_LEFT, MU_TASK_DIED };
+
 enum mu_task_state { MU_TASK_NONE, MU_TASK_ATTACHED, MU_TASK_DETACHED };
 
 struct mu_task_entry {
@@ -44,7 +49,7 @@ struct mu_task_entry {
 	uint32_t coords; /* destination word */
 	uint16_t host;
 	uint8_t t;       /* process index on the node */
-	uint8_t reserved;
+	uint8_t gone;    /* enum mu_task_end; written by the agent, with MU_ON_DEATH_ERROR only */
 	uint32_t local;  /* index among its host's tasks, in task order */
 };
 
@@ -80,6 +85,9 @@ struct mu_task_area {
 #define MU_RING_LINES    4096u /* 256 KiB */
 #define MU_OUTBOUND_LINES 32768u /* 2 MiB: the tasks' records for other hosts, where the agent holds */
 
+/* Who of a channel's process may be between drv_ring_reserve() and drv_ring_publish(). */
+enum mu_claimer { MU_CLAIM_USER, MU_CLAIM_ENGINE, MU_CLAIMS };
+
 /* Registers and memory of one channel, in the host segment. */
 struct mu_channel_area {
 	MUHWI_Fifo_t inj;         /* injection FIFO */
@@ -92,6 +100,9 @@ struct mu_channel_area {
 	_Alignas(4096) MUHWI_Descriptor_t inj_slot[MU_INJ_SLOTS];
 	MUHWI_Descriptor_t rget_slot[MU_RGET_SLOTS];
 	unsigned char inj_payload[MU_INJ_SLOTS][MU_SLOT_BYTES];
+	struct {
+		_Alignas(64) struct drv_ring_claim c;
+	} claim[MU_CLAIMS]; /* what this channel's senders are about to take, in any ring of the host */
 	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
 };
 
@@ -126,7 +137,10 @@ struct mu_host {
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
 	struct drv_wake agent_wake; /* rung for the agent (which sets its eventfd): outbound records, own_ready */
-	struct mu_peer_host peer[MU_HOSTS_MAX];
+	_Alignas(64) uint32_t gone; /* tasks that are gone, of the whole job; MU_ON_DEATH_ERROR. Read at each poll */
+	uint8_t on_death;           /* enum mu_on_death; constant */
+	struct drv_ring_claim agent_claim;  /* of the holder, in the ring of some channel */
+	_Alignas(64) struct mu_peer_host peer[MU_HOSTS_MAX];
 };
 
 /*
@@ -148,6 +162,7 @@ struct mu_host_conf {
 	struct emu_shape shape;
 	enum mu_clock clock;
 	enum mu_fabric fabric;
+	enum mu_on_death on_death;      /* ERROR: fabric express and the real clock only */
 	const struct emu_coord *coords; /* [tasks], c and t */
 	const uint16_t *task_host;      /* [tasks] */
 	const char *port;               /* "" or NULL: none (one host) */
@@ -203,6 +218,27 @@ static inline void *mu_host_routers(struct mu_host *h)
 {
 	return (char *)h + (uint64_t)h->routers_at_pages * 4096;
 }
+
+/* What stands for a ring in a claim: any number that is its own and not 0. */
+static inline uint64_t mu_ring_name(const struct mu_host *h, const struct drv_ring *ring)
+{
+	return (uint64_t)((const char *)ring - (const char *)h);
+}
+
+/* enum mu_task_end of a task. */
+static inline unsigned mu_host_gone(struct mu_host *h, uint32_t task)
+{
+	return __atomic_load_n(&mu_host_entry(h, task)->gone, __ATOMIC_ACQUIRE);
+}
+/* Agent: a task is gone. Idempotent; does not wake anybody. Returns whether it was news. */
+int mu_host_task_gone(struct mu_host *h, uint32_t task, enum mu_task_end how);
+
+/*
+ * The reader of a ring of this host finds nothing, yet space in it was reserved: if a task that is
+ * gone reserved it, that will never change, and the reader goes on behind it. Returns whether it
+ * did. A task that lives and may have reserved it instead is waited for.
+ */
+int mu_ring_heal(struct mu_host *h, struct drv_ring *ring, struct drv_ring_rx *rx);
 
 /* Traffic of a channel with each node, [nodes]. NULL: not counted. */
 static inline struct mu_traffic *mu_host_traffic(struct mu_host *h, uint32_t local, uint32_t channel)

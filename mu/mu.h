@@ -150,6 +150,24 @@ void mu_arena_free(void *p);
 void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
 int mu_reachable(uint64_t va, size_t bytes);
 
+/*
+ * Tasks that are gone: torus run --on-death error (fabric express, real clock). Else a death ends
+ * the job, and nobody is ever gone.
+ *
+ * dead: it was killed, or ended with another exit status than 0. gone: dead, or it has left with
+ * status 0. gone_count: of the whole job, only grows; while it stands still, so do the answers of
+ * the other two. Any thread, any time after mu_attach(); a load or two.
+ *
+ * Operations of ours that need a task that is gone end with -ESHUTDOWN: those under way once all is
+ * dispatched that had come from it, new ones at once (calls return it). on_gone: called from the
+ * poll of this channel, then, so that software ends what it waits for itself; NULL: nobody.
+ * What comes from it later (over a wire) is dispatched all the same.
+ */
+int mu_task_dead(uint32_t task);
+int mu_task_gone(uint32_t task);
+uint32_t mu_gone_count(void);
+void mu_channel_on_gone(struct mu_channel *ch, void (*fn)(void *arg));
+
 /* Time. Real: CLOCK_MONOTONIC; virtual: the task's clock, and reading it costs virtual time. */
 double mu_wtime(void);
 uint64_t mu_timebase(void); /* 1.6 GHz ticks */

@@ -27,8 +27,12 @@ struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
 int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,
                const MUHWI_PacketHeader_t *h, uint32_t source, const unsigned char *payload, uint32_t bytes)
 {
+	struct drv_ring *ring = mu_ring(host, local, channel);
+	/* Where deaths are survived, the agent alone delivers. */
+	struct drv_ring_claim *claim = host->on_death == MU_ON_DEATH_ERROR ? &host->agent_claim : NULL;
 	uint64_t position;
-	struct drv_ring_record *rec = drv_ring_reserve(mu_ring(host, local, channel), tx, bytes, &position);
+	struct drv_ring_record *rec =
+		drv_ring_reserve_claimed(ring, tx, bytes, &position, claim, mu_ring_name(host, ring));
 
 	if (!rec)
 		return -EAGAIN;
@@ -40,11 +44,13 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 	return 0;
 }
 
-static int send_to_ring(struct mu_process *p, struct drv_ring *ring, struct drv_ring_tx *tx,
+static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx,
                         const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes, int guarded)
 {
+	struct mu_process *p = ch->p;
 	uint64_t position;
-	struct drv_ring_record *rec = drv_ring_reserve(ring, tx, bytes, &position);
+	struct drv_ring_record *rec = drv_ring_reserve_claimed(ring, tx, bytes, &position, ch->claim_engine,
+	                                                       mu_ring_name(p->host, ring));
 	int rc = 0;
 
 	if (!rec)
@@ -83,7 +89,7 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 	if (__builtin_expect(p->near[task], 1)) {
 		unsigned channel = mu_header_number(h) % p->channels;
 
-		rc = send_to_ring(p, mu_ring(p->host, e->local, channel),
+		rc = send_to_ring(ch, mu_ring(p->host, e->local, channel),
 		                  &p->tx[e->local * p->channels + channel], h, payload, bytes, guarded);
 		if (rc != -EAGAIN) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
@@ -102,7 +108,7 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		return rc;
 	}
-	rc = send_to_ring(p, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
+	rc = send_to_ring(ch, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
 	if (rc != -EAGAIN) {
 		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		drv_wake_ring(&p->host->agent_wake);

@@ -71,6 +71,12 @@ struct mu_channel {
 	unsigned index;
 	mu_receive_fn receive;
 	void *arg;
+	/* Written before space in a ring of this host is taken; NULL: a death ends the job. */
+	struct drv_ring_claim *claim_user, *claim_engine;
+	uint32_t gone_seen;  /* the host's count for which everything was done */
+	uint32_t gone_noted; /* the same, for which gone_tail was set */
+	uint64_t gone_tail;  /* what the ring held when we learnt of it comes first */
+	void (*on_gone)(void *arg);
 
 	uint32_t engine;  /* lock: engine state below */
 	uint32_t inside;  /* the using thread holds it and is in a callback */
@@ -179,6 +185,12 @@ static inline void mu_hold_end(struct mu_process *p, const struct mu_channel *ch
 		mu_unlock(&p->holding);
 }
 
+/* Has the task died or left? --on-death error only. */
+static inline int mu_gone(const struct mu_process *p, uint32_t task)
+{
+	return __builtin_expect(__atomic_load_n(&p->entry[task].gone, __ATOMIC_ACQUIRE), 0);
+}
+
 /* Is [va, va + bytes) of this process inside its mapping of the segment (safe to touch)? */
 static inline int mu_in_segment(const struct mu_process *p, uint64_t va, uint64_t bytes)
 {
@@ -228,6 +240,14 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
 int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
                       const unsigned char *payload, uint32_t bytes, int dispatch);
 int mu_fault_tell(struct mu_channel *ch, uint32_t task, unsigned channel, int error);
+
+/* gone.c: tasks have gone since the last look. Engine lock held by the thread that uses the channel, after a
+ * round of reception. Returns whether all is done: on_gone is to be called. */
+int mu_gone_sweep(struct mu_channel *ch);
+static inline int mu_gone_news(const struct mu_channel *ch)
+{
+	return __builtin_expect(__atomic_load_n(&ch->p->host->gone, __ATOMIC_RELAXED) != ch->gone_seen, 0);
+}
 
 /* channel.c */
 void mu_retire(struct mu_channel *ch);

@@ -24,6 +24,12 @@ static inline int bad_target(const struct mu_channel *ch, uint32_t task, uint32_
 	return task >= ch->p->tasks || channel >= ch->p->channels;
 }
 
+/* 0, -EINVAL: there is no such channel, -ESHUTDOWN: its task is gone. */
+static inline int target_check(const struct mu_channel *ch, uint32_t task, uint32_t channel)
+{
+	return bad_target(ch, task, channel) ? -EINVAL : mu_gone(ch->p, task) ? -ESHUTDOWN : 0;
+}
+
 /* Between near tasks the initiator's engine does puts and gets itself. */
 static inline int is_direct(const struct mu_channel *ch, uint32_t task)
 {
@@ -148,11 +154,14 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 	if (__builtin_expect(bad_target(ch, task, channel) || bytes > MU_PACKET_BYTES, 0))
 		return -EINVAL;
 	e = &p->entry[task];
+	if (mu_gone(p, task))
+		return -ESHUTDOWN;
 	if (__builtin_expect(p->near[task] && fifo_empty(ch), 1)) {
 		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
 		uint64_t position;
-		struct drv_ring_record *rec = drv_ring_reserve(
-			ring, &p->tx[e->local * p->channels + channel], bytes, &position);
+		struct drv_ring_record *rec = drv_ring_reserve_claimed(
+			ring, &p->tx[e->local * p->channels + channel], bytes, &position, ch->claim_user,
+			mu_ring_name(p->host, ring));
 
 		if (rec) {
 			rec->tag = p->task;
@@ -186,9 +195,10 @@ int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *
 	struct mu_slot *slot;
 	struct mu_dest to;
 	MUHWI_Descriptor_t *d;
+	int rc = target_check(ch, task, channel);
 
-	if (bad_target(ch, task, channel))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	if (!fifo_room(ch, 1))
 		return -EAGAIN;
 	to = dest_of(ch->p, task, channel);
@@ -222,9 +232,10 @@ static void flush_inject(struct mu_channel *ch, uint32_t task, const struct mu_d
 int mu_flush(struct mu_channel *ch, uint32_t task, uint32_t channel, struct mu_op *op)
 {
 	struct mu_dest to;
+	int rc = target_check(ch, task, channel);
 
-	if (bad_target(ch, task, channel))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	if (!fifo_room(ch, 1) || !ch->acks_free)
 		return -EAGAIN;
 	to = dest_of(ch->p, task, channel);
@@ -240,13 +251,13 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 	struct mu_slot *slot;
 	struct mu_dest to;
 	MUHWI_Descriptor_t *d;
-	int direct;
+	int direct, rc = target_check(ch, task, channel);
 
-	if (bad_target(ch, task, channel) || !bytes)
-		return -EINVAL;
+	if (rc || !bytes)
+		return rc ? rc : -EINVAL;
 	direct = is_direct(ch, task);
 	if (direct && fifo_empty(ch)) {
-		int rc = mu_copy_to(p, p->entry[task].local, remote, local, bytes);
+		rc = mu_copy_to(p, p->entry[task].local, remote, local, bytes);
 
 		if (rc != -EPERM) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
@@ -279,11 +290,12 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 	unsigned char *buffer;
 	MUHWI_Descriptor_t *d;
 	uint16_t c;
+	int rc = target_check(ch, task, channel);
 
-	if (bad_target(ch, task, channel) || !bytes)
-		return -EINVAL;
+	if (rc || !bytes)
+		return rc ? rc : -EINVAL;
 	if (is_direct(ch, task) && fifo_empty(ch)) {
-		int rc = mu_copy_from(p, p->entry[task].local, local, remote, bytes);
+		rc = mu_copy_from(p, p->entry[task].local, local, remote, bytes);
 
 		if (rc != -EPERM) {
 			mu_traffic_add(ch, task, bytes, MU_FETCHED_BY_USER);

@@ -285,6 +285,61 @@ int pami_coll_poll(struct pami_context *ctx)
 	return events;
 }
 
+/* One of those that a dead member leaves without end, not yet ended; NULL: none. */
+static struct pami_coll *find_lost(struct pami_coll_state *s)
+{
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct pami_coll *c = s->active[b].first; c; c = c->next)
+			if (!c->result && c->geometry && pami_geometry_dead(c->geometry))
+				return c;
+	return NULL;
+}
+
+/* Data that nobody here will use: its sender must not wait for us for ever. */
+static const pami_recv_t into_nothing = { .type = PAMI_BYTES, .data_fn = pami_data_noop };
+
+static int is_lost(struct pami_context *ctx, uint64_t key)
+{
+	struct pami_geometry *g = mu_gone_count() ? pami_geometry_by_key(ctx->client, key) : NULL;
+
+	return g && pami_geometry_dead(g);
+}
+
+/* What came early for operations that will not take place. */
+static void drop_early(struct pami_context *ctx)
+{
+	struct pami_coll_state *s = ctx->coll;
+
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct coll_message **at = &s->early[b], *m; (m = *at);) {
+			if (!is_lost(ctx, m->header.key)) {
+				at = &m->next;
+				continue;
+			}
+			*at = m->next;
+			if (s->early_last[b] == &m->next)
+				s->early_last[b] = at;
+			s->early_bytes -= sizeof *m + (m->inbound ? 0 : m->bytes);
+			if (m->inbound)
+				pami_inbound_resume(m->inbound, &into_nothing);
+			free(m);
+		}
+}
+
+void pami_coll_gone(struct pami_context *ctx)
+{
+	struct pami_coll *c;
+
+	drop_early(ctx);
+
+	/* Callbacks may start and end others: from the beginning each time. */
+	while ((c = find_lost(ctx->coll))) {
+		c->result = -ESHUTDOWN;
+		if (!c->polled) /* else its turn comes */
+			run(c);
+	}
+}
+
 /* ---- Messages ---- */
 
 static void sent(pami_context_t context, void *cookie, pami_result_t result)
@@ -467,6 +522,11 @@ void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header
 		return;
 	}
 	r = take_posted(ctx, &h);
+	if (!r && is_lost(ctx, h.key)) {
+		if (recv)
+			*recv = into_nothing;
+		return;
+	}
 	if (!r) {
 		keep(ctx, &h, pipe_addr, data_size, !recv);
 		return;
@@ -533,6 +593,8 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 		return pami_fail(PAMI_INVAL, "not an algorithm of this client");
 	if (ctx->offset >= g->offsets || g->member[ctx->offset].rank < 0)
 		return pami_fail(PAMI_INVAL, "this context is no member of the geometry");
+	if (PAMI_UNLIKELY(pami_geometry_dead(g)))
+		return pami_fail(PAMI_SHUTDOWN, "a member of the geometry is dead");
 	member = &g->member[ctx->offset];
 	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
 		return pami_result(pami_am_start(ctx, g, member, type, index, cmd));

@@ -180,6 +180,9 @@ struct pami_am_held **pami_coll_held(struct pami_context *ctx);
 int pami_am_poll(struct pami_context *ctx);
 void pami_am_drop(struct pami_am_held *held);
 
+/* Members may have died: what cannot come to its end any more ends with -ESHUTDOWN. From progress. */
+void pami_coll_gone(struct pami_context *ctx);
+
 /* Drop early messages of a geometry that is no more. */
 void pami_coll_forget(struct pami_context *ctx, uint64_t key);
 

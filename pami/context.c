@@ -50,6 +50,7 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 		context_free(ctx);
 		return rc;
 	}
+	mu_channel_on_gone(ctx->channel, pami_gone);
 	*out = ctx;
 	return 0;
 }

@@ -18,6 +18,7 @@
 struct fence_wait {
 	struct pami_request *request; /* carries the user's function; deferred when nothing is pending */
 	uint32_t pending;
+	int result; /* 0, or -ESHUTDOWN: a destination is gone */
 };
 
 struct fence_link {
@@ -100,7 +101,7 @@ static void wait_less(struct fence_wait *w)
 {
 	if (--w->pending)
 		return;
-	pami_request_defer(w->request, pami_request_local, 0);
+	pami_request_defer(w->request, pami_request_local, w->result);
 	free(w);
 }
 
@@ -133,6 +134,7 @@ static void fence_answered(struct pami_request *r, int result, const void *paylo
 	struct fence_wait *w = r->user;
 
 	pami_request_free(r);
+	w->result = result ? result : w->result;
 	wait_less(w);
 }
 
@@ -146,14 +148,18 @@ static int wait_for(struct pami_context *ctx, struct fence_dest *d, struct fence
 	if (!r)
 		return -ENOMEM;
 	r->answer = fence_answered;
+	r->task = pami_endpoint_task(d->endpoint);
 	r->user = w;
 	wire.token = r->token;
 	rc = pami_queue_short(ctx, d->endpoint, &wire, NULL, 0, NULL, 0);
 	if (rc) {
 		pami_request_free(r);
-		return rc;
+		if (rc != -ESHUTDOWN)
+			return rc;
+		w->result = rc; /* told by the callback; what is under way ends by itself */
+	} else {
+		w->pending++;
 	}
-	w->pending++;
 	for (struct pami_fence_group *g = d->groups; g; g = g->next) {
 		struct fence_link *l;
 

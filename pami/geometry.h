@@ -48,6 +48,7 @@ struct pami_geometry {
 	struct pami_topology *homes; /* the first endpoint of each task, where that is not topology */
 	uint32_t locals;     /* members on this node, counted by rank: */
 	uint32_t *local;     /* [locals] their ranks, ascending */
+	uint32_t dead, dead_seen; /* pami_geometry_dead(): its last answer, for that mu_gone_count(); any thread */
 	void *hw;            /* class route and the like of hardware algorithms; or NULL */
 	uint32_t offsets;    /* entries of member */
 	struct pami_geometry_member *member; /* by context offset */
@@ -84,6 +85,12 @@ struct pami_geometry *pami_geometry_of(struct pami_client *client, pami_algorith
 /* The geometry with a key, NULL: not (yet) known here. */
 struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t key);
 pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned type, unsigned index);
+
+/*
+ * Has a member died (not: left with exit status 0)? torus run --on-death error; else always 0. Any
+ * thread. Costs a load while nobody is gone, a walk over the members once after each death.
+ */
+int pami_geometry_dead(struct pami_geometry *g);
 
 /* geometry.c, for geometry_make.c */
 struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t id);

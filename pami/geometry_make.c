@@ -96,6 +96,8 @@ static pami_result_t start(pami_context_t context, void *cookie)
 	if (!m->ending)
 		c->number = __atomic_fetch_add(&g->client->geometries->next_number, 1, __ATOMIC_RELAXED);
 	c->done = agreed;
+	if (pami_geometry_dead(g))
+		c->result = -ESHUTDOWN;
 	c->user = m;
 	pami_coll_start(c);
 	return PAMI_SUCCESS;

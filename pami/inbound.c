@@ -114,7 +114,7 @@ static void finish(struct pami_inbound *in, int result)
 		                  in->recv.data_fn, in->recv.data_cookie);
 	if (in->recv.local_fn)
 		in->recv.local_fn(ctx, in->recv.cookie, pami_result(result));
-	if (in->token)
+	if (in->token && !mu_task_gone(pami_endpoint_task(in->origin)))
 		pami_send_done(ctx, in->origin, in->token, result, NULL, 0);
 	free_inbound(in);
 }
@@ -205,8 +205,8 @@ void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv)
 	in->deferred = 0;
 	if (in->kind == PAMI_WIRE_RTS)
 		fetch(in);
-	else if (stream_complete(in))
-		finish(in, 0);
+	else if (stream_complete(in) || in->lost)
+		finish(in, in->lost ? -ESHUTDOWN : 0);
 }
 
 static void hold(struct pami_inbound *in)
@@ -434,6 +434,25 @@ void pami_inbound_piece(struct pami_context *ctx, uint32_t source, const struct 
 		go_on(in, payload, bytes);
 	else
 		pami_receive_refuse(ctx, source, "a piece of a message that has not begun");
+}
+
+void pami_inbound_gone(struct pami_context *ctx)
+{
+	for (int i = 0; i < PAMI_INBOUND_BUCKETS; i++)
+		for (struct pami_inbound *in = ctx->inbound[i], *next; in; in = next) {
+			next = in->next;
+			if (!mu_task_gone(pami_endpoint_task(in->origin)))
+				continue;
+			unlink_inbound(in);
+			in->token = 0;
+			if (in->deferred)
+				in->lost = 1; /* pami_inbound_resume() ends it */
+			else if (in->called)
+				finish(in, -ESHUTDOWN);
+			else
+				free_inbound(in);
+			next = ctx->inbound[i]; /* the callback may have done anything */
+		}
 }
 
 void pami_inbound_drop(struct pami_context *ctx)

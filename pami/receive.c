@@ -9,6 +9,8 @@
 
 PAMI_COLD void pami_receive_refuse(struct pami_context *ctx, uint32_t source, const char *what)
 {
+	if (mu_task_gone(source))
+		return; /* of one who was in the middle of something */
 	if (!ctx->refused++)
 		drv_warn("packet from task %u dropped: %s (counted from now on, not logged)", source, what);
 }
@@ -18,7 +20,7 @@ static void answered(struct pami_context *ctx, uint32_t source, const struct pam
 {
 	struct pami_request *r = pami_request_find(ctx, wire->token);
 
-	if (r && r->answer)
+	if (r && r->answer && r->task == source)
 		r->answer(r, -(int)wire->dispatch, payload, bytes);
 	else
 		pami_receive_refuse(ctx, source, "it answers a request that does not exist");

@@ -129,7 +129,7 @@ void pami_request_remote_done(struct mu_op *op, int result)
 
 void pami_request_answered(struct pami_request *r, int result, const void *payload, uint32_t bytes)
 {
-	if (r->awaited & PAMI_REQUEST_REMOTE)
+	if ((r->awaited & (PAMI_REQUEST_REMOTE | PAMI_REQUEST_EARLY)) == PAMI_REQUEST_REMOTE)
 		pami_request_half(r, PAMI_REQUEST_REMOTE, result);
 }
 

@@ -151,6 +151,15 @@ struct typed_target {
 	pami_type_t type;
 };
 
+/* No data will come. */
+static void get_lost(struct pami_request *r, int result, const void *payload, uint32_t bytes)
+{
+	struct typed_target *t = r->buffer;
+
+	pami_type_release(t->type);
+	pami_request_half(r, PAMI_REQUEST_LOCAL, result ? result : -EIO);
+}
+
 static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const pami_rma_typed_t *type,
                          void *local, uint64_t remote)
 {
@@ -183,6 +192,8 @@ static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const 
 	if (ctx->slow & PAMI_SLOW_FENCE)
 		r->fence = pami_fence_note(ctx, rma->dest);
 	op->header->token = r->token;
+	r->answer = get_lost;
+	r->task = pami_endpoint_task(rma->dest);
 	op->local_fn = op->remote_fn = NULL;
 	s = (pami_send_t){ .send = { .header = { op->header, header_bytes }, .dispatch = PAMI_DISPATCH_GET,
 		                     .dest = rma->dest },
@@ -238,7 +249,7 @@ static void got_stored(pami_context_t context, void *cookie, pami_result_t resul
 	struct typed_target *t = r->buffer;
 
 	pami_type_release(t->type);
-	pami_request_half(r, PAMI_REQUEST_LOCAL, result == PAMI_SUCCESS ? 0 : -EIO);
+	pami_request_half(r, PAMI_REQUEST_LOCAL, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO);
 }
 
 static void on_got(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
@@ -254,6 +265,7 @@ static void on_got(pami_context_t context, void *cookie, const void *header_addr
 		if (recv)
 			recv->data_fn = pami_data_noop;
 	} else if (recv) {
+		r->answer = NULL; /* it comes with the data */
 		recv->addr = t->address;
 		recv->type = t->type;
 		recv->cookie = r;

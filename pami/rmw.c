@@ -94,6 +94,7 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 	r->user = p->operation & PAMI_ATOMIC_FETCH ? p->local : NULL;
 	r->bytes = request.bytes;
 	r->answer = rmw_answered;
+	r->task = pami_endpoint_task(p->dest);
 	r->awaited |= PAMI_REQUEST_LOCAL;
 	wire.token = r->token;
 	rc = pami_queue_short(ctx, p->dest, &wire, &request, sizeof request, NULL, 0);

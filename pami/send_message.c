@@ -95,6 +95,7 @@ static struct pami_request *new_request(struct pami_context *ctx, const pami_sen
 		r->remote_fn = p->events.remote_fn;
 		r->cookie = p->events.cookie;
 		r->answer = pami_request_answered;
+		r->task = pami_endpoint_task(p->send.dest);
 		r->op.done = pami_request_local_done;
 		r->awaited |= PAMI_REQUEST_LOCAL | (p->events.remote_fn ? PAMI_REQUEST_REMOTE : 0);
 	}

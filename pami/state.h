@@ -116,6 +116,7 @@ struct pami_request {
 	int result;         /* of a remote half that came early */
 	int deferred_result;
 	uint32_t bytes;     /* the protocol's own */
+	uint32_t task;      /* where `answer` is to come from */
 };
 
 /* A new request, zeroed but for context and token. NULL: out of memory. */
@@ -156,6 +157,7 @@ struct pami_inbound {
 	uint8_t deferred;   /* pami_inbound_defer(): waits for pami_inbound_resume() */
 	uint8_t direct;     /* data goes straight to the user */
 	uint8_t dispatched; /* recv is valid */
+	uint8_t lost;       /* deferred, and its origin is gone: it will never be whole */
 	uint64_t header_bytes, data_bytes;
 	uint64_t got;       /* bytes of the stream (header, then data unless RTS) stored */
 	uint64_t address;   /* RTS: of the data at the origin */
@@ -168,6 +170,8 @@ struct pami_inbound {
 
 /* In a dispatch function of the library's own ids: take the message later. */
 struct pami_inbound *pami_inbound_defer(struct pami_context *ctx);
+/* Tasks are gone (pami/gone.c): end the receives of messages that will not be complete. */
+void pami_inbound_gone(struct pami_context *ctx);
 /* Now: recv says where to. recv.local_fn is called from this or a later progress call. */
 void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv);
 
@@ -327,6 +331,15 @@ void pami_inbound_drop(struct pami_context *ctx);
 void pami_receive_refuse(struct pami_context *ctx, uint32_t source, const char *what);
 void pami_rmw_receive(struct pami_context *ctx, pami_endpoint_t origin, const struct pami_wire *wire,
                       const unsigned char *payload, uint32_t bytes);
+
+/* ---- Tasks that are gone: torus run --on-death error (pami/gone.c) ---- */
+
+/*
+ * Called once for each time that tasks have gone, from a progress call, when all that had arrived
+ * from them is dispatched: ends receives and requests that wait for them with -ESHUTDOWN, then tells
+ * the collectives (pami_coll_gone). mu_op of this context have been ended by the MU.
+ */
+void pami_gone(void *arg);
 
 /* ---- Progress (pami/advance.c, post.c) ---- */
 

@@ -27,6 +27,7 @@
 #define SPIN_NS        100000u /* the holder polls this long after its last work, then sleeps */
 #define CONTROL_NS     200000u /* while it polls, the other descriptors are looked at this often */
 #define HOLDER_FDS     4
+#define LAST_WORDS_MS  20
 #define ORDERLY_END_S  3 /* after the death of torus run; then the agent is killed by its own alarm */
 
 static void futex_wake_all(uint32_t *word)
@@ -80,6 +81,13 @@ static void torus_run_lost(struct agent *a, const char *how)
 
 /* ---- tasks ---- */
 
+/* --on-death error: the others go on, and are told. */
+static void task_gone(struct agent *a, uint32_t task, enum mu_task_end how)
+{
+	if (mu_host_task_gone(a->host, task, how))
+		wake_everyone(a);
+}
+
 static void report_exit(struct agent *a, uint32_t local, int status)
 {
 	uint32_t report[2] = { a->task[local].task, (uint32_t)status };
@@ -87,9 +95,33 @@ static void report_exit(struct agent *a, uint32_t local, int status)
 	agent_output_drain(a, local);
 	a->task[local].pid = 0;
 	a->alive--;
+	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending && a->holder && !a->holder_broken)
+		mu_holder_drain(a->holder, LAST_WORDS_MS); /* what it had sent arrives before the news */
+	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending)
+		task_gone(a, report[0], status ? MU_TASK_DIED : MU_TASK_LEFT);
 	if (a->sim)
 		mu_sim_task_gone(a->sim, local);
 	ctl_send(&a->ctl, CTL_EXIT, report, sizeof report);
+}
+
+/*
+ * --on-death error: who has ended? They are not reaped before the job's end, so that nobody else gets the
+ * process number under which their neighbours may still be writing into them.
+ */
+static void look_for_ended(struct agent *a)
+{
+	for (int signaled = 1; signaled >= 0; signaled--) {
+		for (uint32_t i = 0; i < a->locals; i++) {
+			siginfo_t info = { .si_pid = 0 };
+
+			if (a->task[i].pid <= 0 ||
+			    waitid(P_PID, (id_t)a->task[i].pid, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid ||
+			    (info.si_code != CLD_EXITED) != signaled)
+				continue;
+			report_exit(a, i, info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) :
+			                  info.si_status | (info.si_code == CLD_DUMPED ? WCOREFLAG : 0));
+		}
+	}
 }
 
 static void read_failed_starts(struct agent *a)
@@ -118,6 +150,10 @@ static void reap(struct agent *a)
 	unsigned n;
 
 	read_failed_starts(a);
+	if (a->plan.on_death == MU_ON_DEATH_ERROR && a->task) {
+		look_for_ended(a);
+		return;
+	}
 	do {
 		pid_t pid;
 		int status;
@@ -161,9 +197,15 @@ static void peer_address(struct agent *a, struct ctl_msg *m)
 
 static void handle(struct agent *a, struct ctl_msg *m)
 {
+	uint32_t task;
+
 	switch (m->type) {
 	case CTL_ADDRESS:
 		peer_address(a, m);
+		break;
+	case CTL_GONE:
+		task = ctl_get_u32(m);
+		task_gone(a, task, ctl_get_u32(m));
 		break;
 	case CTL_SIGNAL:
 		tasks_signal(a, (int)ctl_get_u32(m));
@@ -456,7 +498,7 @@ static int make_host(struct agent *a)
 	struct plan *p = &a->plan;
 	struct mu_host_conf conf = {
 		.job = p->job, .seed = p->seed, .tasks = p->tasks, .hosts = p->hosts, .host = a->self,
-		.shape = p->shape, .clock = p->clock, .fabric = p->fabric, .coords = p->coords,
+		.shape = p->shape, .clock = p->clock, .fabric = p->fabric, .on_death = p->on_death, .coords = p->coords,
 		.task_host = p->task_host, .port = p->host[a->self].port, .mapping = p->mapping,
 	};
 	int rc = mu_host_create(&conf, &a->host, &a->segment);

@@ -18,7 +18,7 @@
 #include "tools/plan.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP };
+       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -49,7 +49,7 @@ static const char doc[] =
 	"\n"
 	"Exit status: that of the first task that failed (128 + signal if it was killed); 124 after "
 	"--timeout; 126 or 127 if PROGRAM cannot be started; 2 for wrong arguments. The failure of one "
-	"task ends the job. Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the tasks; a "
+	"task ends the job, or, with --on-death error, ends with an error what others do with it. Signals INT, TERM, HUP, QUIT, USR1 and USR2 are passed on to the tasks; a "
 	"second one of the first four kills the job. Task 0 reads torus run's standard input, the others "
 	"read nothing.";
 
@@ -59,6 +59,9 @@ static const struct argp_option options[] = {
 	{ "hosts", KEY_HOSTS, "LIST", 0, "Hosts to run on, see below (default: local)", 1 },
 	{ "seed", KEY_SEED, "NUMBER", 0, "Seed of all chance in the job (default: random; virtual clock: 1)", 1 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "End the job after this time, with exit status 124", 1 },
+	{ "on-death", KEY_ON_DEATH, "end|error", 0,
+	  "When a task fails: end the job (the default), or let the others go on; what they do with that task "
+	  "ends with an error (fabric express, real clock)", 1 },
 	{ 0, 0, 0, 0, "The torus:", 2 },
 	{ "shape", KEY_SHAPE, "AxBxCxDxE[xT]", 0, "Nodes in each dimension, and processes on each node", 2 },
 	{ "mapping", KEY_MAPPING, "ABCDET|FILE", 0,
@@ -191,6 +194,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_CLOCK:
 		w->plan.clock = one_of(arg, "real", "virtual");
 		return w->plan.clock < 0 ? wrong(w, "--clock %s: give real or virtual", arg) : 0;
+	case KEY_ON_DEATH:
+		value = (uint64_t)one_of(arg, "end", "error");
+		if (value > 1)
+			return wrong(w, "--on-death %s: give end or error", arg);
+		w->plan.on_death = value ? MU_ON_DEATH_ERROR : MU_ON_DEATH_END;
+		return 0;
 	case KEY_HOSTS:
 		return add_hosts(w, arg);
 	case KEY_FAULT:

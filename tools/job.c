@@ -66,34 +66,68 @@ static int first_failure(struct job *j, int status)
 
 /* ---- messages from agents ---- */
 
+static int goes_on(const struct job *j)
+{
+	return j->plan->on_death == MU_ON_DEATH_ERROR && !j->asked && !j->ending;
+}
+
+/* The job goes on without a task: its host has told its own tasks. */
+static void tell_gone(struct job *j, uint32_t task, enum mu_task_end how)
+{
+	uint32_t word[2] = { task, how };
+
+	for (uint32_t i = 0; i < j->plan->hosts; i++)
+		if (i != j->plan->task_host[task] && !j->agent[i].lost && !j->agent[i].done)
+			ctl_send(&j->agent[i].ctl, CTL_GONE, word, sizeof word);
+}
+
+static void say_task_failed(struct job *j, uint32_t host, uint32_t task, int status, const char *then)
+{
+	char who[256], where[160], text[128];
+
+	snprintf(who, sizeof who, "task %u at %s on host %s", task,
+	         plan_task_coords(j->plan, task, text, sizeof text),
+	         plan_host_text(j->plan, host, where, sizeof where));
+	if (WIFSIGNALED(status))
+		say("torus run: %s was killed by %s%s; %s", who,
+		    proc_signal_text(WTERMSIG(status), text, sizeof text),
+		    WCOREDUMP(status) ? ", core dumped" : "", then);
+	else
+		say("torus run: %s ended with exit status %d; %s", who, WEXITSTATUS(status), then);
+}
+
 static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	uint32_t task = ctl_get_u32(m);
 	int status = (int)ctl_get_u32(m);
-	char who[256], where[160], text[128];
+	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 
-	if (m->bad || task >= j->plan->tasks || !j->running)
+	if (m->bad || task >= j->plan->tasks || !j->running || j->gone[task])
 		return;
+	j->gone[task] = 1;
 	j->running--;
+	if (goes_on(j)) {
+		tell_gone(j, task, status ? MU_TASK_DIED : MU_TASK_LEFT);
+		if (status)
+			say_task_failed(j, host, task, status,
+			                j->running ? "the others go on" : "it was the last of the job");
+		if (code && !j->status)
+			j->status = code;
+		if (!j->running)
+			job_end(j, 0);
+		return;
+	}
 	if (!status) {
 		if (!j->running)
 			job_end(j, 0);
 		return;
 	}
-	if (!first_failure(j, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)))
+	if (!first_failure(j, code))
 		return;
 	/* The user knows why it died. */
 	if (j->asked && WIFSIGNALED(status) && WTERMSIG(status) == j->asked)
 		return;
-	snprintf(who, sizeof who, "task %u at %s on host %s", task,
-	         plan_task_coords(j->plan, task, text, sizeof text),
-	         plan_host_text(j->plan, host, where, sizeof where));
-	if (WIFSIGNALED(status))
-		say("torus run: %s was killed by %s%s; the job is ended", who,
-		    proc_signal_text(WTERMSIG(status), text, sizeof text),
-		    WCOREDUMP(status) ? ", core dumped" : "");
-	else
-		say("torus run: %s ended with exit status %d; the job is ended", who, WEXITSTATUS(status));
+	say_task_failed(j, host, task, status, "the job is ended");
 }
 
 static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
@@ -231,6 +265,19 @@ static void strays_kill(struct job *j)
 	}
 }
 
+/* A host without an agent has no tasks any more. Returns how many tasks of others are left. */
+static uint32_t host_tasks_gone(struct job *j, uint32_t host)
+{
+	for (uint32_t i = 0; i < j->plan->tasks; i++) {
+		if (j->plan->task_host[i] != host || j->gone[i])
+			continue;
+		j->gone[i] = 1;
+		j->running--;
+		tell_gone(j, i, MU_TASK_DIED);
+	}
+	return j->running;
+}
+
 static void agent_lost(struct job *j, uint32_t host, const char *how)
 {
 	struct job_agent *a = &j->agent[host];
@@ -239,7 +286,11 @@ static void agent_lost(struct job *j, uint32_t host, const char *how)
 	if (a->done || a->lost)
 		return;
 	a->lost = 1;
-	if (first_failure(j, 1))
+	if (goes_on(j) && host_tasks_gone(j, host)) {
+		say("torus run: the agent of host %s %s, and with it its tasks; the others go on",
+		    plan_host_text(j->plan, host, where, sizeof where), how);
+		j->status = j->status ? j->status : 1;
+	} else if (first_failure(j, 1))
 		say("torus run: the agent of host %s %s; the job is ended",
 		    plan_host_text(j->plan, host, where, sizeof where), how);
 	if (a->remote && a->pid > 0)
@@ -569,6 +620,7 @@ static void close_all(struct job *j)
 	free(j->out[0].data);
 	free(j->out[1].data);
 	free(j->agent);
+	free(j->gone);
 	free(j->links);
 	close(j->signals);
 }
@@ -589,7 +641,8 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	j->agent = calloc(plan->hosts, sizeof *j->agent);
 	if (plan->report)
 		j->links = calloc((size_t)emu_shape_nodes(&plan->shape) * EMU_LINKS, sizeof *j->links);
-	if (!fds || !j->agent || (plan->report && !j->links)) {
+	j->gone = calloc(plan->tasks, 1);
+	if (!fds || !j->agent || !j->gone || (plan->report && !j->links)) {
 		say("torus run: out of memory");
 		return 1;
 	}

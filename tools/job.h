@@ -40,6 +40,7 @@ struct job_virtual {
 struct job {
 	const struct plan *plan;
 	struct job_agent *agent; /* [hosts] */
+	uint8_t *gone;           /* [tasks] it was reported as gone */
 	uint32_t running;        /* tasks not yet reported as gone */
 	int signals;             /* signalfd */
 	struct out out[2];       /* stdout, stderr of tasks, when they go through us */

@@ -212,6 +212,10 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 	            p->clock == MU_CLOCK_VIRTUAL ? MU_FABRIC_TORUS : MU_FABRIC_EXPRESS;
 	snprintf(p->mapping, sizeof p->mapping, "%s", w->mapping ? w->mapping : "ABCDET");
 
+	p->on_death = w->on_death;
+	if (p->on_death == MU_ON_DEATH_ERROR && (p->clock != MU_CLOCK_REAL || p->fabric != MU_FABRIC_EXPRESS))
+		return fail(err, "--on-death error needs --clock real and --fabric express");
+
 	rc = clock_check(p, err);
 	if (!rc)
 		rc = shape_make(p, w, err);
@@ -276,6 +280,7 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 	ctl_put_u32(b, p->fabric);
 	ctl_put_u32(b, (uint32_t)p->tag);
 	ctl_put_u32(b, (uint32_t)p->report);
+	ctl_put_u32(b, p->on_death);
 	ctl_put_u64(b, p->job);
 	ctl_put_u64(b, p->seed);
 	ctl_put_bytes(b, &p->shape, sizeof p->shape);
@@ -327,6 +332,7 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	p->fabric = ctl_get_u32(m);
 	p->tag = (int)ctl_get_u32(m);
 	p->report = (int)ctl_get_u32(m);
+	p->on_death = ctl_get_u32(m);
 	p->job = ctl_get_u64(m);
 	p->seed = ctl_get_u64(m);
 	get_copy(m, &p->shape, sizeof p->shape);

@@ -34,6 +34,7 @@ struct plan {
 	struct emu_shape shape;
 	enum mu_clock clock;
 	enum mu_fabric fabric;
+	enum mu_on_death on_death;
 	uint64_t job, seed;
 	struct emu_coord *coords; /* [tasks] */
 	uint16_t *task_host;      /* [tasks] */
@@ -52,6 +53,7 @@ struct plan_wish {
 	uint32_t tasks;
 	const char *shape, *mapping, *hosts, *fault;
 	int fabric, clock; /* -1: not said */
+	enum mu_on_death on_death;
 };
 
 /*

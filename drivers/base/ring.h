@@ -20,7 +20,9 @@
  * position, so a one-line record needs no clean-up; the first words of further lines, which a
  * later lap could take for a flag, are cleared by the consumer when it releases them.
  *
- * A producer that dies between reserve and publish stops the ring: its job is ended by the agent.
+ * A producer that dies between reserve and publish stops the ring. Where a job goes on without it,
+ * producers say beforehand what they are about to take (struct drv_ring_claim, in memory that
+ * outlives them), and the consumer skips what a dead one has taken.
  * Bench: bench/ring.c.
  */
 #ifndef DRIVERS_BASE_RING_H
@@ -61,6 +63,16 @@ struct drv_ring_rx {
 	uint64_t published; /* what ring->head says */
 };
 
+/*
+ * What one producer is about to take, or took last: positions [at, end) of a ring. Positions never
+ * come back, so a claim on a place that was never published is its owner's, or that of somebody
+ * who tried to take it at the same time and lost; those alive soon claim something else.
+ */
+struct drv_ring_claim {
+	uint64_t ring; /* the user's name of the ring; 0: nothing */
+	uint64_t at, end;
+};
+
 #define DRV_RING_AHEAD 8 /* lines; bench/qlimits ring */
 
 /* Bring a line here for writing. */
@@ -99,9 +111,11 @@ static inline uint32_t drv_ring_payload_max(const struct drv_ring *r)
  * Reserve a record for `bytes` of payload; NULL when the ring is full (nothing is changed).
  * Fill header, payload, then drv_ring_publish(); between the two the consumer waits, so do
  * nothing else. Any process, any thread; tx may be shared (its field only grows).
+ * claim: this producer's own, or NULL; name: the ring's name in it.
  */
-static inline struct drv_ring_record *drv_ring_reserve(struct drv_ring *r, struct drv_ring_tx *tx,
-                                                       uint32_t bytes, uint64_t *position)
+static inline struct drv_ring_record *drv_ring_reserve_claimed(struct drv_ring *r, struct drv_ring_tx *tx,
+                                                               uint32_t bytes, uint64_t *position,
+                                                               struct drv_ring_claim *claim, uint64_t name)
 {
 	uint32_t k = (bytes + DRV_RING_HEADER + DRV_RING_LINE - 1) / DRV_RING_LINE;
 	uint64_t t = __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
@@ -119,13 +133,21 @@ static inline struct drv_ring_record *drv_ring_reserve(struct drv_ring *r, struc
 			if (end - seen > lines) {
 				uint64_t again = __atomic_load_n(&r->tail, __ATOMIC_RELAXED);
 
-				if (again == t)
+				if (again == t) {
+					if (claim)
+						__atomic_store_n(&claim->ring, 0, __ATOMIC_RELEASE);
 					return NULL;
+				}
 				t = again;
 				continue;
 			}
 		}
-		if (!__atomic_compare_exchange_n(&r->tail, &t, end, 0, __ATOMIC_ACQUIRE,
+		if (__builtin_expect(claim != NULL, 0)) {
+			__atomic_store_n(&claim->at, t, __ATOMIC_RELAXED);
+			__atomic_store_n(&claim->end, end, __ATOMIC_RELAXED);
+			__atomic_store_n(&claim->ring, name, __ATOMIC_RELEASE);
+		}
+		if (!__atomic_compare_exchange_n(&r->tail, &t, end, 0, __ATOMIC_ACQ_REL,
 		                                 __ATOMIC_RELAXED))
 			continue;
 		if (__builtin_expect(pad != 0, 0)) {
@@ -145,6 +167,12 @@ static inline struct drv_ring_record *drv_ring_reserve(struct drv_ring *r, struc
 		rec->bytes = bytes;
 		return rec;
 	}
+}
+
+static inline struct drv_ring_record *drv_ring_reserve(struct drv_ring *r, struct drv_ring_tx *tx,
+                                                       uint32_t bytes, uint64_t *position)
+{
+	return drv_ring_reserve_claimed(r, tx, bytes, position, NULL, 0);
 }
 
 /* Hand the filled record over (W1). `position` as drv_ring_reserve() gave it. */
@@ -185,6 +213,15 @@ static inline struct drv_ring_record *drv_ring_peek(struct drv_ring *r, struct d
 			return rec;
 		__atomic_store_n(&rx->head, rx->head + rec->bytes, __ATOMIC_RELAXED); /* its lines hold old positions or zero: nothing to clear */
 	}
+}
+
+/* Go on at `end`: what lies before it was reserved by a producer that is dead. Consumer only. */
+static inline void drv_ring_skip(struct drv_ring *r, struct drv_ring_rx *rx, uint64_t end)
+{
+	for (uint64_t at = rx->head; at != end; at++)
+		memset(r->line + (at & (r->lines - 1)) * DRV_RING_LINE, 0, 8);
+	__atomic_store_n(&rx->head, end, __ATOMIC_RELAXED);
+	drv_ring_publish_head(r, rx);
 }
 
 /* Give the record of the last peek back. Consumer only. */

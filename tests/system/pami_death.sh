@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Tasks that die in the middle of each protocol: with --on-death error the others go on, else the job
+# ends. On one node, between nodes, between hosts whose agents hold the port, and whose tasks do.
+# usage: pami_death.sh PROGRAM   (QT_LONG=1: many seeds)
+. "$(dirname "$0")/run.bash"
+limit=$((60 * ${QT_SCALE:-1}))
+victims=23
+all=$((victims + 2))
+
+survive() { # survive SEED ARGS...: both survivors come to a good end
+	local seed=$1 start
+	shift
+	start=$(date +%s%N)
+	t run --on-death error --timeout $limit "$@" "$task" "$seed"
+	echo "$*: $((($(date +%s%N) - start) / 1000000)) ms"
+	[ "$(grep -c '^survivor [01]: right$' "$dir/out")" = 2 ] ||
+		{ fail "$* seed $seed: not both survived (status $status)"; head -30 "$dir/err" "$dir/out"; }
+	[ "$status" != 0 ] && [ "$status" != 124 ] || fail "$* seed $seed: status $status"
+	[ "$(grep -c 'the others go on' "$dir/err")" = $victims ] || fail "$* seed $seed: $(grep -c 'the others go on' "$dir/err") deaths reported"
+	! grep -q 'dropped\|refused' "$dir/err" || fail "$*: $(grep 'dropped\|refused' "$dir/err" | head -3)"
+}
+
+hosts() { # hosts N: "local,local,..."
+	local s
+	s=$(printf 'local,%.0s' $(seq "$1"))
+	echo "${s%,}"
+}
+
+for round in $(seq "$([ -n "${QT_LONG:-}" ] && echo 30 || echo 1)"); do
+	survive $RANDOM -n $all
+	survive $RANDOM --shape ${all}x1x1x1x1
+	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 3)"
+	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts $all)"
+	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 2)" --fault loss=0.05,reorder=0.05
+done
+
+# The other mode: the first death ends the job, whatever the others are at.
+for first in "-n 3" "-n 3 --hosts local,local,local"; do
+	# shellcheck disable=SC2086
+	t run --timeout $limit $first "$task" $RANDOM
+	[ "$status" != 0 ] && [ "$status" != 124 ] || fail "$first: status $status"
+	said err 'the job is ended' "$first"
+done
+t run --on-death error --clock virtual -n 2 true
+expect 2 "virtual clock"
+said err 'needs --clock real' "virtual clock"
+t run --on-death sometimes true
+expect 2 "a wrong word"
+finish
