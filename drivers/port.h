@@ -125,4 +125,10 @@ static inline int drv_port_address(struct drv_port *p, char *text, size_t bytes)
 	return p->ops->address(p, text, bytes);
 }
 
+/*
+ * The only IPv4 address of this host besides loopback, for a port that nobody named. Returns how many
+ * there are; `all` lists them as " 10.0.0.1 (eth0) ...".
+ */
+int drv_port_own_address(char *text, size_t bytes, char *all, size_t all_bytes);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Joining the job: find the host segment (torus run's, else a job of one made here), say where we
+ * Joining the job: find the host segment (torus run's, else what another launcher's tasks agree on,
+ * else a job of one made here), say where we
  * mapped it, open the port if it is ours to hold, start the engine thread.
  */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "mu/holder.h"
+#include "mu/launch.h"
 #include "mu/live.h"
 #include "mu/process.h"
 #include "mu/vtask.h"
@@ -65,8 +67,13 @@ static int find_segment(struct mu_process *p)
 	unsigned long fd, task;
 	int rc = number_from(MU_ENV_SEGMENT, INT_MAX, &fd);
 
-	if (rc == -ENOENT)
+	if (rc == -ENOENT) {
+		rc = mu_launch_join(&p->host, &p->fd, &p->task);
+		if (rc != -ENOENT)
+			return rc;
+		p->single = 1;
 		return make_single(p);
+	}
 	if (rc || (rc = number_from(MU_ENV_TASK, UINT32_MAX, &task)))
 		return rc == -ENOENT ? (drv_error("%s is missing: leave it to torus run", MU_ENV_TASK), -EINVAL) : rc;
 	rc = mu_host_map((int)fd, &p->host);
@@ -172,7 +179,7 @@ static int join(struct mu_process *p)
 {
 	static int fork_handler;
 	char name[32];
-	int rc;
+	int rc, connected;
 
 	memset(p, 0, sizeof *p);
 	rc = find_segment(p);
@@ -207,8 +214,11 @@ static int join(struct mu_process *p)
 	} else {
 		if (p->host->fabric == MU_FABRIC_TORUS && (rc = mu_live_open(p->host, &p->live)))
 			goto err_maps;
-		if (p->host->holder == MU_HOLDER_TASK && (rc = mu_holder_open(p->host, &p->holder)))
-			goto err_live;
+		if (p->host->holder == MU_HOLDER_TASK)
+			rc = mu_holder_open(p->host, &p->holder);
+		connected = mu_launch_connect(p->host, p->task);
+		if (rc || (rc = connected))
+			goto err_holder;
 		rc = mu_thread_start(p);
 		if (rc)
 			goto err_holder;
@@ -218,7 +228,6 @@ static int join(struct mu_process *p)
 
 err_holder:
 	mu_holder_close(p->holder, 0);
-err_live:
 	mu_live_close(p->live);
 err_maps:
 	free(p->tx);
@@ -288,7 +297,7 @@ void mu_detach(void)
 		free(p->task_of);
 		free(p->near);
 		mu_host_unmap(p->host);
-		if (!getenv(MU_ENV_SEGMENT))
+		if (p->single)
 			close(p->fd);
 		memset(p, 0, sizeof *p);
 	}

@@ -118,6 +118,7 @@ struct mu_background {
 struct mu_process {
 	unsigned refs;
 	int forked;
+	int single; /* a job of one that we made */
 	pid_t pid;
 	int fd;
 	struct mu_host *host;

@@ -7,6 +7,7 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_agent(int argc, char **argv);
+int cmd_host_agent(void); /* torus agent --host */
 int cmd_check(int argc, char **argv);
 int cmd_topo(int argc, char **argv);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tools/agent.h"
@@ -11,7 +12,7 @@
 
 static void by_hand(void)
 {
-	fprintf(stderr, "torus agent: started by torus run only; see torus run --help\n");
+	fprintf(stderr, "torus agent: started by torus run, or by the first task of a host under mpirun, only\n");
 }
 
 int cmd_agent(int argc, char **argv)
@@ -19,6 +20,8 @@ int cmd_agent(int argc, char **argv)
 	sigset_t mask;
 	int in, out, null, status;
 
+	if (argc == 2 && !strcmp(argv[1], "--host") && fcntl(3, F_GETFD) >= 0 && fcntl(4, F_GETFD) >= 0)
+		return cmd_host_agent();
 	if (argc > 1 || isatty(0) || isatty(1)) {
 		by_hand();
 		return CMD_USAGE;

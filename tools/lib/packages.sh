@@ -3,7 +3,9 @@
 
 # Without these nothing builds; the optional ones each bring a driver, placement or a peer to compare with.
 QT_PACKAGES_NEEDED="gcc g++ libc6-dev meson ninja-build pkg-config python3"
-QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev iproute2 ethtool"
+QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev iproute2 ethtool"
+# MPI in the same process, and its launchers (tests).
+QT_PACKAGES_MPI="openmpi-bin libopenmpi-dev mpich libmpich-dev"
 QT_PACKAGES_PEERS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox"
 
 qt_packages_missing() # packages... : prints those not installed

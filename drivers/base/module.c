@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "drivers/base/module.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef QUINTORUS_LIB_MODULES
+#define QUINTORUS_LIB_MODULES ""
+#endif
+
+/* The directory quintorus/ beside the library (or program) with our code: an installation that moved. */
+static const char *beside_us(char *dir, size_t bytes)
+{
+	static const char here;
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr(&here, &info) || !info.dli_fname || strlen(info.dli_fname) + sizeof "/quintorus" > bytes)
+		return NULL;
+	strcpy(dir, info.dli_fname);
+	slash = strrchr(dir, '/');
+	if (!slash)
+		return NULL;
+	strcpy(slash, "/quintorus");
+	return dir;
+}
+
+void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why, size_t bytes)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 64];
+	const char *places[] = { getenv("QUINTORUS_MODULES"), build_dir, QUINTORUS_LIB_MODULES,
+		                 beside_us(dir, sizeof dir) };
+
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		void *h, *found;
+
+		if (!places[i] || !*places[i])
+			continue;
+		snprintf(path, sizeof path, "%s/libqt_%s.so", places[i], name);
+		if (access(path, R_OK))
+			continue;
+		h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		if (!h) {
+			snprintf(why, bytes, "the module does not load: %s", dlerror());
+			return NULL;
+		}
+		found = dlsym(h, symbol);
+		if (!found)
+			snprintf(why, bytes, "%s is of another version of Quintorus; rebuild or reinstall it", path);
+		return found;
+	}
+	snprintf(why, bytes, "libqt_%s.so is not installed (looked in %s, %s and %s)", name, build_dir,
+	         QUINTORUS_LIB_MODULES, places[3] ? places[3] : "$QUINTORUS_MODULES");
+	return NULL;
+}

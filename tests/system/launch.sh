@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# launch.sh PROGRAM: jobs that mpirun of Open MPI (PMIx) and of MPICH (PMI-1) start, with and without MPI in the
+# process; one host and several (stand-ins on this machine); deaths; nothing left behind.
+set -u
+program=$1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# Nothing but memory and loopback, whatever networks there are.
+export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none HYDRA_IFACE=lo
+unset QUINTORUS_SEGMENT QUINTORUS_TASK
+limit=$((60 * ${QT_SCALE:-1}))
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+say() {
+	printf '%s: %s\n' "$1" "$2"
+	if [ "$1" = FAIL ]; then failed=1; fi
+}
+
+# run TASKS WHAT COMMAND...: status 0 and as many PASS lines as tasks
+run() {
+	local n=$1 what=$2 out rc
+	shift 2
+	out=$(timeout $limit "$@" 2>&1)
+	rc=$?
+	if [ $rc = 0 ] && [ "$(grep -c "PASS .* of $n$" <<<"$out")" = "$n" ]; then
+		say ok "$what"
+	else
+		say FAIL "$what (status $rc)"
+		tail -20 <<<"$out"
+	fi
+}
+
+gone() { # MARK: no process of that mark is left, given some seconds
+	local i
+	for ((i = 0; i < 100 * ${QT_SCALE:-1}; i++)); do
+		pgrep -f -- "$1" >/dev/null || return 0
+		sleep 0.1
+	done
+	pgrep -af -- "$1"
+	return 1
+}
+
+deaths() { # NAME LAUNCHER...
+	local name=$1 mark="qtmark-$$-$RANDOM" out rc pid
+	shift
+	out=$(timeout $limit "$@" -np 3 "$program" die "$mark" 2>&1)
+	rc=$?
+	if [ $rc != 0 ] && [ $rc != 124 ] && gone "$mark"; then
+		say ok "$name: the death of a task ends the job (status $rc)"
+	else
+		say FAIL "$name: the death of a task (status $rc)"
+	fi
+	mark+=b
+	"$@" -np 3 "$program" wait "$mark" >"$tmp/out" 2>&1 &
+	pid=$!
+	while [ "$(grep -c waiting "$tmp/out")" != 3 ] && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+	kill -KILL $pid
+	wait $pid 2>/dev/null
+	if gone "$mark"; then
+		say ok "$name: SIGKILL of the launcher leaves nothing"
+	else
+		say FAIL "$name: tasks are left after SIGKILL of the launcher"
+	fi
+}
+
+hosts() { # NAME LAUNCHER...: tasks 0, 1 on one host, 2, 3 on another; then each on its own
+	local name=$1 per
+	shift
+	cat >"$tmp/part" <<-'END'
+		#!/bin/sh
+		r=${PMIX_RANK:-$PMI_RANK}
+		QUINTORUS_HOST=part$((r / $1)) QUINTORUS_PORT=$2
+		export QUINTORUS_HOST QUINTORUS_PORT
+		shift 2
+		exec "$@"
+	END
+	chmod +x "$tmp/part"
+	for per in 2 1; do
+		run 4 "$name: hosts of $per tasks, shared memory" "$@" -np 4 "$tmp/part" $per shm: "$program"
+		if [ -e "$QT_BUILD/drivers/libqt_port_uring.so" ]; then
+			run 4 "$name: hosts of $per tasks, UDP" "$@" -np 4 "$tmp/part" $per uring:127.0.0.1 "$program"
+		fi
+	done
+}
+
+with_mpi() { # NAME COMPILER LAUNCHER...
+	local name=$1 mpicc=$2 order
+	shift 2
+	if ldd "$program" | grep -q 'libasan\|libtsan'; then
+		echo "left out: MPI in the process of a sanitizer's build"
+		return
+	fi
+	if ! command -v "$mpicc" >/dev/null; then
+		echo "left out: $mpicc is not installed"
+		return
+	fi
+	if ! "$mpicc" -DWITH_MPI -I"$QT_SOURCE" "$QT_SOURCE/tests/system/launch_program.c" -o "$tmp/with" \
+		-L"$QT_BUILD/armci" -larmci -L"$QT_BUILD/pami" -lpami -Wl,-rpath,"$QT_BUILD/armci:$QT_BUILD/pami"; then
+		say FAIL "$name: does not compile"
+		return
+	fi
+	for order in mpi-first mpi-last; do
+		run 3 "$name: $order" "$@" -np 3 "$tmp/with" $order
+	done
+}
+
+found=0
+if command -v mpirun.mpich >/dev/null; then
+	found=1
+	h='MPICH'
+	run 3 "$h" mpirun.mpich -np 3 "$program" twice
+	run 1 "$h, one task" mpirun.mpich -np 1 "$program"
+	run 2 "$h, port instead of descriptor" mpirun.mpich -pmi-port -np 2 "$program"
+	hosts "$h" mpirun.mpich
+	deaths "$h" mpirun.mpich
+	with_mpi "$h" mpicc.mpich mpirun.mpich
+fi
+if command -v mpirun.openmpi >/dev/null && [ -e "$QT_BUILD/mu/libqt_launch_pmix.so" ] &&
+	! ldd "$program" | grep -q 'libasan\|libtsan'; then
+	found=1
+	o='Open MPI'
+	run 3 "$o" mpirun.openmpi --oversubscribe -np 3 "$program" twice
+	run 1 "$o, one task" mpirun.openmpi -np 1 "$program"
+	hosts "$o" mpirun.openmpi --oversubscribe
+	deaths "$o" mpirun.openmpi --oversubscribe
+	with_mpi "$o" mpicc.openmpi mpirun.openmpi --oversubscribe
+fi
+if [ $found = 0 ]; then
+	echo "neither mpirun.mpich nor mpirun.openmpi with libpmix is installed"
+	exit 77
+fi
+exit $failed

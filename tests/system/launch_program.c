@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job by mpirun: who am I, and does memory of others answer.
+ * usage: launch_program [die | wait | twice | mpi-first | mpi-last] [MARK]
+ *   die    task 1 kills itself while the others wait for it     wait   all wait for ever
+ *   mpi-*  (where MPI was compiled in) MPI_Init before or after ARMCI_Init; both count the same tasks
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef WITH_MPI
+#include <mpi.h>
+#else
+#define ARMCI_NO_MPI_H
+#endif
+#include "armci/armci.h"
+
+#define WORDS 1000
+
+static int me, n, bad;
+
+static void expect(int ok, const char *what)
+{
+	if (!ok) {
+		printf("FAIL task %d of %d: %s\n", me, n, what);
+		bad = 1;
+	}
+}
+
+static void environment(void)
+{
+	const char *rank = getenv("PMIX_RANK") ? getenv("PMIX_RANK") : getenv("PMI_RANK");
+
+	expect(!rank || atoi(rank) == me, "another rank than the launcher's");
+}
+
+static void memory(void)
+{
+	long *part[64], *get = ARMCI_Malloc_local(WORDS * sizeof(long)), one = -1;
+	int to = (me + 1) % n, from = (me + n - 1) % n;
+
+	expect(n <= 64 && get && !ARMCI_Malloc((void **)part, (WORDS + 1) * sizeof(long)), "memory");
+	memset(part[me], 0, (WORDS + 1) * sizeof(long));
+	ARMCI_Barrier();
+	for (int i = 0; i < WORDS; i++)
+		get[i] = me * 10000 + i;
+	expect(!ARMCI_Put(get, part[to], WORDS * sizeof(long), to), "put");
+	ARMCI_Barrier();
+	for (int i = 0; i < WORDS; i++)
+		expect(part[me][i] == from * 10000 + i, "what was put here");
+	memset(get, 0, WORDS * sizeof(long));
+	expect(!ARMCI_Get(part[to], get, WORDS * sizeof(long), to), "get");
+	for (int i = 0; i < WORDS; i++)
+		expect(get[i] == me * 10000 + i, "what was got back");
+	for (int i = 0; i < 10; i++)
+		ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &one, &part[0][WORDS], 1, 0);
+	ARMCI_Barrier();
+	expect(me || part[0][WORDS] == 10L * n, "the counter");
+	ARMCI_Free(part[me]);
+	ARMCI_Free_local(get);
+}
+
+static void with_mpi(void)
+{
+#ifdef WITH_MPI
+	int rank, size, sum = 0;
+
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	expect(rank == me && size == n, "MPI counts otherwise");
+	MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	expect(sum == n * (n - 1) / 2, "MPI's sum");
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+
+#ifdef WITH_MPI
+	if (!strcmp(how, "mpi-first"))
+		MPI_Init(&argc, &argv);
+#endif
+	if (ARMCI_Init())
+		return 1;
+	me = armci_msg_me();
+	n = armci_msg_nproc();
+	environment();
+	if (!strcmp(how, "die") && me == 1)
+		kill(getpid(), SIGKILL);
+	if (!strcmp(how, "wait") || !strcmp(how, "die")) {
+		printf("waiting\n");
+		fflush(stdout);
+		for (;;)
+			pause();
+	}
+#ifdef WITH_MPI
+	if (!strcmp(how, "mpi-last"))
+		MPI_Init(&argc, &argv);
+#endif
+	memory();
+	with_mpi();
+	ARMCI_Finalize();
+	if (!strcmp(how, "twice")) {
+		expect(!ARMCI_Init(), "again");
+		memory();
+		ARMCI_Finalize();
+	}
+#ifdef WITH_MPI
+	MPI_Finalize();
+#endif
+	if (!bad)
+		printf("PASS %d of %d\n", me, n);
+	return bad;
+}
