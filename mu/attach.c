@@ -98,7 +98,8 @@ static int fill_maps(struct mu_process *p)
 	p->tx = calloc((size_t)h->locals * h->channels, sizeof *p->tx);
 	p->task_of = malloc(slots * sizeof *p->task_of);
 	p->near = calloc(h->tasks, 1);
-	if (!p->tx || !p->task_of || !p->near)
+	p->group_list = malloc(h->tasks * sizeof *p->group_list);
+	if (!p->tx || !p->task_of || !p->near || !p->group_list)
 		return -ENOMEM;
 	memset(p->task_of, 0xff, slots * sizeof *p->task_of);
 	for (uint32_t i = 0; i < h->tasks; i++) {
@@ -110,6 +111,34 @@ static int fill_maps(struct mu_process *p)
 		                                               e->node == p->entry[p->task].node);
 	}
 	return 0;
+}
+
+static int by_host(const struct mu_process *p)
+{
+	return !p->virtual_clock && p->host->fabric == MU_FABRIC_EXPRESS;
+}
+
+uint32_t mu_task_group(uint32_t task)
+{
+	const struct mu_process *p = &mu_self;
+
+	return by_host(p) ? p->entry[task].host : p->entry[task].node;
+}
+
+static void fill_group(struct mu_process *p)
+{
+	struct mu_job *j = &p->job;
+	uint32_t *less;
+
+	j->group_tasks = 0;
+	j->groups = by_host(p) ? p->host->hosts : j->nodes;
+	for (uint32_t t = 0; t < p->host->tasks; t++)
+		if (mu_task_group(t) == mu_task_group(p->task))
+			p->group_list[j->group_tasks++] = t;
+	less = realloc(p->group_list, j->group_tasks * sizeof *less);
+	p->group_list = less ? less : p->group_list;
+	j->group_list = p->group_list;
+	j->crowded = (long)p->host->tasks > sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void fill_job(struct mu_process *p)
@@ -143,6 +172,7 @@ static void fill_job(struct mu_process *p)
 			p->local_list[k - 1] = x;
 		}
 	j->local_list = p->local_list;
+	fill_group(p);
 	gethostname(name, sizeof name - 1);
 	snprintf(j->processor_name, sizeof j->processor_name, "%s task %u node (%u,%u,%u,%u,%u) T %u", name,
 	         j->task, j->coord.c[0], j->coord.c[1], j->coord.c[2], j->coord.c[3], j->coord.c[4], j->coord.t);
@@ -233,6 +263,7 @@ err_maps:
 	free(p->tx);
 	free(p->task_of);
 	free(p->near);
+	free(p->group_list);
 	mu_host_unmap(p->host);
 	memset(p, 0, sizeof *p);
 	return rc;
@@ -296,6 +327,7 @@ void mu_detach(void)
 		free(p->tx);
 		free(p->task_of);
 		free(p->near);
+		free(p->group_list);
 		mu_host_unmap(p->host);
 		if (p->single)
 			close(p->fd);

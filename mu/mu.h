@@ -34,6 +34,10 @@ struct mu_job {
 	uint32_t task, tasks;
 	uint32_t local_tasks;         /* tasks of this torus node ("local" in PAMI and ARMCI) */
 	const size_t *local_list;     /* their numbers, ascending */
+	uint32_t group_tasks;         /* tasks of this task's group: see mu_task_group() */
+	const uint32_t *group_list;   /* their numbers, ascending */
+	uint32_t groups;
+	int crowded;                  /* fewer processors than tasks; the same on all tasks of a host */
 	struct emu_shape shape;
 	struct emu_coord coord;       /* own */
 	uint32_t node, nodes;
@@ -57,6 +61,11 @@ void mu_detach(void);
 void mu_task_coord(uint32_t task, struct emu_coord *coord);
 int mu_coord_task(const struct emu_coord *coord, uint32_t *task);
 int mu_task_same_node(uint32_t task);
+/*
+ * Tasks in one group talk cheaply: those of a host on express in real time (memory of each other's arenas
+ * can be reached), else those of a torus node. 0 .. groups - 1.
+ */
+uint32_t mu_task_group(uint32_t task);
 
 /*
  * A received piece of a memory-FIFO message; called from mu_poll(). `soft` are the sender's 14

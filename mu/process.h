@@ -153,6 +153,7 @@ struct mu_process {
 
 	struct mu_job job;
 	size_t local_list[64];
+	uint32_t *group_list; /* tasks of the group */
 	uint32_t *task_of;           /* [nodes * T] task at that place, UINT32_MAX none */
 };
 

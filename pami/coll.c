@@ -2,7 +2,7 @@
 /* The engine of coll.h: starting operations, matching messages, completing. */
 #include <stdlib.h>
 
-#include "pami/coll.h"
+#include "pami/coll_shm.h"
 
 struct coll_header {
 	uint64_t key;
@@ -37,6 +37,7 @@ struct pami_coll_state {
 	struct coll_message *early[BUCKETS], **early_last[BUCKETS];
 	size_t early_bytes;
 	struct pami_coll *poll, **poll_last;         /* to be stepped at each progress call */
+	struct pami_shm *shorts;                     /* with an operation of the short lane */
 	struct pami_coll *finished, **finished_last; /* callbacks to come */
 	struct pami_coll *free_coll;
 	struct pami_coll_recv *free_recv;
@@ -73,15 +74,27 @@ int pami_coll_init(struct pami_context *ctx)
 
 /* ---- Objects ---- */
 
+/* In lines: one call of memset costs more than the whole of a short operation's other bookkeeping. */
+static inline void clear(struct pami_coll *c)
+{
+	unsigned char *p = (unsigned char *)c, *end = p + offsetof(struct pami_coll, fits);
+
+	_Static_assert(offsetof(struct pami_coll, fits) % 64 == 0, "whole lines");
+	for (; p < end; p += 64) {
+		memset(p, 0, 64);
+		__asm__("" : "+r"(p)); /* keeps the loop a loop */
+	}
+}
+
 struct pami_coll *pami_coll_new(struct pami_context *ctx)
 {
 	struct pami_coll *c = ctx->coll->free_coll;
 
 	if (PAMI_LIKELY(c != NULL))
 		ctx->coll->free_coll = c->next;
-	else if (!(c = malloc(sizeof *c)))
+	else if (!(c = aligned_alloc(64, sizeof *c)))
 		return NULL;
-	memset(c, 0, offsetof(struct pami_coll, fits));
+	clear(c);
 	c->context = ctx;
 	return c;
 }
@@ -260,6 +273,8 @@ int pami_coll_poll(struct pami_context *ctx)
 	struct pami_coll *c = s->poll, *next;
 	int events = 0;
 
+	if (s->shorts)
+		events = pami_short_poll(ctx, &s->shorts);
 	if (c) {
 		s->poll = NULL;
 		s->poll_last = &s->poll;
@@ -280,7 +295,7 @@ int pami_coll_poll(struct pami_context *ctx)
 	}
 	if (PAMI_UNLIKELY(s->held != NULL))
 		events += pami_am_poll(ctx);
-	if (!s->poll && !s->finished && !s->held)
+	if (!s->shorts && !s->poll && !s->finished && !s->held)
 		ctx->todo &= ~(unsigned)PAMI_TODO_COLL;
 	return events;
 }
@@ -331,7 +346,7 @@ void pami_coll_gone(struct pami_context *ctx)
 	struct pami_coll *c;
 
 	drop_early(ctx);
-
+	pami_short_gone(ctx, &ctx->coll->shorts);
 	/* Callbacks may start and end others: from the beginning each time. */
 	while ((c = find_lost(ctx->coll))) {
 		c->result = -ESHUTDOWN;
@@ -395,6 +410,20 @@ int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, s
 	c->get.done = got;
 	c->outstanding++;
 	rc = pami_queue_get(c->context, pami_topology_endpoint(c->topology, rank), to, from, bytes, &c->get);
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+int pami_coll_put(struct pami_coll *c, uint32_t rank, const void *from, uint64_t to, size_t bytes)
+{
+	int rc;
+
+	if (!bytes)
+		return 0;
+	c->get.done = got;
+	c->outstanding++;
+	rc = pami_queue_put(c->context, pami_topology_endpoint(c->topology, rank), from, to, bytes, NULL, &c->get);
 	if (rc)
 		c->outstanding--;
 	return rc;
@@ -564,6 +593,36 @@ static int synchronises(unsigned type)
 	}
 }
 
+/* Returns whether it is time to wait for everybody first. */
+static int count_unsynced(struct pami_geometry_member *m, unsigned type)
+{
+	m->unsynced = synchronises(type) || m->unsynced + 1 >= UNSYNCED_MAX ? 0 : m->unsynced + 1;
+	return !m->unsynced && !synchronises(type);
+}
+
+static int may_be_short(unsigned type)
+{
+	return type == PAMI_XFER_BARRIER || type == PAMI_XFER_BROADCAST || type == PAMI_XFER_ALLREDUCE;
+}
+
+static int short_lane(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
+                      unsigned type, const struct pami_algorithm_info *info, const pami_xfer_t *cmd)
+{
+	struct pami_coll_state *s = ctx->coll;
+	struct pami_shm **last = &s->shorts;
+
+	if ((m->unsynced + 1 >= UNSYNCED_MAX && !synchronises(type)) ||
+	    !pami_short_start(ctx, g, m, type, info, cmd))
+		return 0;
+	m->sequence++;
+	count_unsynced(m, type);
+	while (*last)
+		last = &(*last)->now.next;
+	m->shm->now.next = NULL;
+	*last = m->shm;
+	return 1;
+}
+
 static int begin(struct pami_coll *c)
 {
 	int rc = pami_coll_arguments(c);
@@ -571,7 +630,7 @@ static int begin(struct pami_coll *c)
 	if (rc)
 		return rc;
 	if (!c->info->step)
-		c->info = pami_coll_choose(c);
+		c->info = pami_coll_choose(c->geometry, c->type, c->bytes);
 	return c->info->begin ? c->info->begin(c) : 0;
 }
 
@@ -598,6 +657,8 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 	member = &g->member[ctx->offset];
 	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
 		return pami_result(pami_am_start(ctx, g, member, type, index, cmd));
+	if (member->shm && may_be_short(type) && short_lane(ctx, g, member, type, &pami_algorithms[type].info[index], cmd))
+		return PAMI_SUCCESS;
 	c = pami_coll_new(ctx);
 	if (!c)
 		return pami_result(-ENOMEM);
@@ -619,10 +680,7 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 		return pami_result(rc);
 	}
 	c->sequence = member->sequence++;
-	if (synchronises(type)) {
-		member->unsynced = 0;
-	} else if (++member->unsynced >= UNSYNCED_MAX && c->size > 1) {
-		member->unsynced = 0;
+	if (count_unsynced(member, type) && c->size > 1) {
 		c->then = c->info;
 		c->info = &gate;
 	}

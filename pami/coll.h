@@ -45,6 +45,7 @@ struct pami_algorithm_info {
 	uint32_t param;     /* the algorithm's own: radix, segment bytes */
 	uint8_t query;      /* in the list of those whose metadata must be consulted */
 	uint8_t hw;         /* metadata: hw_accel */
+	uint8_t team;       /* on the memory of a team: few bytes may take the short lane (coll_short.c) */
 	size_t bytes_max;   /* 0: any */
 };
 
@@ -55,8 +56,8 @@ struct pami_algorithm_list {
 };
 extern const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT];
 
-/* The algorithm coll_table.def names for an operation (type, bytes, geometry). */
-const struct pami_algorithm_info *pami_coll_choose(const struct pami_coll *c);
+/* The algorithm coll_table.def names for an operation of this many bytes. */
+const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g, unsigned type, size_t bytes);
 /* By name, of the operation's type; never fails for names in the lists. */
 const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const char *name);
 
@@ -125,13 +126,14 @@ struct pami_coll {
 	size_t at, length;
 	uint32_t peer;
 	uint64_t number;
+	uint64_t turns;       /* coll_shm.h: how many, from `at` on */
 	struct mu_op get;
 	pami_event_function cb_done;
 	void *cookie;
 	void (*done)(struct pami_coll *c); /* the library's own operations; or NULL */
 	void *user;
 	/* From here on not cleared for a new operation. */
-	uint8_t fits[PAMI_COLL_INLINE] __attribute__((aligned(16)));
+	uint8_t fits[PAMI_COLL_INLINE] __attribute__((aligned(64)));
 
 	pami_xfer_t xfer;
 };
@@ -142,8 +144,9 @@ enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAM
 /* Send to, receive from, a member in this phase; the buffer stays until the next phase. */
 int pami_coll_send(struct pami_coll *c, uint32_t rank, uint32_t step, const void *data, size_t bytes);
 int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data, size_t bytes);
-/* RDMA read from a member of the same host into this phase. */
+/* RDMA read from, write to, a member of the same host: one of them in a phase. */
 int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes);
+int pami_coll_put(struct pami_coll *c, uint32_t rank, const void *from, uint64_t to, size_t bytes);
 
 /* An operation of the library's own on some context: fill in, then run. NULL: out of memory. */
 struct pami_coll *pami_coll_new(struct pami_context *ctx);

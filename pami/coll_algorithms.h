@@ -68,14 +68,18 @@ int pami_alltoall_linear(struct pami_coll *c);
 int pami_alltoall_bruck_begin(struct pami_coll *c);
 int pami_alltoall_bruck(struct pami_coll *c);
 
-/* coll_shm.c */
+/* coll_shm.c, coll_shm_data.c */
 int pami_shm_usable(const struct pami_geometry *g);
-int pami_shm_begin(struct pami_coll *c);
 void pami_shm_end(struct pami_coll *c);
+int pami_shm_barrier_begin(struct pami_coll *c);
 int pami_shm_barrier(struct pami_coll *c);
+int pami_shm_broadcast_begin(struct pami_coll *c);
 int pami_shm_broadcast(struct pami_coll *c);
+int pami_shm_allreduce_begin(struct pami_coll *c);
 int pami_shm_allreduce(struct pami_coll *c);
+int pami_shm_reduce_begin(struct pami_coll *c);
 int pami_shm_reduce(struct pami_coll *c);
+int pami_shm_allgather_begin(struct pami_coll *c);
 int pami_shm_allgather(struct pami_coll *c);
 
 #endif

@@ -14,8 +14,8 @@ static const struct pami_algorithm_info barriers[] = {
 	{ .name = "I0:Dissemination:-:P2P", .step = pami_barrier_step },
 	{ .name = "I0:Dissemination4:-:P2P", .step = pami_barrier_radix, .param = 4 },
 	{ .name = "I0:Tree4:-:P2P", .step = pami_barrier_tree, .param = 4 },
-	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_barrier, .begin = pami_shm_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_barrier, .begin = pami_shm_barrier_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
 };
 
 static const struct pami_algorithm_info broadcasts[] = {
@@ -25,8 +25,8 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I0:Linear:-:P2P", .step = pami_broadcast_flat },
 	{ .name = "I0:ScatterRing:-:P2P", .step = pami_broadcast_ring, .begin = pami_broadcast_ring_begin },
 	{ .name = "I0:Pipeline64K:-:P2P", .step = pami_broadcast_chain, .param = 65536 },
-	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_broadcast, .begin = pami_shm_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_broadcast, .begin = pami_shm_broadcast_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
 	{ .name = "I1:Tree3:-:P2P", .step = pami_broadcast_tree, .param = 3, .query = 1 },
 	{ .name = "I1:Tree5:-:P2P", .step = pami_broadcast_tree, .param = 5, .query = 1 },
 	{ .name = "I1:Tree6:-:P2P", .step = pami_broadcast_tree, .param = 6, .query = 1 },
@@ -46,16 +46,16 @@ static const struct pami_algorithm_info allreduces[] = {
 	{ .name = "I0:Rabenseifner:-:P2P", .step = pami_allreduce_halving,
 	  .begin = pami_allreduce_halving_begin },
 	{ .name = "I0:Ring:-:P2P", .step = pami_allreduce_ring, .begin = pami_allreduce_ring_begin },
-	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allreduce, .begin = pami_shm_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allreduce, .begin = pami_shm_allreduce_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
 };
 
 static const struct pami_algorithm_info reduces[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:BinomialTree:-:P2P", .step = pami_reduce_binomial, .begin = pami_reduce_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_reduce_linear, .begin = pami_reduce_begin },
-	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_reduce, .begin = pami_shm_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_reduce, .begin = pami_shm_reduce_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
 };
 
 static const struct pami_algorithm_info scans[] = {
@@ -77,8 +77,8 @@ static const struct pami_algorithm_info allgathers[] = {
 	{ .name = "I0:Ring:-:P2P", .step = pami_allgather_ring },
 	{ .name = "I0:Bruck:-:P2P", .step = pami_allgather_bruck, .begin = pami_allgather_bruck_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_allgather_linear },
-	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable },
+	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_allgather_begin,
+	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
 };
 
 static const struct pami_algorithm_info gathers[] = {
@@ -196,22 +196,22 @@ const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const c
 	return &list->info[1];
 }
 
-const struct pami_algorithm_info *pami_coll_choose(const struct pami_coll *c)
+const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g, unsigned type, size_t bytes)
 {
-	for (struct row *r = choice[c->type]; r->name; r++) {
+	for (struct row *r = choice[type]; r->name; r++) {
 		const struct pami_algorithm_info *info;
 
-		if (c->size > r->members_max || c->bytes > r->bytes_max)
+		if (g->size > r->members_max || bytes > r->bytes_max)
 			continue;
 		info = __atomic_load_n(&r->info, __ATOMIC_RELAXED);
 		if (PAMI_UNLIKELY(!info)) {
-			info = pami_coll_named(c->type, r->name);
+			info = pami_coll_named(type, r->name);
 			__atomic_store_n(&r->info, info, __ATOMIC_RELAXED);
 		}
-		if (!info->usable || info->usable(c->geometry))
+		if (!info->usable || info->usable(g))
 			return info;
 	}
-	return &pami_algorithms[c->type].info[1];
+	return &pami_algorithms[type].info[1];
 }
 
 /* ---- What programs see ---- */

@@ -93,7 +93,7 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 	if (g->homes)
 		pami_topology_fini(g->homes);
 	free(g->homes);
-	free(g->local);
+	free(g->team);
 	free(g->member);
 	g->magic = 0;
 	free(g);
@@ -143,26 +143,26 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Members on this node: of its tasks, those contexts that some task here has in the geometry. */
-static int find_locals(struct pami_geometry *g)
+/* The team: of the group's tasks, those contexts that some task here has in the geometry. */
+static int find_team(struct pami_geometry *g)
 {
 	const struct mu_job *job = g->client->job;
-	size_t room = (size_t)job->local_tasks * g->offsets;
+	size_t room = (size_t)job->group_tasks * g->offsets;
 
 	if (room > g->size)
 		room = g->size;
-	g->local = malloc(room * sizeof *g->local);
-	if (!g->local)
+	g->team = malloc(room * sizeof *g->team);
+	if (!g->team)
 		return -ENOMEM;
-	for (uint32_t t = 0; t < job->local_tasks; t++)
+	for (uint32_t t = 0; t < job->group_tasks; t++)
 		for (uint32_t o = 0; o < g->offsets; o++) {
-			int32_t rank = pami_geometry_rank(g, pami_endpoint((uint32_t)job->local_list[t], o));
+			int32_t rank = pami_geometry_rank(g, pami_endpoint(job->group_list[t], o));
 
 			if (rank >= 0)
-				g->local[g->locals++] = (uint32_t)rank;
+				g->team[g->team_size++] = (uint32_t)rank;
 		}
-	qsort(g->local, g->locals, sizeof *g->local, by_number);
-	g->one_node = g->size > 1 && g->locals == g->size && !job->virtual_clock;
+	qsort(g->team, g->team_size, sizeof *g->team, by_number);
+	g->one_team = g->size > 1 && g->team_size == g->size && !job->virtual_clock;
 	return 0;
 }
 
@@ -175,7 +175,7 @@ int pami_geometry_settle(struct pami_geometry *g)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->offsets; i++)
 		g->member[i].rank = pami_geometry_rank(g, pami_endpoint(g->client->job->task, i));
-	return find_locals(g);
+	return find_team(g);
 }
 
 /* ---- The world ---- */

@@ -42,12 +42,12 @@ struct pami_geometry {
 	uint32_t generation; /* of that place: 1 .. 4095 */
 	uint8_t state;
 	uint8_t optimized;
-	uint8_t one_node;    /* all members lie on this node and see each other's memory */
+	uint8_t one_team;    /* all members are one team and see each other's memory */
 	struct pami_client *client;
 	struct pami_topology topology;
 	struct pami_topology *homes; /* the first endpoint of each task, where that is not topology */
-	uint32_t locals;     /* members on this node, counted by rank: */
-	uint32_t *local;     /* [locals] their ranks, ascending */
+	uint32_t team_size;  /* members of this task's group (mu_task_group()), its team */
+	uint32_t *team;      /* [team_size] their ranks, ascending */
 	uint32_t dead, dead_seen; /* pami_geometry_dead(): its last answer, for that mu_gone_count(); any thread */
 	void *hw;            /* class route and the like of hardware algorithms; or NULL */
 	uint32_t offsets;    /* entries of member */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HOT: the short lane. A barrier, and a broadcast or allreduce of up to 56 bytes, of a team, when nothing
+ * else is under way on its memory: said inside the call, heard by the next progress calls, with no object and
+ * no message. Everything else, and every doubt, goes the way of coll.c. Guarded by bench/pami_coll.
+ */
+#include "pami/coll_shm.h"
+
+static int broadcast_args(struct pami_geometry *g, const pami_broadcast_t *b, struct pami_short *now)
+{
+	struct pami_type *t = b->type;
+	int32_t root;
+
+	if (!pami_type_usable(t) || !pami_type_contiguous(t))
+		return 0;
+	now->bytes = b->typecount * t->data_size;
+	if (b->typecount > PAMI_SHM_INLINE || now->bytes > PAMI_SHM_INLINE)
+		return 0;
+	root = pami_geometry_rank(g, b->root);
+	now->root = (uint32_t)root;
+	now->target = b->buf;
+	return root >= 0;
+}
+
+static int allreduce_args(const pami_allreduce_t *a, struct pami_short *now)
+{
+	struct pami_type *s = a->stype, *r = a->rtype;
+
+	if (a->sndbuf == PAMI_IN_PLACE || !pami_type_usable(s) || !pami_type_contiguous(s) ||
+	    !pami_type_usable(r) || !pami_type_contiguous(r) || !r->data_size || !pami_data_valid(a->op, s->element))
+		return 0;
+	now->bytes = a->stypecount * s->data_size;
+	if (a->stypecount > PAMI_SHM_INLINE || now->bytes > PAMI_SHM_INLINE || now->bytes % r->data_size)
+		return 0;
+	now->element = s->element;
+	now->target = a->rcvbuf;
+	now->op = a->op;
+	now->op_cookie = a->data_cookie;
+	return 1;
+}
+
+int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
+                     unsigned type, const struct pami_algorithm_info *info, const pami_xfer_t *x)
+{
+	struct pami_shm *s = m->shm;
+	struct pami_short *now = &s->now;
+	uint64_t k = s->started;
+
+	if (s->finished != k || !s->ready || s->failed || !g->one_team ||
+	    (k >= PAMI_SHM_SLOTS && s->all_done < k + 1 - PAMI_SHM_SLOTS))
+		return 0;
+	now->bytes = 0;
+	if (type == PAMI_XFER_BROADCAST ? !broadcast_args(g, &x->cmd.xfer_broadcast, now) :
+	    type == PAMI_XFER_ALLREDUCE ? !allreduce_args(&x->cmd.xfer_allreduce, now) : 0)
+		return 0;
+	if (!info->step)
+		info = pami_coll_choose(g, type, now->bytes);
+	if (!info->team)
+		return 0;
+	if (type != PAMI_XFER_BROADCAST) {
+		if (now->bytes)
+			memcpy(pami_shm_slot_of(s, s->me, k)->data, x->cmd.xfer_allreduce.sndbuf, now->bytes);
+		pami_shm_publish(s, k);
+		pami_shm_wake_others(s);
+	} else if (now->root == s->me) {
+		pami_shm_put(s, k, now->target, now->bytes);
+		pami_shm_publish(s, k);
+		pami_shm_wake_others(s);
+	}
+	s->started = k + 1;
+	now->geometry = g;
+	now->at = k;
+	now->peer = 0;
+	now->type = (uint8_t)type;
+	now->cb_done = x->cb_done;
+	now->cookie = x->cookie;
+	ctx->todo |= PAMI_TODO_COLL;
+	return 1;
+}
+
+static int hear_all(struct pami_shm *s, struct pami_short *now, int looks)
+{
+	for (; now->peer < s->members; now->peer++)
+		if (!pami_shm_heard(s, now->peer, now->at, looks))
+			return 0;
+	if (s->all_done < now->at)
+		s->all_done = now->at;
+	return 1;
+}
+
+static void fold(struct pami_shm *s, struct pami_short *now)
+{
+	unsigned char sum[PAMI_SHM_INLINE] __attribute__((aligned(16)));
+
+	memcpy(sum, pami_shm_slot_of(s, 0, now->at)->data, now->bytes);
+	for (uint32_t i = 1; i < s->members; i++)
+		pami_data_apply(now->op, now->element, sum, pami_shm_slot_of(s, i, now->at)->data, now->bytes,
+		                now->op_cookie);
+	memcpy(now->target, sum, now->bytes);
+}
+
+/* Returns whether it is complete. */
+static int look(struct pami_shm *s, struct pami_short *now)
+{
+	int looks = s->crowded ? 1 : PAMI_SHM_LOOKS;
+
+	if (now->type == PAMI_XFER_BROADCAST) {
+		if (now->root == s->me)
+			return 1;
+		now->peer = now->root;
+		if (!pami_shm_heard(s, now->root, now->at, looks))
+			return 0;
+		if (now->bytes)
+			memcpy(now->target, pami_shm_slot_of(s, now->root, now->at)->data, now->bytes);
+		return 1;
+	}
+	if (!hear_all(s, now, looks))
+		return 0;
+	if (now->bytes)
+		fold(s, now);
+	return 1;
+}
+
+/* The operation of *at is over. */
+static void end(struct pami_context *ctx, struct pami_shm **at, int result)
+{
+	struct pami_shm *s = *at;
+
+	*at = s->now.next;
+	pami_shm_over(s, s->now.at + 1);
+	mu_watch(ctx->channel, NULL, 0);
+	if (s->now.cb_done)
+		s->now.cb_done(ctx, s->now.cookie, pami_result(result));
+}
+
+int pami_short_poll(struct pami_context *ctx, struct pami_shm **list)
+{
+	for (struct pami_shm **at = list, *s; (s = *at); at = &s->now.next)
+		if (look(s, &s->now)) {
+			end(ctx, at, 0);
+			return 1; /* the callback may have started more, or ended a geometry */
+		} else {
+			mu_watch(ctx->channel, &pami_shm_slot_of(s, s->now.peer, s->now.at)->number, s->now.at + 1);
+		}
+	return 0;
+}
+
+void pami_short_gone(struct pami_context *ctx, struct pami_shm **list)
+{
+	for (struct pami_shm **at = list; *at;)
+		if (pami_geometry_dead((*at)->now.geometry)) {
+			end(ctx, at, -ESHUTDOWN);
+			at = list;
+		} else {
+			at = &(*at)->now.next;
+		}
+}
