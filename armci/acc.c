@@ -18,93 +18,66 @@ typedef long any_long __attribute__((aligned(1), may_alias));
 typedef float any_float __attribute__((aligned(1), may_alias));
 typedef double any_double __attribute__((aligned(1), may_alias));
 
+typedef void (*armci_add_fn)(char *dst, const char *src, size_t n, const void *scale);
+
+#define NAME(x)           x##_plain
 #define KERNEL_ATTRIBUTES __attribute__((optimize("O3")))
+#include "armci/acc_kernels.h"
 
-#define KERNEL(name, type, unaligned)                                                                   \
-	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)     \
-	{                                                                                               \
-		unaligned *restrict d = (unaligned *)dst;                                               \
-		const unaligned *restrict s = (const unaligned *)src;                                   \
-		type a;                                                                                 \
-		size_t i;                                                                               \
-                                                                                                        \
-		memcpy(&a, scale, sizeof(a));                                                           \
-		for (i = 0; i < n; i++)                                                                 \
-			d[i] += a * s[i];                                                               \
-	}
-#define KERNEL_COMPLEX(name, type, unaligned)                                                           \
-	KERNEL_ATTRIBUTES static void name(char *dst, const char *src, size_t n, const void *scale)     \
-	{                                                                                               \
-		unaligned *restrict d = (unaligned *)dst;                                               \
-		const unaligned *restrict s = (const unaligned *)src;                                   \
-		type a[2];                                                                              \
-		size_t i;                                                                               \
-                                                                                                        \
-		memcpy(a, scale, sizeof(a));                                                            \
-		for (i = 0; i < n; i++) {                                                               \
-			type re = s[2 * i], im = s[2 * i + 1];                                          \
-                                                                                                        \
-			d[2 * i] += a[0] * re - a[1] * im;                                              \
-			d[2 * i + 1] += a[0] * im + a[1] * re;                                          \
-		}                                                                                       \
-	}
+#if defined(__x86_64__)
+#define NAME(x)           x##_avx2
+#define KERNEL_ATTRIBUTES __attribute__((optimize("O3"), target("avx2,fma")))
+#include "armci/acc_kernels.h"
 
-/* Integer overflow wraps: unsigned arithmetic underneath. */
-KERNEL_ATTRIBUTES static void add_int(char *dst, const char *src, size_t n, const void *scale)
-{
-	any_int *restrict d = (any_int *)dst;
-	const any_int *restrict s = (const any_int *)src;
-	unsigned a;
-	size_t i;
+#define NAME(x)           x##_avx512
+#define KERNEL_ATTRIBUTES                                                                               \
+	__attribute__((optimize("O3"), target("avx512f,avx512dq,fma,prefer-vector-width=512")))
+#include "armci/acc_kernels.h"
+#endif
 
-	memcpy(&a, scale, sizeof(a));
-	for (i = 0; i < n; i++)
-		d[i] = (int)((unsigned)d[i] + a * (unsigned)s[i]);
-}
-
-KERNEL_ATTRIBUTES static void add_long(char *dst, const char *src, size_t n, const void *scale)
-{
-	any_long *restrict d = (any_long *)dst;
-	const any_long *restrict s = (const any_long *)src;
-	unsigned long a;
-	size_t i;
-
-	memcpy(&a, scale, sizeof(a));
-	for (i = 0; i < n; i++)
-		d[i] = (long)((unsigned long)d[i] + a * (unsigned long)s[i]);
-}
-
-KERNEL_ATTRIBUTES static void xor_long(char *dst, const char *src, size_t n, const void *scale)
-{
-	any_long *restrict d = (any_long *)dst;
-	const any_long *restrict s = (const any_long *)src;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		d[i] ^= s[i];
-}
-
-KERNEL(add_float, float, any_float)
-KERNEL(add_double, double, any_double)
-KERNEL_COMPLEX(add_complex, float, any_float)
-KERNEL_COMPLEX(add_dcomplex, double, any_double)
-
-static const struct {
-	size_t element_bytes;
-	void (*add)(char *dst, const char *src, size_t n, const void *scale);
-} kernels[] = {
-    [ARMCI_ACC_INT - ARMCI_ACC_OFF] = {sizeof(int), add_int},
-    [ARMCI_ACC_DBL - ARMCI_ACC_OFF] = {sizeof(double), add_double},
-    [ARMCI_ACC_FLT - ARMCI_ACC_OFF] = {sizeof(float), add_float},
-    [ARMCI_ACC_CPL - ARMCI_ACC_OFF] = {2 * sizeof(float), add_complex},
-    [ARMCI_ACC_DCP - ARMCI_ACC_OFF] = {2 * sizeof(double), add_dcomplex},
-    [ARMCI_ACC_LNG - ARMCI_ACC_OFF] = {sizeof(long), add_long},
-    [ARMCI_ACC_RA - ARMCI_ACC_OFF] = {sizeof(long), xor_long},
+static const size_t element_bytes[] = {
+    [ARMCI_ACC_INT - ARMCI_ACC_OFF] = sizeof(int),
+    [ARMCI_ACC_DBL - ARMCI_ACC_OFF] = sizeof(double),
+    [ARMCI_ACC_FLT - ARMCI_ACC_OFF] = sizeof(float),
+    [ARMCI_ACC_CPL - ARMCI_ACC_OFF] = 2 * sizeof(float),
+    [ARMCI_ACC_DCP - ARMCI_ACC_OFF] = 2 * sizeof(double),
+    [ARMCI_ACC_LNG - ARMCI_ACC_OFF] = sizeof(long),
+    [ARMCI_ACC_RA - ARMCI_ACC_OFF] = sizeof(long),
 };
+
+static const armci_add_fn *kernels = kernels_plain;
+
+bool armci_acc_choose(int simd)
+{
+#if defined(__x86_64__)
+	bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+
+	kernels = kernels_plain;
+	if (avx512 && (simd == ARMCI_SIMD_AUTO || simd == ARMCI_SIMD_AVX512))
+		kernels = kernels_avx512;
+	else if (avx2 && (simd == ARMCI_SIMD_AUTO || simd == ARMCI_SIMD_AVX2))
+		kernels = kernels_avx2;
+	return simd == ARMCI_SIMD_AUTO || simd == ARMCI_SIMD_PLAIN || kernels != kernels_plain;
+#else
+	return simd == ARMCI_SIMD_AUTO || simd == ARMCI_SIMD_PLAIN;
+#endif
+}
+
+const char *armci_acc_chosen(void)
+{
+#if defined(__x86_64__)
+	if (kernels == kernels_avx512)
+		return "avx512";
+	if (kernels == kernels_avx2)
+		return "avx2";
+#endif
+	return "plain";
+}
 
 size_t armci_acc_element_bytes(int op)
 {
-	return op >= ARMCI_ACC_INT && op <= ARMCI_ACC_RA ? kernels[op - ARMCI_ACC_OFF].element_bytes : 0;
+	return op >= ARMCI_ACC_INT && op <= ARMCI_ACC_RA ? element_bytes[op - ARMCI_ACC_OFF] : 0;
 }
 
 bool armci_acc_set(struct armci_acc *acc, int op, const void *scale)
@@ -124,7 +97,7 @@ void armci_acc_plain(const struct armci_acc *acc, char *dst, const char *src, si
 {
 	int k = acc->op - ARMCI_ACC_OFF;
 
-	kernels[k].add(dst, src, bytes / kernels[k].element_bytes, acc->scale);
+	kernels[k](dst, src, bytes / element_bytes[k], acc->scale);
 }
 
 static void stripe_lock(uint32_t *lock)

@@ -18,10 +18,9 @@ struct armci_alloc {
 	struct armci_seg seg[]; /* per member */
 };
 
-/* What each process tells the others. */
+/* What each process tells the others; its region they ask for when they need it (region.c). */
 struct card {
 	uint64_t va, bytes, failed;
-	pami_memregion_t region;
 };
 
 static unsigned long shm_limit = ~0ul, shm_used; /* the limit may be set before ARMCI_Init */
@@ -63,62 +62,44 @@ static void memory_put(void *p, size_t bytes)
 		free(p);
 }
 
-static int region_create(void *p, size_t bytes, pami_memregion_t *region)
+/* A region, or NULL: then transfers do without. */
+static pami_memregion_t *region_create(void *p, size_t bytes)
 {
+	pami_memregion_t *r = malloc(sizeof(*r));
 	size_t got = 0;
 
-	if (PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, region) !=
-	    PAMI_SUCCESS)
-		return FAIL6;
-	return got == bytes ? 0 : FAIL6;
+	if (r && PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, r) == PAMI_SUCCESS) {
+		if (got == bytes)
+			return r;
+		PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], r);
+	}
+	free(r);
+	return NULL;
 }
 
-static void region_destroy(pami_memregion_t *region)
-{
-	PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], region);
-}
-
-void *armci_memory_get(size_t bytes, pami_memregion_t *region)
+void *armci_memory_get(size_t bytes, pami_memregion_t **region)
 {
 	void *p = memory_get(bytes);
 
-	if (p && !region_create(p, bytes, region))
-		return p;
 	if (p)
-		memory_put(p, bytes);
-	drv_error("armci: no memory for an allocation of %zu bytes", bytes);
-	return NULL;
+		*region = region_create(p, bytes);
+	else
+		drv_error("armci: no memory for an allocation of %zu bytes", bytes);
+	return p;
 }
 
 void armci_memory_put(void *p, size_t bytes, pami_memregion_t *region)
 {
-	region_destroy(region);
+	if (region)
+		PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], region);
+	free(region);
 	memory_put(p, bytes);
 }
 
-/* My part: memory and region; card->failed tells. */
-static void part_create(struct card *card, size_t bytes)
-{
-	memset(card, 0, sizeof(*card));
-	if (!bytes)
-		return;
-	card->bytes = bytes;
-	card->va = (uint64_t)(uintptr_t)armci_memory_get(bytes, &card->region);
-	card->failed = !card->va;
-}
-
-static void part_destroy(struct card *card)
-{
-	if (card->va)
-		armci_memory_put((void *)(uintptr_t)card->va, card->bytes, &card->region);
-}
-
-void armci_seg_set(struct armci_seg *s, int proc, uint64_t va, uint64_t bytes,
-		   const pami_memregion_t *region)
+void armci_seg_set(struct armci_seg *s, int proc, uint64_t va, uint64_t bytes)
 {
 	s->va = (uintptr_t)va;
 	s->bytes = bytes;
-	memcpy(&s->region, region, sizeof(s->region));
 	s->direct = armci_direct(proc, s->va, s->bytes);
 	s->name = s->direct ? (uintptr_t)s->direct : s->va;
 }
@@ -142,20 +123,24 @@ static struct card *exchange(struct armci_group *g, const struct card *mine)
 
 static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 {
+	struct card mine = {.bytes = bytes > 0 ? (uint64_t)bytes : 0}, *all;
+	pami_memregion_t *region = NULL;
 	struct armci_alloc *a;
-	struct card mine, *all;
 	bool used = false;
 	int i;
 
 	if (!ptrs)
 		return FAIL;
-	part_create(&mine, bytes > 0 ? (size_t)bytes : 0);
+	if (mine.bytes)
+		mine.va = (uint64_t)(uintptr_t)armci_memory_get(mine.bytes, &region);
+	mine.failed = mine.bytes && !mine.va;
 	a = calloc(1, sizeof(*a) + (size_t)g->size * sizeof(a->seg[0]));
 	if (!a || bytes < 0)
 		mine.failed = 1;
 	all = exchange(g, &mine);
 	if (!all) {
-		part_destroy(&mine);
+		if (mine.va)
+			armci_memory_put((void *)(uintptr_t)mine.va, mine.bytes, region);
 		free(a);
 		return bytes < 0 ? FAIL3 : FAIL6;
 	}
@@ -166,12 +151,15 @@ static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 		if (!all[i].bytes)
 			continue;
 		used = true;
-		armci_seg_set(&a->seg[i], (int)g->task[i], all[i].va, all[i].bytes, &all[i].region);
+		armci_seg_set(&a->seg[i], (int)g->task[i], all[i].va, all[i].bytes);
 		if (armci_map_add(&armci_world.map[g->task[i]], &a->seg[i]))
 			armci_die("no memory for the segment table");
 		ptrs[i] = (void *)a->seg[i].name;
 	}
 	free(all);
+	a->seg[g->rank].own = region;
+	if (mine.bytes && armci_region_offer(&a->seg[g->rank]))
+		armci_die("no memory for the segment table");
 	if (used) {
 		g->users++;
 		a->next = armci_world.allocs;
@@ -188,10 +176,14 @@ static void alloc_release(struct armci_alloc *a)
 	int i;
 
 	for (i = 0; i < a->group->size; i++)
-		if (a->seg[i].bytes)
+		if (a->seg[i].bytes) {
 			armci_map_remove(&armci_world.map[a->group->task[i]], &a->seg[i]);
-	if (mine->bytes)
-		armci_memory_put((void *)mine->va, mine->bytes, &mine->region);
+			armci_seg_release(&a->seg[i]);
+		}
+	if (mine->bytes) {
+		armci_region_withdraw(mine);
+		armci_memory_put((void *)mine->va, mine->bytes, mine->own);
+	}
 	free(a);
 }
 
@@ -302,7 +294,7 @@ void *PARMCI_Malloc_local(armci_size_t bytes)
 {
 	size_t whole = bytes > 0 ? (size_t)bytes : 1;
 	struct armci_seg *s = calloc(1, sizeof(*s));
-	void *p = s && bytes >= 0 ? armci_memory_get(whole, &s->region) : NULL;
+	void *p = s && bytes >= 0 ? armci_memory_get(whole, &s->own) : NULL;
 
 	if (!p) {
 		free(s);
@@ -312,7 +304,7 @@ void *PARMCI_Malloc_local(armci_size_t bytes)
 	s->bytes = whole;
 	if (!armci_map_add(&armci_world.local_map, s))
 		return p;
-	armci_memory_put(p, whole, &s->region);
+	armci_memory_put(p, whole, s->own);
 	free(s);
 	return NULL;
 }
@@ -332,7 +324,7 @@ int PARMCI_Free_local(void *ptr)
 		return FAIL;
 	s = m->seg[i];
 	armci_map_remove(m, s);
-	armci_memory_put(ptr, s->bytes, &s->region);
+	armci_memory_put(ptr, s->bytes, s->own);
 	free(s);
 	return 0;
 }

@@ -175,42 +175,17 @@ static int patch_send(const struct job *j, const struct armci_shape *s)
 	return write_packed(op, &r, layout + bytes);
 }
 
-/* Items [from, from + n) of level k (k = 0: bytes) of s, as a shape with k levels. */
-static struct armci_shape slab(const struct armci_shape *s, int k, size_t from, size_t n)
+static int slab_send(void *arg, const struct armci_shape *s)
 {
-	struct armci_shape t = *s;
-
-	t.levels = k;
-	t.count[k] = n;
-	t.local += k ? s->lstride[k - 1] * (int64_t)from : (int64_t)from;
-	t.remote += k ? (uintptr_t)(s->rstride[k - 1] * (int64_t)from) : from;
-	return t;
+	return patch_send(arg, s);
 }
 
 int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const struct armci_shape *s,
 		   struct armci_seg *seg, int proc, struct armci_req *req)
 {
 	struct job j = {kind, acc, seg, proc, req};
-	int k = s->levels, rc = 0;
-	size_t item = k ? armci_shape_bytes(s, k - 1) : 1, per = ARMCI_CHUNK_BYTES / item, i;
 
-	if (per >= s->count[k])
-		return patch_send(&j, s);
-	if (per == 0) { /* one item of the outermost level is too long: cut it */
-		for (i = 0; i < s->count[k] && !rc; i++) {
-			struct armci_shape t = slab(s, k, i, 1);
-
-			t.levels = k - 1;
-			rc = armci_am_shape(kind, acc, &t, seg, proc, req);
-		}
-		return rc;
-	}
-	for (i = 0; i < s->count[k] && !rc; i += per) {
-		struct armci_shape t = slab(s, k, i, s->count[k] - i < per ? s->count[k] - i : per);
-
-		rc = patch_send(&j, &t);
-	}
-	return rc;
+	return armci_shape_cut(s, ARMCI_CHUNK_BYTES, slab_send, &j);
 }
 
 /* ---- lists ---- */
@@ -292,6 +267,19 @@ int armci_am_value(const struct armci_request *model, int proc, void *value_to, 
 	op->value_to = value_to;
 	op->value_bytes = value_bytes;
 	return request_send(op, &r, NULL, 0, sent) < 0 ? fail(op) : 0;
+}
+
+int armci_am_region(uint64_t va, int proc, struct armci_region_card *card)
+{
+	struct armci_req wait = {0};
+	struct armci_op *op = armci_op_create(proc, &wait);
+	struct armci_request r = {
+	    .kind = ARMCI_REQUEST_REGION, .addr = va, .token = (uint64_t)(uintptr_t)op};
+
+	op->shape = (struct armci_shape){.local = (char *)card, .count = {sizeof(*card)}};
+	if (request_send(op, &r, NULL, 0, sent) < 0)
+		return fail(op);
+	return armci_req_wait(&wait);
 }
 
 int armci_am_order(const struct armci_request *model, int proc)

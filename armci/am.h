@@ -15,6 +15,7 @@ enum armci_request_kind {
 	ARMCI_REQUEST_LOCK,   /* mutex number addr of set count; answered with VALUE when it is the sender's */
 	ARMCI_REQUEST_TRYLOCK, /* the same; answered at once, value 0 if it is the sender's */
 	ARMCI_REQUEST_UNLOCK, /* answered with ACK */
+	ARMCI_REQUEST_REGION, /* the memory region at addr; answered with DATA, an armci_region_card */
 	ARMCI_REQUEST_NOTIFY, /* process addr has told value times; no answer */
 };
 

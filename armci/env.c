@@ -111,8 +111,8 @@ void armci_env_print(void)
 
 	if (!armci_env.verbose)
 		return;
-	fprintf(stderr, "armci: %d processes, progress %s\n", armci_world.nproc,
-		armci_world.thread ? "asynchronous" : "in calls only");
+	fprintf(stderr, "armci: %d processes, progress %s, accumulate by %s instructions\n", armci_world.nproc,
+		armci_world.thread ? "asynchronous" : "in calls only", armci_acc_chosen());
 	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		const struct setting *s = &settings[i];
 		const char *set = getenv(s->name);

@@ -251,6 +251,14 @@ static int start(void)
 	if (!rc)
 		rc = armci_notify_init();
 	if (!rc)
+		rc = armci_region_init();
+	if (!rc && !armci_acc_choose(armci_env.simd)) {
+		drv_error("armci: QUINTORUS_ARMCI_SIMD: this processor does not have those instructions");
+		rc = FAIL6;
+	}
+	if (!rc && armci_env.acc != ARMCI_ACC_TARGET)
+		rc = armci_mutex_init();
+	if (!rc)
 		armci_coll_barrier(armci_world.all);
 	if (!rc && armci_world.me == 0)
 		armci_env_print();
@@ -309,6 +317,7 @@ int PARMCI_Finalize(void)
 	armci_req_release_all();
 	armci_mail_release();
 	armci_mutex_release();
+	armci_region_release();
 	armci_group_release_all();
 	armci_locality_release();
 	for (i = 0; i < armci_world.nproc; i++)

@@ -17,7 +17,6 @@ struct given {
 /* In armci_meminfo_t.idlist. */
 struct card {
 	uint64_t va, bytes;
-	pami_memregion_t region;
 };
 _Static_assert(sizeof(struct card) <= sizeof(((armci_meminfo_t *)0)->idlist), "does not fit");
 
@@ -32,15 +31,17 @@ static struct given *given_find(int proc, uintptr_t va)
 	return g;
 }
 
-static struct given *given_create(int proc, const struct card *c)
+static struct given *given_create(int proc, const struct card *c, pami_memregion_t *own)
 {
 	struct given *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		armci_die("no memory for a segment of process %d", proc);
 	g->proc = proc;
-	armci_seg_set(&g->seg, proc, c->va, c->bytes, &c->region);
-	if (armci_map_add(&armci_world.map[proc], &g->seg))
+	armci_seg_set(&g->seg, proc, c->va, c->bytes);
+	g->seg.own = own;
+	if (armci_map_add(&armci_world.map[proc], &g->seg) ||
+	    (proc == armci_world.me && armci_region_offer(&g->seg)))
 		armci_die("no memory for the segment table");
 	g->next = all;
 	all = g;
@@ -55,8 +56,11 @@ static void given_destroy(struct given *g)
 		;
 	*p = g->next;
 	armci_map_remove(&armci_world.map[g->proc], &g->seg);
-	if (g->proc == armci_world.me)
-		armci_memory_put((void *)g->seg.va, g->seg.bytes, &g->seg.region);
+	armci_seg_release(&g->seg);
+	if (g->proc == armci_world.me) {
+		armci_region_withdraw(&g->seg);
+		armci_memory_put((void *)g->seg.va, g->seg.bytes, g->seg.own);
+	}
 	free(g);
 }
 
@@ -68,17 +72,18 @@ void armci_memget_release(void)
 
 void PARMCI_Memget(size_t bytes, armci_meminfo_t *info, int memflg)
 {
+	pami_memregion_t *region = NULL;
 	struct card c;
 
 	if (!bytes || !info || memflg)
 		armci_die("ARMCI_Memget: %zu bytes, flags %d", bytes, memflg);
 	memset(info, 0, sizeof(*info));
 	memset(&c, 0, sizeof(c));
-	c.va = (uintptr_t)armci_memory_get(bytes, &c.region);
+	c.va = (uintptr_t)armci_memory_get(bytes, &region);
 	c.bytes = bytes;
 	if (!c.va)
 		armci_die("ARMCI_Memget: no memory for %zu bytes", bytes);
-	given_create(armci_world.me, &c);
+	given_create(armci_world.me, &c, region);
 	info->armci_addr = info->addr = (char *)(uintptr_t)c.va;
 	info->size = bytes;
 	info->cpid = armci_world.me;
@@ -98,7 +103,7 @@ void *PARMCI_Memat(armci_meminfo_t *info, long offset)
 	memcpy(&c, info->idlist, sizeof(c));
 	g = given_find(info->cpid, (uintptr_t)c.va);
 	if (!g)
-		g = given_create(info->cpid, &c);
+		g = given_create(info->cpid, &c, NULL);
 	return (char *)g->seg.name + offset;
 }
 ARMCI_ALIAS(Memat);

@@ -50,7 +50,7 @@ struct armcix_mutex_hdl_s {
 	struct share share[]; /* per member */
 };
 
-static armcix_mutex_hdl_t world_set;
+static armcix_mutex_hdl_t world_set, own_set;
 
 /* ---- the owner's side ---- */
 
@@ -208,7 +208,8 @@ void armci_mutex_release(void)
 	free(hosts.set);
 	free(hosts.waiter);
 	free(world_set);
-	world_set = NULL;
+	free(own_set);
+	world_set = own_set = NULL;
 	memset(&hosts, 0, sizeof(hosts));
 }
 
@@ -246,6 +247,28 @@ static void unlock(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
 	armci_fence_all();
 	if (armci_am_order(&r, proc))
 		armci_die("%s: process %d does not answer", call, proc);
+}
+
+int armci_mutex_init(void)
+{
+	own_set = set_create(armci_world.all, 1);
+	return own_set ? 0 : FAIL6;
+}
+
+void armci_mutex_take(int proc)
+{
+	struct armci_request r = request_of(own_set, "accumulate", ARMCI_REQUEST_LOCK, 0, proc);
+
+	ask(&r, "accumulate", proc);
+}
+
+void armci_mutex_give(int proc)
+{
+	struct armci_request r = request_of(own_set, "accumulate", ARMCI_REQUEST_UNLOCK, 0, proc);
+
+	armci_fence(proc);
+	if (armci_am_order(&r, proc))
+		armci_die("accumulate: process %d does not answer", proc);
 }
 
 /* ---- the published names ---- */

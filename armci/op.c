@@ -3,8 +3,9 @@
  * Outstanding operations: who waits for them, what they write, and what must not overtake them.
  *
  * An operation counts at its target and in its request until it is locally complete; a write counts in
- * its segment and target until it is remotely complete. A later access waits for earlier writes only if
- * they overlap and could arrive in another order.
+ * its segment and target until it is remotely complete. A later access waits for earlier writes that could
+ * arrive in another order: by the rule in force those that overlap, those to the same segment, or all to
+ * the target.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -171,10 +172,16 @@ struct armci_op *armci_op_create(int proc, struct armci_req *req)
 void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_class class, size_t offset,
 		     size_t bytes)
 {
-	struct armci_writes *w = &seg->writes[class];
+	struct armci_writes *w;
 
+	if (!seg->writes)
+		seg->writes = calloc(ARMCI_CLASSES, sizeof(*seg->writes));
+	if (!seg->writes)
+		armci_die("no memory to track writes");
+	w = &seg->writes[class];
 	op->seg = seg;
 	op->class = (uint8_t) class;
+	seg->status |= (uint8_t)(1u << class);
 	if (!w->count++) {
 		w->lo = offset;
 		w->hi = offset + bytes;
@@ -182,8 +189,7 @@ void armci_op_writes(struct armci_op *op, struct armci_seg *seg, enum armci_clas
 		w->lo = w->lo < offset ? w->lo : offset;
 		w->hi = w->hi > offset + bytes ? w->hi : offset + bytes;
 	}
-	if (class != ARMCI_CLASS_PUT)
-		armci_world.target[op->proc].messages++;
+	armci_world.target[op->proc].writes[class]++;
 	armci_op_acked(op);
 }
 
@@ -233,9 +239,9 @@ void armci_op_remote_done(struct armci_op *op, bool ok)
 	armci_world.unacked--;
 	armci_world.target[op->proc].unacked--;
 	if (op->seg) {
-		op->seg->writes[op->class].count--;
-		if (op->class != ARMCI_CLASS_PUT)
-			armci_world.target[op->proc].messages--;
+		if (!--op->seg->writes[op->class].count)
+			op->seg->status &= (uint8_t)~(1u << op->class);
+		armci_world.target[op->proc].writes[op->class]--;
 	}
 	op_release(op);
 }
@@ -269,30 +275,43 @@ static inline bool in_order(enum armci_class earlier, enum armci_class later)
 	return earlier == ARMCI_CLASS_PUT || (earlier == ARMCI_CLASS_ACC && later == ARMCI_CLASS_ACC);
 }
 
-void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class)
+/* Would the rule make an access wait for the writes of class c? */
+static bool conflicts(enum armci_conflict_rule rule, const struct armci_seg *seg, const struct armci_target *t,
+		      int c, size_t offset, size_t bytes)
 {
+	if (rule == ARMCI_CONFLICT_TARGET)
+		return t->writes[c] != 0;
+	if (!(seg->status & 1u << c))
+		return false;
+	return rule == ARMCI_CONFLICT_REGION ||
+	       (offset < seg->writes[c].hi && seg->writes[c].lo < offset + bytes);
+}
+
+void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, enum armci_class class)
+{
+	struct armci_target *t = &armci_world.target[proc];
 	int c;
 
 	for (c = 0; c < ARMCI_CLASSES; c++) {
-		struct armci_writes *w = &seg->writes[c];
-
-		if (!w->count || in_order((enum armci_class)c, class))
+		if (!t->writes[c] || in_order((enum armci_class)c, class))
 			continue;
-		if (offset >= w->hi || w->lo >= offset + bytes) {
+		if (!conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset, bytes)) {
 			ARMCI_COUNT(fences_avoided);
 			continue;
 		}
 		ARMCI_COUNT(fences_forced);
-		while (w->count)
+		while (conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset, bytes))
 			armci_poll();
 	}
 }
 
 void armci_order_messages(int proc)
 {
+	const struct armci_target *t = &armci_world.target[proc];
+
 	if (armci_world.aggs)
 		armci_agg_flush_all();
-	while (armci_world.target[proc].messages)
+	while (t->writes[ARMCI_CLASS_PACKED] || t->writes[ARMCI_CLASS_ACC])
 		armci_poll();
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* stores into mapped memory */
 }

@@ -43,7 +43,7 @@ static struct armci_seg *word_find(const char *call, void *prem, size_t bytes, i
 
 	if ((uintptr_t)prem % bytes)
 		armci_die("%s: address %p of process %d is not aligned to %zu", call, prem, proc, bytes);
-	armci_order(seg, (uintptr_t)prem - seg->name, bytes, ARMCI_CLASS_READ);
+	armci_order(seg, proc, (uintptr_t)prem - seg->name, bytes, ARMCI_CLASS_READ);
 	return seg;
 }
 

@@ -58,7 +58,7 @@ static inline bool holds(const struct armci_seg *s, uintptr_t name, size_t bytes
 	return name >= s->name && bytes <= s->bytes && name - s->name <= s->bytes - bytes;
 }
 
-static struct armci_seg *find(struct armci_map *map, uintptr_t name, size_t bytes)
+struct armci_seg *armci_map_find(struct armci_map *map, uintptr_t name, size_t bytes)
 {
 	uint32_t at;
 
@@ -72,7 +72,7 @@ static struct armci_seg *find(struct armci_map *map, uintptr_t name, size_t byte
 
 struct armci_seg *armci_seg_find(int proc, uintptr_t name, size_t bytes)
 {
-	struct armci_seg *s = find(&armci_world.map[proc], name, bytes);
+	struct armci_seg *s = armci_map_find(&armci_world.map[proc], name, bytes);
 
 	if (!s)
 		armci_die(
@@ -81,14 +81,21 @@ struct armci_seg *armci_seg_find(int proc, uintptr_t name, size_t bytes)
 	return s;
 }
 
+void armci_seg_release(struct armci_seg *seg)
+{
+	armci_region_forget(seg);
+	free(seg->writes);
+	seg->writes = NULL;
+}
+
 pami_memregion_t *armci_local_find(const void *p, size_t bytes, size_t *offset)
 {
-	struct armci_seg *s = find(&armci_world.local_map, (uintptr_t)p, bytes);
+	struct armci_seg *s = armci_map_find(&armci_world.local_map, (uintptr_t)p, bytes);
 
 	if (!s)
-		s = find(&armci_world.map[armci_world.me], (uintptr_t)p, bytes);
-	if (!s)
+		s = armci_map_find(&armci_world.map[armci_world.me], (uintptr_t)p, bytes);
+	if (!s || !s->own)
 		return NULL;
 	*offset = (uintptr_t)p - s->name;
-	return &s->region;
+	return s->own;
 }

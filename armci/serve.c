@@ -150,6 +150,22 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 		answer_failed(origin, rc);
 }
 
+static void serve_region(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin)
+{
+	struct armci_reply header = {.kind = ARMCI_REPLY_DATA, .token = r->token};
+	struct armci_region_card card;
+	pami_send_immediate_t s = {.header = {&header, sizeof(header)},
+				   .data = {&card, sizeof(card)},
+				   .dispatch = ARMCI_DISPATCH_REPLY,
+				   .dest = origin};
+	pami_result_t rc;
+
+	armci_region_serve(r->addr, &card);
+	rc = PAMI_Send_immediate(context, &s);
+	if (rc != PAMI_SUCCESS)
+		answer_failed(origin, rc);
+}
+
 /* ---- all requests ---- */
 
 static void serve(pami_context_t context, const struct armci_request *r, const char *payload,
@@ -177,6 +193,9 @@ static void serve(pami_context_t context, const struct armci_request *r, const c
 	case ARMCI_REQUEST_TRYLOCK:
 	case ARMCI_REQUEST_UNLOCK:
 		armci_mutex_serve(context, r, origin);
+		break;
+	case ARMCI_REQUEST_REGION:
+		serve_region(context, r, origin);
 		break;
 	case ARMCI_REQUEST_NOTIFY:
 		armci_notify_serve(r);

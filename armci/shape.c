@@ -34,7 +34,52 @@ size_t armci_shape_normalise(struct armci_shape *s)
 		level_drop(s, 1);
 		s->count[0] = bytes;
 	}
+	/* A level whose items follow on those of the one below on both sides is more items of that. */
+	for (k = 1; k < s->levels; k++)
+		while (k < s->levels && s->lstride[k] == s->lstride[k - 1] * (int64_t)s->count[k] &&
+		       s->rstride[k] == s->rstride[k - 1] * (int64_t)s->count[k]) {
+			size_t count = s->count[k] * s->count[k + 1];
+
+			level_drop(s, k + 1);
+			s->count[k] = count;
+		}
 	return armci_shape_bytes(s, s->levels);
+}
+
+/* Items [from, from + n) of level k (k = 0: bytes) of s, as a shape with k levels. */
+static struct armci_shape slab(const struct armci_shape *s, int k, size_t from, size_t n)
+{
+	struct armci_shape t = *s;
+
+	t.levels = k;
+	t.count[k] = n;
+	t.local += k ? s->lstride[k - 1] * (int64_t)from : (int64_t)from;
+	t.remote += k ? (uintptr_t)(s->rstride[k - 1] * (int64_t)from) : from;
+	return t;
+}
+
+int armci_shape_cut(const struct armci_shape *s, size_t most, armci_slab_fn fn, void *arg)
+{
+	int k = s->levels, rc = 0;
+	size_t item = k ? armci_shape_bytes(s, k - 1) : 1, per = most / item, i;
+
+	if (per >= s->count[k])
+		return fn(arg, s);
+	if (per == 0) { /* one item of the outermost level is too long: cut it */
+		for (i = 0; i < s->count[k] && !rc; i++) {
+			struct armci_shape t = slab(s, k, i, 1);
+
+			t.levels = k - 1;
+			rc = armci_shape_cut(&t, most, fn, arg);
+		}
+		return rc;
+	}
+	for (i = 0; i < s->count[k] && !rc; i += per) {
+		struct armci_shape t = slab(s, k, i, s->count[k] - i < per ? s->count[k] - i : per);
+
+		rc = fn(arg, &t);
+	}
+	return rc;
 }
 
 size_t armci_shape_bytes(const struct armci_shape *s, int levels)

@@ -61,14 +61,19 @@ struct armci_writes {
 	size_t lo, hi;
 };
 
+struct armci_region;
+
 /* One process's part of a collective allocation, seen from here. */
 struct armci_seg {
 	uintptr_t name; /* first address as this process's program names it */
 	uintptr_t va;   /* first address at the owner */
 	size_t bytes;
-	char *direct; /* where this process loads and stores it itself, or NULL */
-	pami_memregion_t region;
-	struct armci_writes writes[ARMCI_CLASSES];
+	char *direct;                /* where this process loads and stores it itself, or NULL */
+	pami_memregion_t *own;       /* of my own memory; NULL: none could be made */
+	struct armci_region *cached; /* of others' memory, while region.c keeps it */
+	struct armci_writes *writes; /* [ARMCI_CLASSES], from the first write on */
+	uint8_t status;              /* a bit per class that has writes outstanding */
+	bool regionless;             /* the owner has no region to give */
 };
 
 /* Segments of one process, by name; ascending, disjoint. */
@@ -79,9 +84,11 @@ struct armci_map {
 };
 
 struct armci_target {
+	pami_endpoint_t endpoint[ARMCI_CONTEXTS]; /* from the first contact on */
+	bool known[ARMCI_CONTEXTS];
 	uint32_t unacked; /* writes not yet remotely complete */
 	uint32_t pending; /* operations not yet locally complete */
-	uint32_t messages; /* of the unacked ones, those by message */
+	uint32_t writes[ARMCI_CLASSES]; /* of the unacked ones, those to segments */
 	uint64_t window;   /* bytes of unacknowledged active messages */
 	uint64_t mail;     /* bytes of armci_msg_snd not yet received */
 };
@@ -185,6 +192,10 @@ void armci_counter_print(void);
 
 /* Settings from the environment; env.c, env.def. */
 enum { ARMCI_VERBOSE_HELP = 3 };
+enum armci_strided_method { ARMCI_STRIDED_AUTO, ARMCI_STRIDED_DIRECT, ARMCI_STRIDED_IOV, ARMCI_STRIDED_PACK };
+enum armci_conflict_rule { ARMCI_CONFLICT_RANGE, ARMCI_CONFLICT_REGION, ARMCI_CONFLICT_TARGET };
+enum armci_acc_method { ARMCI_ACC_TARGET, ARMCI_ACC_SOURCE, ARMCI_ACC_PIPELINED };
+enum armci_simd { ARMCI_SIMD_AUTO, ARMCI_SIMD_PLAIN, ARMCI_SIMD_AVX2, ARMCI_SIMD_AVX512 };
 enum armci_mapping { ARMCI_MAP_NODE, ARMCI_MAP_HOST, ARMCI_MAP_NONE };
 struct armci_env {
 	int verbose;
@@ -194,6 +205,12 @@ struct armci_env {
 	int direct; /* enum armci_mapping */
 	size_t pack_bytes;
 	size_t shm_limit;
+	size_t regions;
+	int strided;   /* enum armci_strided_method */
+	int conflicts; /* enum armci_conflict_rule */
+	int acc;       /* enum armci_acc_method */
+	int simd;      /* enum armci_simd */
+	size_t acc_chunk;
 	const char *host;
 };
 extern struct armci_env armci_env;
@@ -220,6 +237,28 @@ struct armci_seg *armci_seg_find(int proc, uintptr_t name, size_t bytes);
 pami_memregion_t *armci_local_find(const void *p, size_t bytes, size_t *offset);
 void armci_alloc_release_all(void);
 
+/* The segment of map that holds [name, name + bytes), or NULL. */
+struct armci_seg *armci_map_find(struct armci_map *map, uintptr_t name, size_t bytes);
+/* Before its memory goes: what is kept beside it. */
+void armci_seg_release(struct armci_seg *seg);
+
+/* ---- region.c ---- */
+struct armci_region_card {
+	uint64_t found;
+	pami_memregion_t region;
+};
+int armci_region_init(void);
+void armci_region_release(void);
+/* My memory, for others to ask for, and no longer. */
+int armci_region_offer(struct armci_seg *seg);
+void armci_region_withdraw(struct armci_seg *seg);
+/* On SERVE: the region of my memory at va. */
+void armci_region_serve(uint64_t va, struct armci_region_card *card);
+/* The region of a segment, asked for if need be; NULL: there is none, do without. Valid until the next
+ * call. */
+pami_memregion_t *armci_region_of(struct armci_seg *seg, int proc);
+void armci_region_forget(struct armci_seg *seg);
+
 /* ---- op.c ---- */
 /* Until nothing is pending; 0 or FAIL6. */
 int armci_req_wait(struct armci_req *req);
@@ -242,7 +281,7 @@ void armci_op_remote_done(struct armci_op *op, bool ok);
 void armci_op_sent(struct armci_op *op);
 /* Wait until an access of [offset, offset + bytes) in this class can no longer overtake earlier writes.
  */
-void armci_order(struct armci_seg *seg, size_t offset, size_t bytes, enum armci_class class);
+void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, enum armci_class class);
 /* Wait for the writes to proc that went by message, so that what follows comes behind all writes. */
 void armci_order_messages(int proc);
 /* Reserve payload bytes of the target's window. */
@@ -260,10 +299,21 @@ size_t armci_shape_bytes(const struct armci_shape *s, int levels);
 /* Call fn(arg, local, remote, bytes) for each contiguous piece, first level fastest. */
 typedef void (*armci_piece_fn)(void *arg, char *local, uintptr_t remote, size_t bytes);
 void armci_shape_walk(const struct armci_shape *s, armci_piece_fn fn, void *arg);
+/* Cut s into parts of at most `most` bytes (at least 1), in order; stops at fn's first non-zero result and
+ * returns it. Elements stay whole where `most` is a multiple of them. */
+typedef int (*armci_slab_fn)(void *arg, const struct armci_shape *s);
+int armci_shape_cut(const struct armci_shape *s, size_t most, armci_slab_fn fn, void *arg);
 void armci_shape_pack(const struct armci_shape *s, char *buf);
 void armci_shape_unpack(const struct armci_shape *s, const char *buf);
 
-/* ---- acc.c ---- */
+/* ---- acc.c, acc_source.c ---- */
+/* Kernels by enum armci_simd; false: this processor does not have those instructions. */
+bool armci_acc_choose(int simd);
+/* What is in use: "plain", "avx2", "avx512". */
+const char *armci_acc_chosen(void);
+/* Accumulate by the source, under the owner's lock; complete at the target on return. 0 or FAIL6. */
+int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s, struct armci_seg *seg,
+			   int proc);
 /* Bytes of an element, 0 for an unknown op. */
 size_t armci_acc_element_bytes(int op);
 bool armci_acc_set(struct armci_acc *acc, int op, const void *scale);
@@ -313,6 +363,8 @@ int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struc
 /* A request without payload that is answered with a value (to value_to unless NULL). 0 or FAIL6. */
 int armci_am_value(const struct armci_request *r, int proc, void *value_to, size_t value_bytes,
 		   struct armci_req *req);
+/* Ask proc for the region of its memory at va, and wait. 0 or FAIL6. */
+int armci_am_region(uint64_t va, int proc, struct armci_region_card *card);
 /* A request without payload that is acknowledged; fences wait for it. 0 or FAIL6. */
 int armci_am_order(const struct armci_request *r, int proc);
 /* A request without payload or answer, behind all puts by RDMA. 0 or FAIL6. */
@@ -329,6 +381,10 @@ void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pa
 /* ---- memget.c, mutex.c, notify.c, mail.c ---- */
 void armci_memget_release(void);
 void armci_mutex_release(void);
+/* One mutex of the library's own in each process; collective. */
+int armci_mutex_init(void);
+void armci_mutex_take(int proc);
+void armci_mutex_give(int proc);
 int armci_notify_init(void);
 void armci_notify_release(void);
 void armci_notify_serve(const struct armci_request *r);
@@ -342,12 +398,18 @@ void armci_mail_release(void);
 uint64_t armci_rmw_apply(int op, void *p, uint64_t value);
 uint64_t armci_cas_apply(int op, void *p, uint64_t expected, uint64_t desired);
 
+/* By the application's thread only: made on first contact, kept for good. */
 static inline pami_endpoint_t armci_endpoint(int proc, size_t context)
 {
-	pami_endpoint_t e;
+	struct armci_target *t = &armci_world.target[proc];
 
-	PAMI_Endpoint_create(armci_world.client, (pami_task_t)proc, context, &e);
-	return e;
+	if (__builtin_expect(!t->known[context], 0)) {
+		PAMI_Endpoint_create(armci_world.client, (pami_task_t)proc, context,
+				     &t->endpoint[context]);
+		t->known[context] = true;
+		ARMCI_COUNT(endpoints);
+	}
+	return t->endpoint[context];
 }
 
 #endif

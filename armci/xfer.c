@@ -72,29 +72,45 @@ static pami_memregion_t *local_region(struct armci_op *op, void *local, size_t b
 	return &op->region;
 }
 
-/* One contiguous piece at `offset` of seg. */
-static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg *seg, void *local,
-		     size_t offset, size_t bytes)
+/* By addresses alone: an ordinary put, which needs no region. */
+static pami_result_t plain_put(struct armci_op *op, const pami_rma_t *rma, struct armci_seg *seg, void *local,
+			       size_t offset)
+{
+	pami_put_simple_t p = {.rma = *rma,
+			       .addr = {.local = local, .remote = (void *)(seg->va + offset)},
+			       .put = {.rdone_fn = rdma_remote}};
+
+	ARMCI_COUNT(plain);
+	return PAMI_Put(armci_world.context[ARMCI_ORIGIN], &p);
+}
+
+/* One contiguous piece at `offset` of seg; region: seg's, or NULL for a put without. */
+static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg *seg,
+		     pami_memregion_t *region, void *local, size_t offset, size_t bytes)
 {
 	pami_context_t context = armci_world.context[ARMCI_ORIGIN];
 	pami_rma_t rma = {.dest = armci_endpoint(op->proc, ARMCI_SERVE),
 			  .bytes = bytes,
 			  .cookie = op,
 			  .done_fn = rdma_local};
-	pami_rdma_t rdma = {.remote = {&seg->region, offset}};
+	pami_rdma_t rdma = {.remote = {region, offset}};
 	pami_result_t rc = PAMI_ERROR;
 
-	rdma.local.mr = local_region(op, local, bytes, &rdma.local.offset);
-	if (rdma.local.mr && kind == ARMCI_KIND_PUT) {
+	if (region)
+		rdma.local.mr = local_region(op, local, bytes, &rdma.local.offset);
+	if (kind == ARMCI_KIND_PUT && !rdma.local.mr) {
+		rc = plain_put(op, &rma, seg, local, offset);
+	} else if (kind == ARMCI_KIND_PUT) {
 		pami_rput_simple_t p = {.rma = rma, .rdma = rdma, .put = {.rdone_fn = rdma_remote}};
 
+		ARMCI_COUNT(rdma);
 		rc = PAMI_Rput(context, &p);
 	} else if (rdma.local.mr) {
 		pami_rget_simple_t g = {.rma = rma, .rdma = rdma};
 
+		ARMCI_COUNT(rdma);
 		rc = PAMI_Rget(context, &g);
 	}
-	ARMCI_COUNT(rdma);
 	if (rc == PAMI_SUCCESS)
 		return 0;
 	drv_error("armci: %s of %zu bytes with process %d does not start (PAMI result %d)",
@@ -113,44 +129,168 @@ struct rdma_walk {
 	int rc;
 };
 
+/* Without a region the owner sends the data. */
+static int plain_get(struct rdma_walk *w, char *local, uintptr_t remote, size_t bytes)
+{
+	struct armci_shape s = {.local = local, .remote = remote, .count = {bytes}};
+
+	ARMCI_COUNT(plain);
+	return armci_am_shape(ARMCI_KIND_GET, NULL, &s, w->seg, w->proc, w->req);
+}
+
 static void piece_rdma(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	struct rdma_walk *w = arg;
 	size_t offset = remote - w->seg->va;
+	pami_memregion_t *region;
 	struct armci_op *op;
 
 	if (w->rc)
 		return;
-	op = armci_op_create(w->proc, w->req);
+	region = armci_region_of(w->seg, w->proc);
+	if (!region && w->kind == ARMCI_KIND_GET) {
+		w->rc = plain_get(w, local, remote, bytes);
+		return;
+	}
+	op = armci_op_create(w->proc, w->req); /* may wait, and so lose the region */
+	region = region ? armci_region_of(w->seg, w->proc) : NULL;
 	if (w->kind == ARMCI_KIND_PUT)
 		armci_op_writes(op, w->seg, ARMCI_CLASS_PUT, offset, bytes);
-	w->rc = rdma_post(w->kind, op, w->seg, local, offset, bytes);
+	w->rc = rdma_post(w->kind, op, w->seg, region, local, offset, bytes);
+}
+
+/* ---- one typed transfer a slab of two levels ---- */
+
+static pami_type_t type_of(const struct armci_shape *s, int64_t stride)
+{
+	pami_type_t t;
+
+	if (PAMI_Type_create(&t) != PAMI_SUCCESS)
+		return NULL;
+	if (PAMI_Type_add_simple(t, s->count[0], 0, s->levels ? s->count[1] : 1, (size_t)stride) ==
+		PAMI_SUCCESS &&
+	    PAMI_Type_complete(t, 1) == PAMI_SUCCESS)
+		return t;
+	PAMI_Type_destroy(&t);
+	return NULL;
+}
+
+static int typed_post(void *arg, const struct armci_shape *s)
+{
+	struct rdma_walk *w = arg;
+	size_t bytes = armci_shape_bytes(s, s->levels);
+	pami_rma_typed_t types = {type_of(s, s->levels ? s->lstride[0] : 0),
+				  type_of(s, s->levels ? s->rstride[0] : 0)};
+	struct armci_op *op = armci_op_create(w->proc, w->req);
+	pami_rma_t rma = {.dest = armci_endpoint(w->proc, ARMCI_SERVE),
+			  .bytes = bytes,
+			  .cookie = op,
+			  .done_fn = rdma_local};
+	pami_rma_addr_t addr = {.local = s->local, .remote = (void *)s->remote};
+	pami_result_t rc;
+	int64_t lo, hi;
+
+	if (!types.local || !types.remote)
+		armci_die("no memory for the types of a patch");
+	ARMCI_COUNT(typed);
+	armci_window_take(op, bytes);
+	if (w->kind == ARMCI_KIND_PUT) {
+		pami_put_typed_t p = {
+		    .rma = rma, .addr = addr, .type = types, .put = {.rdone_fn = rdma_remote}};
+
+		armci_shape_extent(s, &lo, &hi);
+		armci_op_writes(op, w->seg, ARMCI_CLASS_PACKED, s->remote + (uintptr_t)lo - w->seg->va,
+				(size_t)(hi - lo));
+		rc = PAMI_Put_typed(armci_world.context[ARMCI_ORIGIN], &p);
+	} else {
+		pami_get_typed_t g = {.rma = rma, .addr = addr, .type = types};
+
+		rc = PAMI_Get_typed(armci_world.context[ARMCI_ORIGIN], &g);
+	}
+	PAMI_Type_destroy(&types.local);
+	PAMI_Type_destroy(&types.remote);
+	if (rc == PAMI_SUCCESS)
+		return 0;
+	drv_error("armci: a typed transfer of %zu bytes with process %d does not start (PAMI result %d)", bytes,
+		  w->proc, (int)rc);
+	armci_op_remote_done(op, true);
+	armci_op_local_done(op, false);
+	return FAIL6;
+}
+
+/* Slabs of two levels, at most a message long. */
+static int typed_walk(struct rdma_walk *w, const struct armci_shape *s)
+{
+	size_t most = s->levels ? s->count[0] * s->count[1] : s->count[0];
+
+	return armci_shape_cut(s, most < ARMCI_CHUNK_BYTES ? most : ARMCI_CHUNK_BYTES, typed_post, w);
 }
 
 /* ---- the choice ---- */
 
-static enum armci_class class_of(enum armci_kind kind, bool rdma)
+enum way { WAY_RDMA, WAY_TYPED, WAY_PACKED };
+
+static enum armci_class class_of(enum armci_kind kind, enum way way)
 {
 	if (kind == ARMCI_KIND_GET)
 		return ARMCI_CLASS_READ;
 	if (kind == ARMCI_KIND_ACC)
 		return ARMCI_CLASS_ACC;
-	return rdma ? ARMCI_CLASS_PUT : ARMCI_CLASS_PACKED;
+	return way == WAY_RDMA ? ARMCI_CLASS_PUT : ARMCI_CLASS_PACKED;
+}
+
+/* Contiguous data always by RDMA; of patches the long pieces, unless another way is asked for. */
+static enum way way_of(enum armci_kind kind, const struct armci_shape *s)
+{
+	if (kind == ARMCI_KIND_ACC)
+		return WAY_PACKED;
+	if (!s->levels)
+		return WAY_RDMA;
+	switch (armci_env.strided) {
+	case ARMCI_STRIDED_DIRECT:
+		return WAY_TYPED;
+	case ARMCI_STRIDED_IOV:
+		return WAY_RDMA;
+	case ARMCI_STRIDED_PACK:
+		return WAY_PACKED;
+	default:
+		return s->count[0] >= armci_env.pack_bytes ? WAY_RDMA : WAY_PACKED;
+	}
+}
+
+/* All accumulates take the owner's mutex where sources add, those into mapped memory too. */
+static int acc_by_source(const struct armci_acc *acc, struct armci_shape *s, struct armci_seg *seg, int proc)
+{
+	int rc = 0;
+
+	armci_mutex_take(proc);
+	if (seg->direct) {
+		struct direct d = {acc, seg, armci_world.stripes[proc]};
+
+		armci_shape_walk(s, piece_acc, &d);
+	} else {
+		rc = armci_acc_source_shape(acc, s, seg, proc);
+	}
+	armci_mutex_give(proc);
+	return rc;
 }
 
 int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
 		     struct armci_req *req)
 {
+	struct rdma_walk w = {.kind = kind, .proc = proc, .req = req};
 	struct armci_seg *seg;
 	int64_t lo, hi;
-	bool rdma;
+	enum way way;
 
 	if (!armci_shape_normalise(s))
 		return 0;
 	armci_shape_extent(s, &lo, &hi);
 	seg = armci_seg_find(proc, s->remote + (uintptr_t)lo, (size_t)(hi - lo));
-	rdma = kind != ARMCI_KIND_ACC && (s->levels == 0 || s->count[0] >= armci_env.pack_bytes);
-	armci_order(seg, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo), class_of(kind, rdma));
+	if (kind == ARMCI_KIND_ACC && armci_env.acc != ARMCI_ACC_TARGET)
+		return acc_by_source(acc, s, seg, proc);
+	way = way_of(kind, s);
+	armci_order(seg, proc, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo), class_of(kind, way));
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
@@ -159,13 +299,13 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 		return 0;
 	}
 	s->remote = seg->va + (s->remote - seg->name);
-	if (rdma) {
-		struct rdma_walk w = {kind, seg, proc, req, 0};
-
-		armci_shape_walk(s, piece_rdma, &w);
-		return w.rc;
-	}
-	return armci_am_shape(kind, acc, s, seg, proc, req);
+	w.seg = seg;
+	if (way == WAY_PACKED)
+		return armci_am_shape(kind, acc, s, seg, proc, req);
+	if (way == WAY_TYPED)
+		return typed_walk(&w, s);
+	armci_shape_walk(s, piece_rdma, &w);
+	return w.rc;
 }
 
 /* Entries [0, n) of a list that lie in seg; the offsets they span. */
@@ -191,7 +331,7 @@ static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const str
 	size_t i, lo, hi;
 
 	list_extent(l, seg, &lo, &hi);
-	armci_order(seg, lo, hi - lo, class_of(kind, rdma));
+	armci_order(seg, proc, lo, hi - lo, class_of(kind, rdma ? WAY_RDMA : WAY_PACKED));
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
@@ -218,6 +358,18 @@ int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const str
 
 	if (!list->bytes)
 		return 0;
+	if (kind == ARMCI_KIND_ACC && armci_env.acc != ARMCI_ACC_TARGET) {
+		int rc = 0;
+
+		for (; from < list->count && !rc; from++) {
+			struct armci_shape s = {.local = list->local[from],
+						.remote = (uintptr_t)list->remote[from],
+						.count = {list->bytes}};
+
+			rc = armci_xfer_shape(kind, acc, &s, proc, req);
+		}
+		return rc;
+	}
 	while (from < list->count) {
 		struct armci_seg *seg = armci_seg_find(proc, (uintptr_t)list->remote[from], list->bytes);
 		struct armci_list run = {list->local + from, list->remote + from, 1, list->bytes};
@@ -240,7 +392,7 @@ static int xfer_value(struct armci_shape *s, int proc, struct armci_req *req)
 {
 	struct armci_seg *seg = armci_seg_find(proc, s->remote, s->count[0]);
 
-	armci_order(seg, s->remote - seg->name, s->count[0], ARMCI_CLASS_PACKED);
+	armci_order(seg, proc, s->remote - seg->name, s->count[0], ARMCI_CLASS_PACKED);
 	if (seg->direct) {
 		memcpy((void *)s->remote, s->local, s->count[0]);
 		return 0;
@@ -252,17 +404,19 @@ static int xfer_value(struct armci_shape *s, int proc, struct armci_req *req)
 int armci_xfer_flag(uintptr_t remote, int value, int proc)
 {
 	struct armci_seg *seg = armci_seg_find(proc, remote, sizeof(value));
+	pami_memregion_t *region;
 	struct armci_op *op;
 
-	armci_order(seg, remote - seg->name, sizeof(value), ARMCI_CLASS_PUT);
+	armci_order(seg, proc, remote - seg->name, sizeof(value), ARMCI_CLASS_PUT);
 	if (seg->direct) {
 		__atomic_store_n((int *)remote, value, __ATOMIC_RELEASE);
 		return 0;
 	}
 	op = armci_op_create(proc, NULL);
+	region = armci_region_of(seg, proc);
 	memcpy(&op->value, &value, sizeof(value));
 	armci_op_writes(op, seg, ARMCI_CLASS_PUT, remote - seg->name, sizeof(value));
-	return rdma_post(ARMCI_KIND_PUT, op, seg, &op->value, remote - seg->name, sizeof(value));
+	return rdma_post(ARMCI_KIND_PUT, op, seg, region, &op->value, remote - seg->name, sizeof(value));
 }
 
 int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,

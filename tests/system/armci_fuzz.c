@@ -244,6 +244,72 @@ static void shared_acc(int proc)
 		added[proc][at + i * step] += scale * value[i];
 }
 
+/* Boxes of doubles, three levels, one of the strides backwards. */
+static void shared_box(int proc)
+{
+	static double value[8 * 10 * 10];
+	double scale = 2;
+	int a = 1 + (int)below(8), b = 1 + (int)below(10), c = 1 + (int)below(10), i, j, k;
+	int gap = a + (int)below(4), plane = gap * b + (int)below(30), back = (int)below(2);
+	int near[2] = {8 * a, 8 * a * b}, far[2] = {8 * gap, back ? -8 * plane : 8 * plane},
+	    blocks[3] = {8 * a, b, c};
+	size_t span = (size_t)plane * (size_t)c, at = below(SHARED - span);
+	double *to = shared(proc) + at + (back ? plane * (c - 1) : 0);
+
+	for (i = 0; i < a * b * c; i++)
+		value[i] = (double)below(100);
+	CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, near, to, far, blocks, 2, proc) == 0);
+	for (k = 0; k < c; k++)
+		for (j = 0; j < b; j++)
+			for (i = 0; i < a; i++)
+				added[proc][(size_t)((to - shared(proc)) + (back ? -plane : plane) * k +
+						     gap * j + i)] += 2 * value[(k * b + j) * a + i];
+}
+
+/*
+ * Everybody, at the same step: a random partition into groups; memory of different sizes, some none; every
+ * member adds to random parts, and the sums are compared.
+ */
+static void group_round(struct drv_rng *common)
+{
+	int colour[64], list[64], size[64], count = 0, p, i;
+	static int sum[64], total[64];
+	void *part[64];
+	ARMCI_Group g;
+
+	for (p = 0; p < n; p++) {
+		colour[p] = (int)drv_rng_below(common, 3);
+		size[p] = drv_rng_below(common, 3) ? 8 * (1 + (int)drv_rng_below(common, 1000)) : 0;
+	}
+	for (p = 0; p < n; p++)
+		if (colour[p] == colour[me])
+			list[count++] = p;
+	ARMCI_Group_create(count, list, &g);
+	CHECK(g.size == count && ARMCI_Malloc_group(part, size[me], &g) == 0);
+	if (size[me])
+		memset(part[g.rank], 0, (size_t)size[me]);
+	armci_msg_group_barrier(&g);
+	memset(sum, 0, sizeof(sum));
+	for (i = 0; i < 10; i++) {
+		int v = (int)below(100), one = 1, to = (int)below((size_t)count), where;
+
+		if (!size[list[to]])
+			continue;
+		where = (int)below((size_t)size[list[to]] / 4);
+		CHECK(ARMCI_Acc(ARMCI_ACC_INT, &one, &v, (int *)part[to] + where, 4, list[to]) == 0);
+		sum[to] += v;
+	}
+	ARMCI_GroupFence(&g);
+	armci_msg_group_barrier(&g);
+	memcpy(total, sum, sizeof(sum));
+	armci_msg_group_igop(total, count, "+", &g);
+	for (i = 0; i < size[me] / 4; i++)
+		total[g.rank] -= ((int *)part[g.rank])[i];
+	CHECK(total[g.rank] == 0);
+	CHECK(ARMCI_Free_group(part[g.rank], &g) == 0);
+	ARMCI_Group_free(&g);
+}
+
 static void count_up(int proc)
 {
 	size_t which = below(COUNTERS);
@@ -258,7 +324,7 @@ static void step(void)
 {
 	int proc = (int)below((size_t)n);
 
-	switch (below(12)) {
+	switch (below(13)) {
 	case 0:
 	case 1:
 		settle(proc);
@@ -284,6 +350,9 @@ static void step(void)
 		break;
 	case 8:
 		shared_acc(proc);
+		break;
+	case 12:
+		shared_box(proc);
 		break;
 	case 9:
 		count_up(proc);
@@ -348,6 +417,7 @@ static void check_all(void)
 int main(int argc, char **argv)
 {
 	int steps = argc > 1 ? atoi(argv[1]) : 300, i, rc;
+	struct drv_rng common; /* the same numbers everywhere */
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
 	if (ARMCI_Init())
@@ -358,8 +428,12 @@ int main(int argc, char **argv)
 		printf("%d steps, seed %llu\n", steps, (unsigned long long)seed);
 	drv_rng_seed(&rng, seed * 1000003 + (uint64_t)me);
 	open_all();
-	for (i = 0; i < steps; i++)
+	drv_rng_seed(&common, seed);
+	for (i = 0; i < steps; i++) {
 		step();
+		if (i % 25 == 24 && n <= 64)
+			group_round(&common);
+	}
 	check_all();
 	CHECK(steps < 100 || gets > 0);
 	for (i = 0; i < PENDING; i += 2)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Strided shapes and accumulate kernels against plain loops. */
 #include <complex.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,6 +168,8 @@ static void accumulate_adds(void)
 		long whole = -3;
 		int small = 5;
 
+		if (!armci_acc_choose(ARMCI_SIMD_PLAIN + i % 3)) /* every instruction set there is */
+			armci_acc_choose(ARMCI_SIMD_PLAIN);
 		memcpy(wide, scale, sizeof(scale));
 		if (op == ARMCI_ACC_INT)
 			memcpy(wide, &small, sizeof(small));
@@ -259,6 +263,33 @@ static void accumulate_adds(void)
 		CU_ASSERT(stripes[i] == 0);
 }
 
+/* The wide kernels against the plain one on numbers that round: as near as one rounding less is. */
+static void wide_is_plain(void)
+{
+	static double d[2][1001], s[1001];
+	double a = 1.0 / 3;
+	struct armci_acc acc;
+	int simd, i;
+
+	CU_ASSERT_FATAL(armci_acc_set(&acc, ARMCI_ACC_DBL, &a));
+	for (i = 0; i < 1001; i++) {
+		s[i] = drv_rng_unit(t_rng());
+		d[0][i] = d[1][i] = drv_rng_unit(t_rng());
+	}
+	for (simd = ARMCI_SIMD_AUTO; simd <= ARMCI_SIMD_AVX512; simd++) {
+		if (!armci_acc_choose(simd)) {
+			printf("# no %s here\n", simd == ARMCI_SIMD_AVX2 ? "avx2" : "avx512");
+			continue;
+		}
+		armci_acc_plain(&acc, (char *)(d[1] + 1), (char *)(s + 1), 8000);
+		armci_acc_choose(ARMCI_SIMD_PLAIN);
+		armci_acc_plain(&acc, (char *)(d[0] + 1), (char *)(s + 1), 8000);
+		for (i = 0; i < 1001; i++)
+			CU_ASSERT(fabs(d[0][i] - d[1][i]) <= 4 * 2.3e-16 * d[0][i] * (simd + 1));
+	}
+	CU_ASSERT(armci_acc_choose(ARMCI_SIMD_AUTO) && armci_acc_chosen());
+}
+
 static void unknown_operations(void)
 {
 	struct armci_acc acc;
@@ -271,4 +302,4 @@ static void unknown_operations(void)
 }
 
 T_MAIN(T(walk_visits_the_same), T(dense_becomes_contiguous), T(pack_and_unpack), T(accumulate_adds),
-       T(unknown_operations))
+       T(wide_is_plain), T(unknown_operations))

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# armci_protocols.sh PROGRAM ALL FUZZ: each protocol that a setting chooses; then every function of libarmci (ALL) and random
+# operations (FUZZ) under it.
+set -u
+program=$1
+all=${program%_protocols}
+fuzz=${program%/*}/t_fuzz_armci_fuzz
+seed=${QT_SEED:-$RANDOM}
+failed=0
+echo "seed $seed (QT_SEED=$seed repeats)"
+
+run() {
+	local what=$1 out
+	shift
+	if out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
+		printf 'ok: %s\n' "$what"
+	else
+		printf 'FAIL: %s\n' "$what"
+		tail -20 <<<"$out"
+		failed=1
+	fi
+}
+
+nodes='--shape 3x1x1x1x1x1'
+for setting in '' QUINTORUS_ARMCI_REGIONS=0 QUINTORUS_ARMCI_REGIONS=2 ARMCI_STRIDED_METHOD=DIRECT ARMCI_STRIDED_METHOD=IOV \
+	QUINTORUS_ARMCI_CONFLICTS=region QUINTORUS_ARMCI_CONFLICTS=target QUINTORUS_ARMCI_ACC=source \
+	QUINTORUS_ARMCI_ACC=pipelined QUINTORUS_ARMCI_SIMD=plain; do
+	run "protocols $setting" $nodes env $setting "$program"
+	run "protocols $setting, virtual time" --clock virtual $nodes env $setting "$program"
+	case $setting in *REGIONS=0 | *DIRECT | *=source) run "every function, $setting" $nodes env $setting "$all" ;; esac
+done
+run 'random, typed patches' $nodes env ARMCI_STRIDED_METHOD=DIRECT QUINTORUS_ARMCI_REGIONS=1 "$fuzz" 100 "$seed"
+run 'random, no regions' $nodes env QUINTORUS_ARMCI_REGIONS=0 "$fuzz" 100 "$seed"
+run 'random, sources add' --shape 2x1x1x1x1x2 env QUINTORUS_ARMCI_ACC=pipelined "$fuzz" 60 "$seed"
+run 'random, conflicts by process' $nodes env QUINTORUS_ARMCI_CONFLICTS=target "$fuzz" 100 "$seed"
+exit $failed
