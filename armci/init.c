@@ -13,7 +13,7 @@ typedef void (*progress_fn)(pami_context_t, void *);
 typedef pami_result_t (*register_fn)(pami_context_t, progress_fn, progress_fn, progress_fn, void *);
 typedef pami_result_t (*enable_fn)(pami_context_t, int);
 
-enum { ASYNC_ALL = 0 }; /* event type of EXT_async_progress */
+enum { ASYNC_SHARED = 1000 }; /* event type of EXT_async_progress: also while we wait in ORIGIN */
 
 struct armci_world armci_world;
 
@@ -65,9 +65,10 @@ static int open_progress(void)
 	if (!enter || !enable || !ext.disable)
 		return 0;
 	/* No function of ours: the library takes the context's lock and advances it. */
-	if (enter(armci_world.context[ARMCI_SERVE], NULL, NULL, NULL, NULL) != PAMI_SUCCESS ||
-	    enable(armci_world.context[ARMCI_SERVE], ASYNC_ALL) != PAMI_SUCCESS)
+	if (enter(armci_world.context[ARMCI_SERVE], NULL, NULL, NULL, NULL) != PAMI_SUCCESS)
 		return FAIL6;
+	if (enable(armci_world.context[ARMCI_SERVE], ASYNC_SHARED) != PAMI_SUCCESS)
+		return 0; /* PAMI_MAX_COMMTHREADS=0 */
 	armci_world.thread = true;
 	return 0;
 }
@@ -305,7 +306,7 @@ int PARMCI_Finalize(void)
 		armci_counter_print();
 	armci_coll_barrier(armci_world.all); /* nobody asks anybody for anything any more */
 	if (ext.disable && armci_world.thread)
-		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_ALL);
+		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_SHARED);
 	if (armci_world.memory.free)
 		armci_world.memory.free(armci_world.stripe_page);
 	else

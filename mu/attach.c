@@ -15,6 +15,7 @@
 
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "mu/commthread.h"
 #include "mu/holder.h"
 #include "mu/launch.h"
 #include "mu/live.h"
@@ -188,6 +189,7 @@ static void spin_policy(struct mu_process *p)
 	/* The hosts of one machine (namespaces) share its cores. */
 	p->yields = p->host->tasks > cpus;
 	p->spin_us = p->yields ? 50 : 200;
+	mu_comm_init(p, cpus);
 }
 
 static void child_after_fork(void)
@@ -200,6 +202,7 @@ static void child_after_fork(void)
 	mu_self.holder = NULL;
 	mu_self.live = NULL;
 	mu_self.thread_runs = 0;
+	memset(&mu_self.comm, 0, sizeof mu_self.comm);
 	for (unsigned i = 0; i < MU_CHANNELS_MAX; i++)
 		if (mu_self.channel[i])
 			mu_self.channel[i]->engine = 1; /* locked for good */

@@ -6,6 +6,7 @@
 
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "mu/commthread.h"
 #include "mu/holder.h"
 #include "mu/live.h"
 #include "mu/process.h"
@@ -103,6 +104,7 @@ void mu_channel_close(struct mu_channel *ch)
 	if (!ch)
 		return;
 	p = ch->p;
+	mu_commthread_remove(ch);
 	drain(ch);
 	/* The engine thread may be inside: take the engine for good. */
 	__atomic_store_n(&p->channel[ch->index], NULL, __ATOMIC_RELEASE);
@@ -258,8 +260,12 @@ static int poll_virtual(struct mu_channel *ch)
 	int n;
 
 	mu_vt_check(); /* what has happened up to now is in memory */
+	ch->p->in_poll++;
 	n = mu_engine_receive(ch, 32, 1) + complete(ch);
-	return n ? n : mu_background_run(ch->p);
+	if (!n && ch->p->comm.count)
+		n = mu_comm_virtual(ch->p);
+	ch->p->in_poll--;
+	return n;
 }
 
 void mu_wait(struct mu_channel *ch, int found)

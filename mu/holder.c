@@ -78,7 +78,7 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch, const MUHWI
 
 	if (ch == h->p->here)
 		return nothing_before(ch) ? mu_receive_record(ch, header, source, payload, bytes, 1) : -EBUSY;
-	if (mu_try(&ch->engine)) {
+	if (!__atomic_load_n(&ch->owned, __ATOMIC_RELAXED) && mu_try(&ch->engine)) { /* a commthread's: it is woken */
 		if (nothing_before(ch))
 			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
 		mu_unlock(&ch->engine);
@@ -341,7 +341,7 @@ int mu_holder_poll(struct mu_holder *h)
 
 int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t *timeout_ns)
 {
-	struct drv_wake *w = h->p ? &h->p->area->wake : &h->host->agent_wake;
+	struct drv_wake *w = h->p ? &h->p->area->wake[0] : &h->host->agent_wake;
 	int fd = drv_port_arm(h->port), n = 0;
 	uint64_t deadline, now;
 
@@ -372,7 +372,7 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 
 void mu_holder_disarm(struct mu_holder *h)
 {
-	struct drv_wake *w = h->p ? &h->p->area->wake : &h->host->agent_wake;
+	struct drv_wake *w = h->p ? &h->p->area->wake[0] : &h->host->agent_wake;
 	uint64_t count;
 
 	if (h->armed)
@@ -426,8 +426,9 @@ int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 	rc = drv_port_address(h->port, host->own_address, sizeof host->own_address);
 	if (rc < 0)
 		goto err_port;
-	if (h->p && h->p->area->wake.eventfd < 0)
-		h->p->area->wake.eventfd = h->p->area->posted.eventfd =
+	/* One descriptor for all that the engine thread, who also serves as commthread 0, sleeps on. */
+	if (h->p && h->p->area->wake[0].eventfd < 0)
+		h->p->area->wake[0].eventfd = h->p->area->wake[1].eventfd = h->p->area->posted.eventfd =
 			eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = drv_wires_open(&h->wires, h->port, &conf);
 	if (rc)

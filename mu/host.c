@@ -144,7 +144,9 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 		goto err_close;
 	entries_fill(h, c);
 	for (uint32_t i = 0; i < h->locals; i++) {
-		drv_wake_init(&mu_host_area(h, i)->wake, -1);
+		for (unsigned k = 0; k < MU_WAKES; k++)
+			drv_wake_init(&mu_host_area(h, i)->wake[k], -1);
+		mu_host_area(h, i)->wakes = 1;
 		drv_wake_init(&mu_host_area(h, i)->posted, -1);
 	}
 	if (h->holder == MU_HOLDER_AGENT)

@@ -31,6 +31,8 @@
 #define MU_HOST_VERSION  2u
 #define MU_CHANNELS_MAX  64 /* per task */
 #define MU_HOSTS_MAX     256
+#define MU_COMMTHREADS   15  /* most per task */
+#define MU_WAKES         (MU_COMMTHREADS + 1)
 
 enum mu_clock { MU_CLOCK_REAL, MU_CLOCK_VIRTUAL };
 enum mu_fabric { MU_FABRIC_EXPRESS, MU_FABRIC_TORUS };
@@ -69,7 +71,13 @@ struct mu_task_area {
 	uint64_t map_base;       /* where this task mapped the segment: its VA = map_base + offset */
 	uint64_t channels_open;  /* bit per channel; senders wait for nothing, records are kept */
 	uint32_t refused;        /* a router found a ring of ours full: kick it when we have taken something */
-	struct drv_wake wake;    /* rung after a record for this task was made visible */
+	/*
+	 * Rung after a record for this task was made visible: which of them, the channel's ring says
+	 * (ring.user). [0]: channels of the program's threads and the engine thread; [k + 1]: those of
+	 * commthread k.
+	 */
+	struct drv_wake wake[MU_WAKES];
+	uint32_t wakes;          /* how many of them are in use; only grows */
 	struct drv_wake posted;  /* its own threads: work was posted to one of its contexts */
 	_Alignas(64) uint64_t stamp; /* bumped by polling threads, read by its engine thread */
 	struct mu_vt_area vt;
@@ -198,6 +206,22 @@ static inline struct mu_channel_area *mu_host_channel(struct mu_host *h, uint32_
 {
 	return (struct mu_channel_area *)((char *)mu_host_area(h, local) + MU_AREA_HEAD +
 	                                  (uint64_t)MU_CHANNEL_BYTES * channel);
+}
+
+/* Whoever serves the channel of this ring of task `local` shall look: one load if nobody sleeps. */
+static inline void mu_host_wake(struct mu_host *h, uint32_t local, const struct drv_ring *ring)
+{
+	__asm__ volatile("" ::: "memory"); /* the record first */
+	drv_wake_ring(&mu_host_area(h, local)->wake[__atomic_load_n(&ring->user, __ATOMIC_RELAXED) % MU_WAKES]);
+}
+
+/* Whoever it is, of all that sleep in this task. */
+static inline void mu_host_wake_all(struct mu_host *h, uint32_t local)
+{
+	struct mu_task_area *a = mu_host_area(h, local);
+
+	for (uint32_t i = 0; i < __atomic_load_n(&a->wakes, __ATOMIC_RELAXED); i++)
+		drv_wake_ring(&a->wake[i]);
 }
 
 static inline char *mu_host_arena(struct mu_host *h, uint32_t local)

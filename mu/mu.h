@@ -138,12 +138,21 @@ void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value);
 void mu_wake_task(uint32_t task);
 
 /*
- * Functions run by the engine thread when the process was woken, or every tick, while enabled:
- * PAMI's asynchronous progress. fn returns > 0 if it did something. It must cope with running on
- * another thread. In virtual time they run inside mu_poll() of the process's own thread.
+ * Commthreads (commthread.c): give the channel to the pool, whose threads call fn(arg) when something
+ * came for it, while no thread of the program polls it. fn makes one poll and returns > 0 if it did
+ * something. shared: threads of the program that wait on other channels call it as well, which serves
+ * without a switch of threads where cores are few. In virtual time the process's own thread runs them.
+ * 0; -EOPNOTSUPP: PAMI_MAX_COMMTHREADS is 0; -EAGAIN. Not to be called from within fn.
  */
-int mu_background_add(int (*fn)(void *arg), void *arg);
-void mu_background_remove(int (*fn)(void *arg), void *arg); /* returns when fn is not running */
+int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *arg), void *arg, int shared);
+void mu_commthread_remove(struct mu_channel *ch); /* returns when fn is not running */
+unsigned mu_commthreads(void);                    /* how many there may be */
+/*
+ * Has software work of its own for the channel? Asked, in any thread, before somebody sleeps who serves
+ * it. After making some (release), mu_wake_channel(): no system call while nobody sleeps.
+ */
+void mu_channel_pending(struct mu_channel *ch, int (*pending)(const void *arg));
+void mu_wake_channel(struct mu_channel *ch);
 
 /*
  * Arena: memory that all tasks of the host map; EXT_quintorus_memory. Freed memory may be handed

@@ -138,7 +138,7 @@ static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
 		return rc;
 	/* The owner kicks its node when it has taken something; look again lest it just has. */
 	__atomic_store_n(&area->refused, 1, __ATOMIC_SEQ_CST);
-	drv_wake_ring(&area->wake);
+	mu_host_wake_all(h, local);
 	return mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
 	                  packet->payload, packet->bytes);
 }

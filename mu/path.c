@@ -40,7 +40,7 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 	memcpy(rec->header, h, 32);
 	memcpy(rec->payload, payload, bytes);
 	drv_ring_publish(rec, position);
-	drv_wake_ring(&mu_host_area(host, local)->wake);
+	mu_host_wake(host, local, ring);
 	return 0;
 }
 
@@ -88,12 +88,13 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 
 	if (__builtin_expect(p->near[task], 1)) {
 		unsigned channel = mu_header_number(h) % p->channels;
+		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
 
-		rc = send_to_ring(ch, mu_ring(p->host, e->local, channel),
+		rc = send_to_ring(ch, ring,
 		                  &p->tx[e->local * p->channels + channel], h, payload, bytes, guarded);
 		if (rc != -EAGAIN) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
-			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+			mu_host_wake(p->host, e->local, ring);
 		}
 		return rc;
 	}

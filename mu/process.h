@@ -22,7 +22,6 @@
 #define MU_ACKS         512u  /* flushes under way per channel */
 #define MU_REC_BYTES    (1u << 20) /* reception FIFO */
 #define MU_REC_PACKETS  (MU_REC_BYTES / 32)
-#define MU_BACKGROUNDS  16
 #define MU_SPILL_MAX    (256ull << 20) /* bytes of one channel's overflow list */
 
 /* Software bytes of the MU's own memory-FIFO packets (software bit set). */
@@ -105,14 +104,42 @@ struct mu_channel {
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
+	int (*pending)(const void *arg); /* software's own work; any thread of the process may ask */
+	uint8_t owned; /* a commthread serves it now; atomic */
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
-	uint64_t stamp_seen, stamp_before; /* engine thread's */
+	uint64_t stamp_seen;         /* engine thread's */
 	uint64_t bad;                /* refused descriptors and packets */
 };
 
-struct mu_background {
-	int (*fn)(void *);
+/* A channel given to the commthreads (commthread.c). Under `running`, which is held while fn runs. */
+struct mu_comm_entry {
+	uint32_t running;
+	uint8_t owner;     /* commthread */
+	uint8_t shared;    /* idle threads of the program help */
+	uint8_t kept_out;  /* the last call could not poll: somebody holds the context */
+	struct mu_channel *ch;
+	int (*fn)(void *); /* NULL: not given */
 	void *arg;
+	uint64_t stamp;    /* of the channel, as the owner left it */
+	uint64_t look_at;  /* ns; stepped aside until then; 0: it serves */
+	int64_t tick_ns;
+};
+
+struct mu_comm_thread {
+	pthread_t thread;
+	unsigned number;
+	int runs;
+};
+
+struct mu_comm {
+	uint32_t lock;   /* giving and taking back */
+	unsigned max;    /* threads there may be */
+	unsigned min_loops, max_loops;
+	int64_t sleep_ns; /* 0: be woken */
+	uint32_t count, shared; /* channels given; of them, those helped with */
+	uint64_t mine[MU_COMMTHREADS]; /* channels of each thread; atomic */
+	struct mu_comm_entry entry[MU_CHANNELS_MAX];
+	struct mu_comm_thread thread[MU_COMMTHREADS]; /* [0] is the engine thread, and not in here */
 };
 
 struct mu_process {
@@ -143,13 +170,11 @@ struct mu_process {
 
 	pthread_t thread;
 	int thread_runs, thread_stop;
-	uint32_t background_lock;
-	struct mu_background background[MU_BACKGROUNDS];
-	unsigned backgrounds;
 	uint32_t spin_us;            /* polls spin this long before they sleep */
 	int yields;                  /* more tasks than cores: an empty poll yields at once */
 	uint32_t waiting;            /* threads asleep in mu_poll() */
-	uint32_t background_running; /* lock */
+	uint32_t in_poll;            /* virtual time: a progress call is under way */
+	struct mu_comm comm;
 
 	struct mu_job job;
 	size_t local_list[64];
@@ -271,7 +296,6 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 /* thread.c */
 int mu_thread_start(struct mu_process *p);
 void mu_thread_stop(struct mu_process *p);
-int mu_background_run(struct mu_process *p);
 void mu_idle(struct mu_channel *ch); /* an empty poll: spin, yield or sleep */
 
 /* How this thread's waiting goes, whichever channels it polls. */

@@ -168,7 +168,7 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 			short_header(rec->header, p, e, channel, bytes, soft);
 			short_copy(rec->payload, a, an, b, bn);
 			drv_ring_publish(rec, position);
-			drv_wake_ring(&mu_host_area(p->host, e->local)->wake);
+			mu_host_wake(p->host, e->local, ring);
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 			return 0;
 		}

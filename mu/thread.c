@@ -14,22 +14,20 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "drivers/base/clock.h"
+#include "drivers/base/cpu.h"
 #include "drivers/base/log.h"
+#include "mu/commthread.h"
 #include "mu/holder.h"
 #include "mu/live.h"
 #include "mu/process.h"
 #include "mu/wakeup.h"
 
-#define TICK_MIN_NS   50000
-#define TICK_MAX_NS   1000000
 #define SPIN_US       10 /* where every task has a core; then it yields as well */
 #define SLEEP_MIN_NS  1000000
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
-#define ARMED_NS      100000000
 
 static int64_t sleep_max(const struct mu_process *p)
 {
@@ -37,9 +35,6 @@ static int64_t sleep_max(const struct mu_process *p)
 
 	return SLEEP_MAX_NS * (int64_t)(share ? share : 1);
 }
-
-/* This thread runs background functions: their polls neither nest nor wait. */
-static _Thread_local int background_running;
 
 /* Has the word become what the channel waits for? */
 static int watched_ready(struct mu_channel *ch)
@@ -50,9 +45,22 @@ static int watched_ready(struct mu_channel *ch)
 			       __atomic_load_n(&ch->watch_value, __ATOMIC_RELAXED);
 }
 
-/* Does any open channel have something to receive or to send? Engine locks are not needed: a
- * wrong "no" is excluded for what arrived before, a wrong "yes" costs one more poll. */
-static int anything_ready(struct mu_process *p, int watches)
+static int work_pending(struct mu_channel *ch)
+{
+	int (*pending)(const void *) = __atomic_load_n(&ch->pending, __ATOMIC_ACQUIRE);
+
+	return pending && pending(ch->arg);
+}
+
+/* Has the channel something to receive or to send? Engine locks are not needed: a wrong "no" is
+ * excluded for what arrived before, a wrong "yes" costs one more poll. */
+int mu_channel_ready(struct mu_channel *ch, int watches)
+{
+	return drv_ring_ready(&ch->a->ring, &ch->rx) || (watches && (watched_ready(ch) || work_pending(ch)));
+}
+
+/* software: of the program's threads too, not of the engines alone. */
+static int anything_ready(struct mu_process *p, int software, int *unsent)
 {
 	int ready = 0;
 
@@ -62,7 +70,9 @@ static int anything_ready(struct mu_process *p, int watches)
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		ready |= ch && (drv_ring_ready(&ch->a->ring, &ch->rx) || (watches && watched_ready(ch)));
+		ready |= ch && (software || !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED)) &&
+		         mu_channel_ready(ch, software);
+		*unsent |= ch && mu_inject_pending(ch);
 	}
 	mu_unlock(&p->channels_lock);
 	return ready || (p->live && mu_live_busy(p->live));
@@ -78,21 +88,45 @@ void mu_wake_task(uint32_t task)
 {
 	struct mu_process *p = &mu_self;
 
-	drv_wake_ring(&mu_host_area(p->host, p->entry[task].local)->wake);
+	mu_host_wake_all(p->host, p->entry[task].local);
+}
+
+void mu_channel_pending(struct mu_channel *ch, int (*pending)(const void *arg))
+{
+	__atomic_store_n(&ch->pending, pending, __ATOMIC_RELEASE);
+}
+
+void mu_wake_channel(struct mu_channel *ch)
+{
+	struct mu_process *p = ch->p;
+
+	if (__builtin_expect(p->virtual_clock, 0)) {
+		if (p->comm.count && !p->in_poll)
+			mu_comm_virtual(p);
+		return;
+	}
+	mu_host_wake(p->host, p->local, &ch->a->ring);
 }
 
 /*
  * Sleep until a record or posted work comes, or a frame where we hold the port. posted: the posted
- * word as it was before the caller last looked at its queues, or NULL: it has none.
+ * word as it was before the caller last looked at its queues; NULL: the engine thread, which serves
+ * as commthread 0 too.
  */
 static void sleep_on_wake(struct mu_process *p, const uint32_t *posted, int64_t ns)
 {
 	struct mu_wakeup region = { .count = 0 };
+	int unsent = 0;
+	uint32_t wakes = posted ? __atomic_load_n(&p->area->wakes, __ATOMIC_ACQUIRE) : 2;
 
-	mu_wakeup_watch(&region, &p->area->wake);
 	mu_wakeup_watch(&region, &p->area->posted);
+	for (uint32_t i = 0; i < wakes; i++)
+		mu_wakeup_watch(&region, &p->area->wake[i]);
 	mu_wakeup_arm(&region);
-	if ((!posted || region.seen[1] == *posted) && !anything_ready(p, posted != NULL) && !p->host->ending) {
+	if ((!posted || region.seen[0] == *posted) && !anything_ready(p, posted != NULL, &unsent) &&
+	    !p->host->ending && (posted || !mu_comm_ready(p, 0, &ns))) {
+		if (unsent && ns > MU_TICK_MIN_NS)
+			ns = MU_TICK_MIN_NS; /* nobody tells when there is room at the other end */
 		if (p->holder && mu_try(&p->holding)) {
 			struct pollfd fds[4];
 			int64_t limit = ns;
@@ -138,9 +172,10 @@ void mu_idle(struct mu_channel *ch)
 	struct mu_idle_state *idle = &mu_idle_state;
 	uint64_t now;
 	uint32_t seq;
-	int old;
+	int old, unsent = 0;
 
-	if (p->forked || background_running || (p->backgrounds && mu_background_run(p)))
+	if (p->forked || mu_comm_inside() ||
+	    (__atomic_load_n(&p->comm.shared, __ATOMIC_RELAXED) && mu_comm_help(p)))
 		return;
 	if (!idle->count++) {
 		idle->since = drv_clock_ticks();
@@ -163,7 +198,7 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	/* Looked at before the arming too: that costs a system call which stops the others for a moment. */
-	if (mu_inject_pending(ch) || p->host->ending || anything_ready(p, 1)) {
+	if (mu_inject_pending(ch) || p->host->ending || anything_ready(p, 1, &unsent)) {
 		sched_yield();
 		return;
 	}
@@ -179,49 +214,16 @@ void mu_idle(struct mu_channel *ch)
 		idle->sleep_ns *= 2;
 }
 
-int mu_background_add(int (*fn)(void *), void *arg)
+int mu_engine_alone(struct mu_channel *ch)
 {
-	struct mu_process *p = &mu_self;
-	int rc = -ENOSPC;
+	int n;
 
-	mu_lock(&p->background_lock);
-	if (p->backgrounds < MU_BACKGROUNDS) {
-		p->background[p->backgrounds] = (struct mu_background){ fn, arg };
-		__atomic_store_n(&p->backgrounds, p->backgrounds + 1, __ATOMIC_RELEASE);
-		rc = 0;
-	}
-	mu_unlock(&p->background_lock);
-	mu_wake_self();
-	return rc;
-}
-
-void mu_background_remove(int (*fn)(void *), void *arg)
-{
-	struct mu_process *p = &mu_self;
-
-	mu_lock(&p->background_lock);
-	for (unsigned i = 0; i < p->backgrounds; i++)
-		if (p->background[i].fn == fn && p->background[i].arg == arg) {
-			p->background[i] = p->background[p->backgrounds - 1];
-			__atomic_store_n(&p->backgrounds, p->backgrounds - 1, __ATOMIC_RELEASE);
-			break;
-		}
-	mu_unlock(&p->background_lock);
-}
-
-/* Run them, unless they are being run. The functions cope with any thread. */
-int mu_background_run(struct mu_process *p)
-{
-	int n = 0;
-
-	if (!__atomic_load_n(&p->backgrounds, __ATOMIC_ACQUIRE) || background_running ||
-	    !mu_try(&p->background_lock))
+	if (!mu_try(&ch->engine))
 		return 0;
-	background_running = 1;
-	for (unsigned i = 0; i < p->backgrounds; i++)
-		n += p->background[i].fn(p->background[i].arg) > 0;
-	background_running = 0;
-	mu_unlock(&p->background_lock);
+	n = mu_engine_receive(ch, 64, 0);
+	if (mu_inject_pending(ch))
+		n += mu_engine_inject(ch);
+	mu_unlock(&ch->engine);
 	return n;
 }
 
@@ -235,19 +237,14 @@ static int run_channels(struct mu_process *p)
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 		uint64_t stamp;
 
-		if (!ch)
+		if (!ch || __atomic_load_n(&ch->owned, __ATOMIC_RELAXED))
 			continue;
 		stamp = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
 		if (stamp != ch->stamp_seen) {
 			ch->stamp_seen = stamp;
 			continue;
 		}
-		if (!mu_try(&ch->engine))
-			continue;
-		n += mu_engine_receive(ch, 64, 0);
-		if (mu_inject_pending(ch))
-			n += mu_engine_inject(ch);
-		mu_unlock(&ch->engine);
+		n += mu_engine_alone(ch);
 	}
 	mu_unlock(&p->channels_lock);
 	return n;
@@ -261,49 +258,18 @@ static int stamps_moved(struct mu_process *p)
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		if (ch && __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) != ch->stamp_seen)
+		if (ch && !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED) &&
+		    __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) != ch->stamp_seen)
 			moved = 1;
 	}
 	mu_unlock(&p->channels_lock);
 	return moved;
 }
 
-/*
- * Background functions, from the engine thread. Their polls stamp channels too: taken for somebody else's,
- * they would keep this thread ticking, and messages to a computing process waiting for the tick.
- */
-static int run_background(struct mu_process *p)
-{
-	int n;
-
-	if (!__atomic_load_n(&p->backgrounds, __ATOMIC_ACQUIRE))
-		return 0;
-	mu_lock(&p->channels_lock);
-	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
-		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
-
-		if (ch)
-			ch->stamp_before = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
-	}
-	mu_unlock(&p->channels_lock);
-	n = mu_background_run(p);
-	mu_lock(&p->channels_lock);
-	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
-		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
-
-		if (ch)
-			ch->stamp_seen += __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) - ch->stamp_before;
-	}
-	mu_unlock(&p->channels_lock);
-	return n;
-}
-
 static int run_once(struct mu_process *p, int alone)
 {
-	/* First, so that messages are dispatched from where they arrived, not stored for later. */
-	int n = run_background(p);
+	int n = run_channels(p);
 
-	n += run_channels(p);
 	if (alone && p->holder && mu_try(&p->holding)) {
 		int got = mu_holder_poll_for(p->holder, NULL);
 
@@ -316,65 +282,112 @@ static int run_once(struct mu_process *p, int alone)
 	return n;
 }
 
+/* The engine's round: who is there, what is left undone. Returns how much was done. */
+struct engine {
+	int64_t tick_ns;
+	uint64_t next_ns;     /* when to look at the stamps again */
+	uint64_t quiet_since; /* ticks; looking around before sleeping; 0: not */
+	int alone;            /* nobody polls: sleep until something comes */
+};
+
+static int engine_round(struct mu_process *p, struct engine *e)
+{
+	uint64_t now = drv_clock_ns();
+	int there, moved, n;
+
+	if (now < e->next_ns)
+		return 0;
+	there = __atomic_load_n(&p->waiting, __ATOMIC_RELAXED) != 0;
+	moved = stamps_moved(p);
+	n = run_once(p, !moved && !there);
+	e->alone = !moved && !there;
+	if (n) {
+		e->quiet_since = 0;
+	} else if (e->alone) {
+		e->tick_ns = MU_TICK_MIN_NS;
+	} else {
+		e->next_ns = now + (uint64_t)e->tick_ns;
+		e->tick_ns = there                             ? MU_TICK_MAX_NS * 10 :
+		             e->tick_ns * 2 > MU_TICK_MAX_NS ? MU_TICK_MAX_NS :
+		                                               e->tick_ns * 2;
+	}
+	return n;
+}
+
+/* More often comes at once: look around a little before sleeping. */
+static int look_around(struct mu_process *p, struct engine *e)
+{
+	uint64_t now;
+
+	if (p->yields)
+		return 0;
+	now = drv_clock_ticks();
+	if (!e->quiet_since)
+		e->quiet_since = now;
+	if (now - e->quiet_since >= 20 * drv_clock_ticks_per_us())
+		return 0;
+	drv_cpu_relax();
+	return 1;
+}
+
+static void engine_sleep(struct mu_process *p, struct engine *e)
+{
+	int64_t left = (int64_t)(e->next_ns - drv_clock_ns()), ns = MU_ARMED_NS;
+	int unsent = 0;
+
+	e->quiet_since = 0;
+	if (e->alone) {
+		if (anything_ready(p, 0, &unsent) || mu_comm_ready(p, 0, &ns))
+			sched_yield();
+		else
+			sleep_on_wake(p, NULL, MU_ARMED_NS);
+	} else if (left > 0 && __atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED)) {
+		mu_comm_sleep(p, 0, left);
+	} else if (left > 0) {
+		struct timespec t = { left / 1000000000, left % 1000000000 };
+
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	}
+}
+
 static void *engine_thread(void *arg)
 {
 	struct mu_process *p = arg;
-	int64_t tick = TICK_MIN_NS;
-	uint64_t quiet_since = 0;
+	struct engine e = { .tick_ns = MU_TICK_MIN_NS };
+	struct mu_comm_passes at = { 0 };
+	int bound = 0;
 
 	while (!__atomic_load_n(&p->thread_stop, __ATOMIC_ACQUIRE)) {
-		int there = __atomic_load_n(&p->waiting, __ATOMIC_RELAXED) != 0, moved = stamps_moved(p);
-		int n = run_once(p, !moved && !there);
+		int serves = __atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED) != 0;
+		/* First, so that messages are dispatched from where they arrived, not stored for later. */
+		int n = serves ? mu_comm_serve(p, 0) : 0;
+		uint64_t before;
 
+		if (serves && !bound++)
+			drv_cpu_bind_service(p->local, p->host->hosts > 1 ? p->host->tasks : p->host->locals, 0);
+		n += engine_round(p, &e);
 		if (n) {
-			quiet_since = 0;
+			at.loops = 0;
 			sched_yield();
 			continue;
 		}
-		if (moved || there) {
-			struct timespec t = { 0, tick };
-
-			clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-			tick = there ? TICK_MAX_NS * 10 : tick * 2 > TICK_MAX_NS ? TICK_MAX_NS : tick * 2;
+		if ((e.alone && look_around(p, &e)) || (serves && !mu_comm_may_sleep(p, 0, &at)))
 			continue;
-		}
-		tick = TICK_MIN_NS;
-		/* More often comes at once: look around a little before sleeping. */
-		if (!p->yields) {
-			uint64_t now = drv_clock_ticks();
-
-			if (!quiet_since)
-				quiet_since = now;
-			if (now - quiet_since < 20 * drv_clock_ticks_per_us()) {
-				drv_cpu_relax();
-				continue;
-			}
-		}
-		quiet_since = 0;
-		if (anything_ready(p, 0))
-			sched_yield();
-		else
-			sleep_on_wake(p, NULL, ARMED_NS);
+		before = drv_clock_ticks();
+		engine_sleep(p, &e);
+		if (serves)
+			mu_comm_slept(p, &at, drv_clock_ticks() - before);
 	}
 	return NULL;
 }
 
 int mu_thread_start(struct mu_process *p)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	int rc;
+	int rc = mu_comm_start(engine_thread, p, &p->thread);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 << 10);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rc = pthread_create(&p->thread, &attr, engine_thread, p);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
 	if (rc) {
-		drv_error("engine thread: %s; raise ulimit -u", strerror(rc));
-		return -rc;
+		drv_error("engine thread: %s; raise ulimit -u", strerror(-rc));
+		return rc;
 	}
 	p->thread_runs = 1;
 	return 0;
@@ -385,7 +398,9 @@ void mu_thread_stop(struct mu_process *p)
 	if (!p->thread_runs)
 		return;
 	__atomic_store_n(&p->thread_stop, 1, __ATOMIC_RELEASE);
-	drv_wake_now(&p->area->wake);
+	drv_wake_now(&p->area->wake[0]);
+	drv_wake_now(&p->area->wake[1]);
+	mu_comm_stop(p);
 	pthread_join(p->thread, NULL);
 	p->thread_runs = 0;
 }

@@ -17,6 +17,8 @@ static struct {
 	uint64_t now, horizon; /* ps */
 	uint64_t flags;        /* MU_VT_WORKED, MU_VT_CLOCK since the last idle poll */
 	int worked;            /* did something since the last empty poll */
+	int side;              /* acting for a commthread */
+	uint64_t main_ps, side_ps[MU_COMMTHREADS];
 } me;
 
 static void futex(uint32_t *word, int op, uint32_t value)
@@ -125,7 +127,7 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 
 void mu_vt_check(void)
 {
-	if (!me.vt)
+	if (!me.vt || me.side)
 		return;
 	catch_up();
 	if (me.now >= me.horizon)
@@ -136,7 +138,7 @@ void mu_vt_idle(void)
 {
 	int worked;
 
-	if (!me.vt)
+	if (!me.vt || me.side)
 		return;
 	/* The first empty poll costs no hand-over if nothing can have happened during it. */
 	worked = me.worked;
@@ -147,6 +149,21 @@ void mu_vt_idle(void)
 	me.vt->arg[MU_VT_ARG_FLAGS] = me.flags;
 	me.flags = 0;
 	hand_over(MU_VT_IDLE);
+}
+
+void mu_vt_side_begin(unsigned k)
+{
+	me.side = 1;
+	me.main_ps = me.now;
+	if (me.side_ps[k] > me.now)
+		me.now = me.side_ps[k];
+}
+
+void mu_vt_side_end(unsigned k)
+{
+	me.side_ps[k] = me.now;
+	me.now = me.main_ps;
+	me.side = 0;
 }
 
 uint64_t mu_vt_now_ps(void)

@@ -53,5 +53,11 @@ void mu_vt_check(void);
  */
 void mu_vt_idle(void);
 uint64_t mu_vt_now_ps(void);
+/*
+ * Between these the thread acts for commthread `k`, a core of its own beside the program's: time passes on
+ * that core's clock, from now or from where it was, and nothing is handed over.
+ */
+void mu_vt_side_begin(unsigned k);
+void mu_vt_side_end(unsigned k);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "drivers/base/wake.h"
 
-#define MU_WAKEUP_WORDS 8
+#define MU_WAKEUP_WORDS DRV_WAKE_WORDS
 
 struct mu_wakeup {
 	struct drv_wake *word[MU_WAKEUP_WORDS];

@@ -55,7 +55,7 @@ int pami_advance_once(struct pami_context *ctx)
 		ctx->depth--;
 		return -events;
 	}
-	if (PAMI_UNLIKELY(__atomic_load_n(&ctx->posted, __ATOMIC_RELAXED) || ctx->again))
+	if (PAMI_UNLIKELY(pami_posted_any(&ctx->posted) || ctx->again))
 		events += (int)pami_post_run(ctx);
 	events += mu_poll_now(ctx->channel);
 	ctx->depth--;

@@ -38,6 +38,7 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 	ctx->contexts = c->contexts;
 	ctx->base = c->base;
 	ctx->offset = (uint8_t)offset;
+	pami_posted_init(&ctx->posted);
 	ctx->deferred_tail = &ctx->deferred;
 	ctx->queue_tail = &ctx->queue;
 	ctx->held_tail = &ctx->held;
@@ -51,6 +52,7 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 		return rc;
 	}
 	mu_channel_on_gone(ctx->channel, pami_gone);
+	mu_channel_pending(ctx->channel, pami_post_pending);
 	*out = ctx;
 	return 0;
 }

@@ -3,6 +3,12 @@
 #ifndef PAMI_EXT_H
 #define PAMI_EXT_H
 
+/*
+ * Event type of EXT_async_progress's enable: as 0 (all), and a thread of the program that waits in a
+ * progress call on another context advances this one too. For those whose handlers may run there.
+ */
+enum { PAMI_ASYNC_SHARED = 1000 };
+
 struct pami_ext_symbol {
 	const char *name;
 	void *value; /* or, if get is set, what it returns */

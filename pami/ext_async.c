@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EXT_async_progress: contexts advanced by the process's engine thread. Source: spec pami.md 17.2.
+ * EXT_async_progress: contexts given to the commthreads (mu/commthread.c). Source: spec pami.md 17.2.
  *
- * With no progress function the thread tries the context's lock, advances and unlocks; a context
+ * With no progress function a commthread tries the context's lock, advances and unlocks; a context
  * whose lock is taken is being advanced by its holder. Else the function is called, without the
  * lock. resume comes first and suspend last; never two of the three at a time.
  */
@@ -17,15 +17,15 @@ typedef void (*async_fn)(pami_context_t context, void *cookie);
 struct pami_async {
 	async_fn progress, suspend, resume;
 	void *cookie;
-	uint32_t enabled; /* atomic: the engine thread looks */
-	uint32_t added;   /* in the engine's list */
-	uint32_t resumed; /* resume was called; engine's side */
+	uint32_t enabled; /* atomic: the commthread looks */
+	uint32_t added;   /* it is given to one */
+	uint32_t resumed; /* resume was called; commthread's side */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int inside; /* this thread is in background() */
+static __thread int inside; /* this thread is in serve() */
 
-static int background(void *arg)
+static int serve(void *arg)
 {
 	struct pami_context *ctx = arg;
 	struct pami_async *a = ctx->async;
@@ -40,6 +40,8 @@ static int background(void *arg)
 			a->resume(ctx, a->cookie);
 	}
 	if (a->progress) {
+		/* It tells nobody what it found: what was there before counts. */
+		events = pami_posted_any(&ctx->posted);
 		a->progress(ctx, a->cookie);
 	} else if (pami_lock_try(ctx)) {
 		if (!ctx->depth)
@@ -95,23 +97,25 @@ static pami_result_t async_enable(pami_context_t context, int event_type)
 	a = async_of(ctx);
 	if (!a)
 		rc = -ENOMEM;
-	else if (!a->added && !(rc = mu_background_add(background, ctx)))
+	else if (!a->added && !(rc = mu_commthread_add(ctx->channel, serve, ctx, event_type == PAMI_ASYNC_SHARED)))
 		a->added = 1;
 	if (!rc)
 		__atomic_store_n(&a->enabled, 1, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&lock);
-	mu_wake_self();
+	if (rc == -EOPNOTSUPP)
+		return pami_fail(PAMI_ERROR, "PAMI_MAX_COMMTHREADS is 0");
+	mu_wake_channel(ctx->channel);
 	return pami_result(rc);
 }
 
-/* Off the engine's list, unless called by what the engine runs: then it stays, switched off. */
+/* Away from its commthread, unless called from there: then it stays, switched off. */
 static void stop(struct pami_context *ctx)
 {
 	struct pami_async *a = ctx->async;
 
 	__atomic_store_n(&a->enabled, 0, __ATOMIC_RELEASE);
 	if (a->added && !inside) {
-		mu_background_remove(background, ctx);
+		mu_commthread_remove(ctx->channel);
 		a->added = 0;
 	}
 	if (a->resumed) {

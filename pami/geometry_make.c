@@ -67,8 +67,7 @@ static void agreed(struct pami_coll *c)
 		__atomic_store_n(&g->state, PAMI_GEOMETRY_READY, __ATOMIC_RELEASE);
 	}
 	if (m->context != m->home) {
-		if (pami_post_push(&m->context->posted, &m->end, tell, m))
-			mu_wake_self();
+		pami_post(m->context, &m->end, tell, m);
 		return;
 	}
 	c->cb_done = m->fn;
@@ -126,8 +125,7 @@ static pami_result_t begin(struct pami_geometry *g, struct pami_context *ctx, in
 	if (m->home == ctx && start(ctx, m) == PAMI_SUCCESS)
 		return PAMI_SUCCESS;
 	/* Another thread may be driving the home. */
-	if (pami_post_push(&m->home->posted, &m->start, start, m))
-		mu_wake_self();
+	pami_post(m->home, &m->start, start, m);
 	return PAMI_SUCCESS;
 }
 

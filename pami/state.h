@@ -179,6 +179,25 @@ void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv);
 
 struct pami_work; /* the user's pami_work_t, any alignment: pami/post.c */
 
+#define PAMI_POSTED_PLACES 2048
+
+struct pami_posted {
+	_Alignas(64) uint64_t consumed; /* by the advancing thread */
+	uint64_t produced;              /* places taken; incremented up to bound */
+	uint64_t bound;
+	struct pami_work *more;         /* when the array is full: a list, oldest first; under more_lock */
+	struct pami_work *more_last;
+	uint32_t more_lock;
+	_Alignas(64) struct pami_work *item[PAMI_POSTED_PLACES];
+};
+
+/* Is there anything? Any thread. */
+static inline int pami_posted_any(const struct pami_posted *q)
+{
+	return __atomic_load_n(&q->produced, __ATOMIC_RELAXED) != __atomic_load_n(&q->consumed, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&q->more, __ATOMIC_RELAXED);
+}
+
 struct pami_context {
 	/* Hot: sending. */
 	struct mu_channel *channel;
@@ -214,7 +233,7 @@ struct pami_context {
 	struct pami_async *async;           /* asynchronous progress; or NULL */
 
 	/* Written by other threads. */
-	_Alignas(64) struct pami_work *posted; /* newest first; atomic */
+	struct pami_posted posted;
 	_Alignas(64) uint32_t lock;            /* 0 free, 1 taken, 2 taken and somebody sleeps */
 };
 
@@ -347,8 +366,13 @@ void pami_gone(void *arg);
 int pami_advance_once(struct pami_context *ctx);
 /* Call posted work. Returns how many are done. */
 unsigned pami_post_run(struct pami_context *ctx);
-/* Push onto a stack of work; any thread. Returns whether it was empty. */
-int pami_post_push(struct pami_work **head, void *object, pami_work_function fn, void *cookie);
+/* Any thread: queue work (PAMI_Context_post); is there any? (mu_channel_pending()) */
+void pami_post(struct pami_context *ctx, void *object, pami_work_function fn, void *cookie);
+int pami_post_pending(const void *context);
+/* The queue alone: put, by any thread; take everything there is, oldest first, by one. */
+void pami_posted_init(struct pami_posted *q);
+void pami_posted_push(struct pami_posted *q, void *object, pami_work_function fn, void *cookie);
+struct pami_work *pami_posted_take(struct pami_posted *q, struct pami_work **last);
 
 /* ---- The context's lock (pami/lock.c) ---- */
 

@@ -47,7 +47,8 @@ static void tasks_signal(struct agent *a, int sig)
 static void wake_everyone(struct agent *a)
 {
 	for (uint32_t i = 0; i < a->locals; i++)
-		drv_wake_now(&mu_host_area(a->host, i)->wake);
+		for (unsigned k = 0; k < MU_WAKES; k++)
+			drv_wake_now(&mu_host_area(a->host, i)->wake[k]);
 	for (uint32_t i = 0; i < a->host->hosts; i++)
 		futex_wake_all(&a->host->peer[i].ready);
 	futex_wake_all(&a->host->own_ready);

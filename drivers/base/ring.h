@@ -49,6 +49,7 @@ struct drv_ring {
 	_Alignas(64) uint64_t tail; /* producers, atomic */
 	_Alignas(64) uint64_t head; /* consumer publishes, producers read when full */
 	_Alignas(64) uint32_t lines; /* power of two, constant */
+	uint32_t user;               /* free for the user: what producers look at beside a record, rarely written */
 	_Alignas(64) unsigned char line[];
 };
 

@@ -74,10 +74,10 @@ void drv_wake_wait(struct drv_wake *w, uint32_t seen, int64_t timeout_ns)
 
 void drv_wake_wait_any(struct drv_wake **w, const uint32_t *seen, unsigned count, int64_t timeout_ns)
 {
-	struct futex_waitv v[8];
+	struct futex_waitv v[DRV_WAKE_WORDS];
 	struct timespec until = deadline_after(timeout_ns < 0 ? 0 : timeout_ns);
 
-	for (unsigned i = 0; i < count && i < 8; i++)
+	for (unsigned i = 0; i < count && i < DRV_WAKE_WORDS; i++)
 		v[i] = (struct futex_waitv){ .val = seen[i], .uaddr = (uintptr_t)&w[i]->seq,
 		                             .flags = FUTEX_32 };
 	if (syscall(SYS_futex_waitv, v, count, 0, timeout_ns < 0 ? NULL : &until, CLOCK_MONOTONIC) < 0 &&

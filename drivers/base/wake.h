@@ -34,7 +34,8 @@ uint32_t drv_wake_prepare(struct drv_wake *w);
 void drv_wake_prepare_all(struct drv_wake **w, uint32_t *seen, unsigned count);
 /* Wait until rung or timeout_ns (< 0: for ever) has passed; spurious returns are normal. */
 void drv_wake_wait(struct drv_wake *w, uint32_t seen, int64_t timeout_ns);
-/* The same on several words at once (futex_waitv), count <= 8. */
+/* The same on several words at once (futex_waitv), count <= DRV_WAKE_WORDS. */
+#define DRV_WAKE_WORDS 24
 void drv_wake_wait_any(struct drv_wake **w, const uint32_t *seen, unsigned count, int64_t timeout_ns);
 void drv_wake_finish(struct drv_wake *w);
 /* Slow half of drv_wake_ring(). */

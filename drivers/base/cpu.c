@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "drivers/base/cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drivers/base/log.h"
+#include "drivers/base/module.h"
+
+/* hwloc's order. 0: no module. It is loaded by the first commthread, never by a program without. */
+static unsigned order_hwloc(unsigned *cpu, unsigned max)
+{
+	char why[512];
+	void *fn = drv_module_symbol("cpu_hwloc", QUINTORUS_BUILD_MODULES, "drv_cpu_order", why, sizeof why);
+
+	return fn ? ((drv_cpu_order_fn)fn)(cpu, max) : 0;
+}
+
+static unsigned order_plain(unsigned *cpu, unsigned max)
+{
+	cpu_set_t set;
+	unsigned n = 0;
+
+	if (sched_getaffinity(getpid(), sizeof set, &set))
+		return 0;
+	for (unsigned i = 0; i < CPU_SETSIZE && n < max; i++)
+		if (CPU_ISSET(i, &set))
+			cpu[n++] = i;
+	return n;
+}
+
+static unsigned cpu_order[DRV_CPU_MAX], cpus;
+
+static void order_once(void)
+{
+	cpus = order_hwloc(cpu_order, DRV_CPU_MAX);
+	if (!cpus)
+		cpus = order_plain(cpu_order, DRV_CPU_MAX);
+}
+
+void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *how = getenv("QUINTORUS_BIND");
+	unsigned mine, first;
+	cpu_set_t set;
+
+	if (how && !strcmp(how, "off"))
+		return;
+	pthread_once(&once, order_once);
+	mine = shares ? cpus / shares : cpus;
+	if (mine < 2 || share >= shares)
+		return;
+	first = share * mine;
+	CPU_ZERO(&set);
+	/* The first of a share stays the program's. */
+	CPU_SET(cpu_order[first + mine - 1 - number % (mine - 1)], &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof set, &set))
+		drv_warn("commthread %u: cannot be bound to processor %u; QUINTORUS_BIND=off does not try", number,
+		         cpu_order[first + mine - 1 - number % (mine - 1)]);
+}
