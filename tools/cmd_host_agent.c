@@ -63,7 +63,8 @@ static void fail(struct host_agent *a, int error)
 	for (uint32_t i = 0; i < a->host->locals; i++) {
 		struct mu_task_area *t = mu_host_area(a->host, i);
 
-		drv_wake_now(&t->wake);
+		for (unsigned k = 0; k < MU_WAKES; k++)
+			drv_wake_now(&t->wake[k]);
 		if (__atomic_load_n(&t->state, __ATOMIC_ACQUIRE) == MU_TASK_ATTACHED)
 			kill((pid_t)t->pid, SIGTERM);
 	}
