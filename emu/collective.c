@@ -420,6 +420,15 @@ int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *
 	return 0;
 }
 
+void emu_router_gi_preset(struct emu_router *r, unsigned route, unsigned bits)
+{
+	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
+
+	g->local = g->up = g->status = bits & 7;
+	for (unsigned m = g->children & ~(1u << COLL_LOCAL); m; m &= m - 1)
+		g->in[__builtin_ctz(m)] = bits & 7;
+}
+
 static void gi_down(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
 		    const struct emu_router_ops *ops, void *arg)
 {

@@ -15,16 +15,22 @@
 #include "emu/live.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drivers/base/log.h"
+#include "emu/class.h"
+#include "emu/combine.h"
 #include "emu/route.h"
 
 #define MAGIC   0x45564c51u /* "QLVE" */
-#define VERSION 1u
+#define VERSION 2u
 #define NIL     EMU_NO_PACKET
 #define KICK    (1u << 31) /* in flags; bits 0 .. 9: credits of that link */
+#define SIGNALS (1u << 30) /* in flags: some byte of signal[] is new */
+#define NEW     0x80u      /* in signal[] */
+#define COLL_SLOTS 7
 #define ROUNDS  8          /* of one router before others have their turn */
 
 struct live_node {
@@ -33,15 +39,20 @@ struct live_node {
 	uint32_t flags;
 	uint32_t wants;                          /* links for which a packet waits for a credit */
 	uint32_t refused;                        /* an alloc was refused since the last room() */
-	uint32_t used[EMU_INJECTIONS];           /* injection places taken */
+	uint32_t used[EMU_INJECTIONS_ALL];       /* injection places taken */
 	_Alignas(64) uint64_t credit[EMU_LINKS]; /* back from neighbours, 16 bits a VC */
+	uint64_t coll_credit[EMU_LINKS];         /* 4 bits a class route */
+	/* Global interrupts from neighbours and, last, from the node's own MU: NEW | bits. One writer each. */
+	uint8_t signal[EMU_LINKS + 1][EMU_CLASSES];
 	/* Constant. */
 	_Alignas(64) uint32_t node, here;
 	uint32_t peer[EMU_LINKS]; /* local index of the neighbour, NIL: on another host (or none) */
 	uint32_t remote;          /* links to other hosts */
 	/* The holder's. */
 	uint32_t out_head[EMU_LINKS], out_tail[EMU_LINKS]; /* packets that send_remote refused */
-	uint64_t owed[EMU_LINKS];                          /* credits for other hosts */
+	uint64_t owed[EMU_LINKS], coll_owed[EMU_LINKS];    /* credits for other hosts */
+	uint8_t told[EMU_LINKS][EMU_CLASSES];              /* signals for them: NEW | bits */
+	uint16_t to_tell[EMU_LINKS];                       /* routes of which one is NEW */
 };
 
 struct live_mem {
@@ -107,9 +118,10 @@ static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t l
 		m->slots[v] = n < EMU_VC_SLOTS_MIN ? EMU_VC_SLOTS_MIN : n;
 		slots += m->slots[v];
 	}
-	/* Each slot of an input, of an output to another host, and each place of injection. */
-	m->pool_count =
-	    (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_INJECTIONS * EMU_INJECTION_SLOTS));
+	/* Each slot of an input, of an output to another host, each place of injection, what is in hand. */
+	slots += (uint64_t)EMU_CLASSES * COLL_SLOTS;
+	m->pool_count = (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_CLASSES * 2 +
+						  EMU_INJECTIONS_ALL * EMU_INJECTION_SLOTS));
 	m->active_words = (local_nodes + 63) / 64;
 	m->node_bytes = round64(sizeof(struct live_node)) + emu_router_bytes();
 	m->active_at = at;
@@ -305,17 +317,23 @@ static void set_flag(struct emu_live *live, uint32_t local, uint32_t flag)
 	activate(live, local);
 }
 
-/* Credits (16 bits a VC) for the output `link` of a local node. */
-static void credit_add(struct emu_live *live, uint32_t local, unsigned link, uint64_t credits)
+/* Credits (16 bits a VC; 4 bits a class route) for the output `link` of a local node. */
+static void credit_add(struct emu_live *live, uint32_t local, unsigned link, uint64_t credits, int coll)
 {
 	struct live_node *n = node_of(live, local);
 	uint32_t bit = 1u << link;
 
-	__atomic_fetch_add(&n->credit[link], credits, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(coll ? &n->coll_credit[link] : &n->credit[link], credits, __ATOMIC_SEQ_CST);
 	if (!(__atomic_load_n(&n->flags, __ATOMIC_SEQ_CST) & bit))
 		__atomic_fetch_or(&n->flags, bit, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&n->wants, __ATOMIC_SEQ_CST) & bit)
 		activate(live, local);
+}
+
+static void signal_put(struct emu_live *live, uint32_t local, unsigned from, unsigned route, unsigned bits)
+{
+	__atomic_store_n(&node_of(live, local)->signal[from][route], (uint8_t)(NEW | bits), __ATOMIC_SEQ_CST);
+	set_flag(live, local, SIGNALS);
 }
 
 static int pending(struct live_node *n)
@@ -323,7 +341,7 @@ static int pending(struct live_node *n)
 	uint32_t wants = __atomic_load_n(&n->wants, __ATOMIC_RELAXED);
 
 	return __atomic_load_n(&n->inbox, __ATOMIC_SEQ_CST) != NIL ||
-	       __atomic_load_n(&n->flags, __ATOMIC_SEQ_CST) & (wants | KICK);
+	       __atomic_load_n(&n->flags, __ATOMIC_SEQ_CST) & (wants | KICK | SIGNALS);
 }
 
 /* ---- injection ---- */
@@ -373,12 +391,34 @@ void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue,
 	place_release(live, local_node, queue);
 }
 
+static unsigned route_of(const MUHWI_PacketHeader_t *h)
+{
+	return h->NetworkHeader.collective.Byte2.Byte2 >> 4;
+}
+
+static int coll_bad(const struct emu_packet *p)
+{
+	unsigned op = p->hdr.NetworkHeader.collective.Byte1.Byte1;
+
+	return p->bytes > sizeof(p->payload) || !emu_combine_valid(op & 0xf0, op & 15, p->bytes);
+}
+
 int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet)
 {
 	struct emu_packet *p = &live->pool[packet];
 	MUHWI_Pt2PtNetworkHeader_t *h = &p->hdr.NetworkHeader.pt2pt;
 	unsigned vc = emu_vc_start(h), hints;
 
+	if (h->Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE) {
+		if (coll_bad(p) || queue != EMU_INJECTIONS + route_of(&p->hdr)) {
+			emu_live_cancel(live, local_node, queue, packet);
+			return -EINVAL;
+		}
+		p->route.ready = 0;
+		p->route.in = (uint8_t)(EMU_LINKS + queue);
+		inbox_push(live, local_node, packet);
+		return 0;
+	}
 	if (vc >= EMU_VCS || p->bytes > sizeof(p->payload) ||
 	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
 			    h->Destination.Destination.Destination, emu_hints_get(h), &hints)) {
@@ -393,6 +433,13 @@ int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, 
 }
 
 /* ---- one router's step, under its lock ---- */
+
+/* A packet that came in from injection has left its place. */
+static void place_left(struct live_step *s, unsigned in)
+{
+	if (in >= EMU_LINKS && in < EMU_LINKS + EMU_INJECTIONS_ALL)
+		place_release(s->live, s->local, in - EMU_LINKS);
+}
 
 static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now)
 {
@@ -414,8 +461,7 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
 		p->route.in = (uint8_t)emu_link_opposite(link);
 		inbox_push(s->live, n->peer[link], packet);
 	}
-	if (in >= EMU_LINKS)
-		place_release(s->live, s->local, in - EMU_LINKS);
+	place_left(s, in);
 }
 
 static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
@@ -429,22 +475,81 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 	if (rc) /* it will never be taken: drop it */
 		__atomic_fetch_add(&s->live->mem->bad, 1, __ATOMIC_RELAXED);
 	pool_put(s->live, packet);
-	if (in >= EMU_LINKS)
-		place_release(s->live, s->local, in - EMU_LINKS);
+	place_left(s, in);
 	return 0;
 }
 
 static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now)
 {
 	struct live_step *s = arg;
+	int coll = vc >= EMU_VCS;
+	uint64_t one = coll ? 1ull << (4 * (vc - EMU_VCS)) : 1ull << (16 * vc);
 
-	if (s->n->remote >> link & 1)
-		s->n->owed[link] += 1ull << (16 * vc);
+	if (!(s->n->remote >> link & 1))
+		credit_add(s->live, s->n->peer[link], emu_link_opposite(link), one, coll);
+	else if (coll)
+		s->n->coll_owed[link] += one;
 	else
-		credit_add(s->live, s->n->peer[link], emu_link_opposite(link), 1ull << (16 * vc));
+		s->n->owed[link] += one;
 }
 
-static const struct emu_router_ops step_ops = {op_send, op_deliver, op_credit};
+static uint32_t op_copy(void *arg, uint32_t node, uint32_t packet)
+{
+	struct live_step *s = arg;
+	struct emu_packet *pool = s->live->pool;
+	uint32_t i = pool_get(s->live);
+
+	if (i == NIL)
+		return EMU_NO_PACKET;
+	memcpy(&pool[i], &pool[packet], offsetof(struct emu_packet, payload) + pool[packet].bytes);
+	pool[i].route.in = EMU_IN_NONE;
+	return i;
+}
+
+static void op_drop(void *arg, uint32_t node, uint32_t packet)
+{
+	struct live_step *s = arg;
+	unsigned in = s->live->pool[packet].route.in;
+
+	pool_put(s->live, packet);
+	place_left(s, in);
+}
+
+static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now)
+{
+	struct live_step *s = arg;
+
+	if (s->n->remote >> link & 1) {
+		s->n->told[link][route] = (uint8_t)(NEW | bits);
+		s->n->to_tell[link] |= (uint16_t)(1u << route);
+	} else {
+		signal_put(s->live, s->n->peer[link], emu_link_opposite(link), route, bits);
+	}
+}
+
+static void op_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now)
+{
+	struct live_step *s = arg;
+
+	if (s->live->ops.gi_status)
+		s->live->ops.gi_status(s->live->arg, s->local, route, bits);
+}
+
+static const struct emu_router_ops step_ops = {op_send, op_deliver, op_credit,   op_copy,
+					       op_drop, op_gi,      op_gi_status};
+
+static void tell_signals(struct live_step *s, unsigned link)
+{
+	struct live_node *n = s->n;
+
+	for (unsigned m = n->to_tell[link]; m; m &= m - 1) {
+		unsigned route = (unsigned)__builtin_ctz(m);
+
+		if (s->live->ops.gi_remote(s->live->arg, s->local, link, route, n->told[link][route] & 7))
+			return;
+		n->to_tell[link] &= (uint16_t)~(1u << route);
+	}
+}
 
 static void flush_remote(struct live_step *s)
 {
@@ -467,22 +572,54 @@ static void flush_remote(struct live_step *s)
 		}
 		if (n->owed[l] && !live->ops.credit_remote(live->arg, s->local, l, n->owed[l]))
 			n->owed[l] = 0;
+		if (n->coll_owed[l] && !live->ops.coll_credit_remote(live->arg, s->local, l, n->coll_owed[l]))
+			n->coll_owed[l] = 0;
+		if (n->to_tell[l])
+			tell_signals(s, l);
 	}
 }
 
-static void take_credits(struct live_node *n)
+static void take_signals(struct live_step *s)
 {
+	struct emu_router *r = router_of(s->n);
+
+	for (unsigned from = 0; from <= EMU_LINKS; from++)
+		for (unsigned route = 0; route < EMU_CLASSES; route++) {
+			uint8_t *word = &s->n->signal[from][route], v;
+
+			if (!__atomic_load_n(word, __ATOMIC_RELAXED))
+				continue;
+			v = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
+			if (from < EMU_LINKS)
+				emu_router_gi_arrive(r, from, route, v & 7, 0, &step_ops, s);
+			else
+				emu_router_gi(r, route, v & 7, 0, &step_ops, s);
+		}
+}
+
+static void take_credits(struct live_step *s)
+{
+	struct live_node *n = s->n;
 	uint32_t flags = 0;
 
 	if (__atomic_load_n(&n->flags, __ATOMIC_RELAXED))
 		flags = __atomic_exchange_n(&n->flags, 0, __ATOMIC_SEQ_CST) & ~KICK;
-	for (; flags; flags &= flags - 1) {
+	if (flags & SIGNALS)
+		take_signals(s);
+	for (flags &= ~SIGNALS; flags; flags &= flags - 1) {
 		unsigned l = (unsigned)__builtin_ctz(flags);
 		uint64_t credits = __atomic_exchange_n(&n->credit[l], 0, __ATOMIC_SEQ_CST);
 
 		for (unsigned vc = 0; vc < EMU_VCS; vc++)
 			for (unsigned k = credits >> (16 * vc) & 0xffff; k; k--)
 				emu_router_credit(router_of(n), l, vc);
+		if (__atomic_load_n(&n->coll_credit[l], __ATOMIC_RELAXED))
+			credits = __atomic_exchange_n(&n->coll_credit[l], 0, __ATOMIC_SEQ_CST);
+		else
+			continue;
+		for (unsigned route = 0; credits >> (4 * route) && route < EMU_CLASSES; route++)
+			for (unsigned k = credits >> (4 * route) & 15; k; k--)
+				emu_router_credit(router_of(n), l, EMU_VCS + route);
 	}
 }
 
@@ -520,8 +657,7 @@ static void take_inbox(struct live_step *s)
 			rc = emu_router_inject(r, live->pool, p->route.in - EMU_LINKS, i);
 		if (rc) { /* a sender on another host without a credit, or who wrote into our memory */
 			__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
-			if (p->route.in >= EMU_LINKS)
-				place_release(live, s->local, p->route.in - EMU_LINKS);
+			place_left(s, p->route.in);
 			pool_put(live, i);
 		}
 	}
@@ -540,7 +676,7 @@ static int step_node(struct emu_live *live, uint32_t local)
 		return 0;
 	__atomic_fetch_and(&live->active[local / 64], ~bit, __ATOMIC_SEQ_CST);
 	do {
-		take_credits(n);
+		take_credits(&s);
 		take_inbox(&s);
 		emu_router_step(router_of(n), live->pool, 0, &step_ops, &s);
 		if (n->remote)
@@ -607,15 +743,20 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 			   const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr,
 			   const void *payload)
 {
-	unsigned hints, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
+	unsigned hints = 0, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
+	int coll = hdr->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+	unsigned op = hdr->NetworkHeader.collective.Byte1.Byte1;
 	struct emu_packet *p;
 	uint32_t i;
 
-	if (!is_remote(live, local_node, link) || tag->vc >= EMU_VCS || vc >= EMU_VCS ||
-	    tag->bytes > sizeof(p->payload) ||
+	if (!is_remote(live, local_node, link) || tag->bytes > sizeof(p->payload) ||
+	    (coll && (tag->vc != EMU_VCS + route_of(hdr) || !emu_combine_valid(op & 0xf0, op & 15, tag->bytes))))
+		return refuse(live);
+	if (!coll &&
+	    (tag->vc >= EMU_VCS || vc >= EMU_VCS ||
 	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
 			    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
-			    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints))
+			    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints)))
 		return refuse(live);
 	i = pool_get(live);
 	if (i == NIL)
@@ -623,7 +764,8 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 	p = &live->pool[i];
 	memset(p, 0, 64);
 	p->hdr = *hdr;
-	emu_hints_set(&p->hdr.NetworkHeader.pt2pt, hints);
+	if (!coll)
+		emu_hints_set(&p->hdr.NetworkHeader.pt2pt, hints);
 	p->task = tag->task;
 	p->bytes = tag->bytes;
 	p->route.source = tag->source;
@@ -646,8 +788,75 @@ int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned 
 	for (unsigned v = 0; v < EMU_VCS; v++)
 		if ((have >> (16 * v) & 0xffff) + (credits >> (16 * v) & 0xffff) > live->mem->slots[v])
 			return refuse(live);
-	credit_add(live, local_node, link, credits);
+	credit_add(live, local_node, link, credits, 0);
 	return 0;
+}
+
+int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	uint64_t have;
+
+	if (!is_remote(live, local_node, link))
+		return refuse(live);
+	have = __atomic_load_n(&node_of(live, local_node)->coll_credit[link], __ATOMIC_RELAXED);
+	for (unsigned r = 0; r < EMU_CLASSES; r++)
+		if ((have >> (4 * r) & 15) + (credits >> (4 * r) & 15) > COLL_SLOTS)
+			return refuse(live);
+	credit_add(live, local_node, link, credits, 1);
+	return 0;
+}
+
+int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits)
+{
+	if (!is_remote(live, local_node, link) || route >= EMU_CLASSES || bits > 7)
+		return refuse(live);
+	signal_put(live, local_node, link, route, bits);
+	return 0;
+}
+
+/* ---- class routes ---- */
+
+static int program(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c, int pass, int gi)
+{
+	struct live_node *n = node_of(live, local_node);
+	struct emu_router *r = router_of(n);
+	int rc;
+
+	if (__atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
+		return -EAGAIN;
+	rc = gi ? emu_router_gi_set(r, route, c) : emu_router_class_set(r, route, c, pass);
+	__atomic_store_n(&n->lock, 0, __ATOMIC_SEQ_CST);
+	if (pending(n))
+		activate(live, local_node);
+	return rc;
+}
+
+int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c, int pass)
+{
+	return program(live, local_node, route, c, pass, 0);
+}
+
+int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c)
+{
+	return program(live, local_node, route, c, 0, 1);
+}
+
+int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c,
+			  unsigned bits)
+{
+	struct emu_router *r = router_of(node_of(live, local_node));
+	int rc = emu_router_class_set(r, route, c, 0);
+
+	rc = rc ? rc : emu_router_gi_set(r, route, c);
+	if (!rc)
+		emu_router_gi_preset(r, route, bits);
+	return rc;
+}
+
+void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, unsigned bits)
+{
+	if (route < EMU_CLASSES)
+		signal_put(live, local_node, EMU_LINKS, route, bits & 7);
 }
 
 /* ---- counters ---- */

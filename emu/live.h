@@ -58,6 +58,12 @@ struct emu_live_ops {
 	int (*credit_remote)(void *arg, uint32_t local_node, unsigned link, uint64_t credits);
 	/* An injection queue of local_node that said -EAGAIN has room again. May be NULL. */
 	void (*room)(void *arg, uint32_t local_node);
+	/* Credits of class routes (4 bits each, route 0 lowest) and the bits of a global interrupt for that
+	 * neighbour, whose host calls emu_live_coll_credit_remote(), emu_live_gi_remote(). As credit_remote. */
+	int (*coll_credit_remote)(void *arg, uint32_t local_node, unsigned link, uint64_t credits);
+	int (*gi_remote)(void *arg, uint32_t local_node, unsigned link, unsigned route, unsigned bits);
+	/* The status of a global interrupt at local_node. May be NULL. */
+	void (*gi_status)(void *arg, uint32_t local_node, unsigned route, unsigned bits);
 };
 
 struct emu_live; /* one per process (or thread): where it mapped mem, and its ops */
@@ -119,6 +125,23 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 			   const void *payload);
 /* Credits (16 bits a VC) from the host at the other end of local_node's link. -EPROTO as above. */
 int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits);
+
+/* As emu_live_credit_remote(), of class routes: 4 bits each. */
+int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits);
+int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits);
+
+/*
+ * Class routes, as emu/router.h. Collective packets: alloc and inject with queue EMU_INJECTIONS + route.
+ * The two that program also say -EAGAIN: the router is being stepped by another process, ask again.
+ */
+int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c,
+		       int pass);
+int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c);
+/* At the start, while nobody else has the memory open: both, and the signals of all members. */
+int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c,
+			  unsigned bits);
+/* The node's own bits of a global interrupt; one caller at a time per (node, route). Then poll. */
+void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, unsigned bits);
 
 /* Counters of a link as they are now. */
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,

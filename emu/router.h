@@ -173,6 +173,9 @@ unsigned emu_router_coll_flags(struct emu_router *r);
 
 /* Global interrupts: the same for their routes. Setting one clears its signals. */
 int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *c);
+/* As if all members had given these bits long ago: before anything moves, on all routers of the tree,
+ * each of which has a local contribution in every branch. */
+void emu_router_gi_preset(struct emu_router *r, unsigned route, unsigned bits);
 /* The node's own three bits; and bits from a neighbour (ignored if the link is not of the route). */
 void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
 		   const struct emu_router_ops *ops, void *arg);

@@ -3,19 +3,23 @@
 #define _GNU_SOURCE
 #include "emu/world.h"
 
+#include "emu/class.h"
+#include "emu/route.h"
+
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ARRIVE, STEP, INJECT, DELIVER };
+enum { ARRIVE, STEP, INJECT, DELIVER, SIGNAL };
 
-#define CREDITS 512u /* per node under way: 10 links x 4 VCs x 7 slots at most; a power of two */
+#define CREDITS 2048u /* per node under way: 10 links x (4 VCs + 16 routes) x 7 slots at most; a power of two */
 #define POOL_MIN (1u << 17) /* packets; virtual memory until used */
 #define POOL_MAX (1u << 23)
 #define NONE     UINT32_MAX
 
-/* Tokens on their way to a node, in time order since credit_ps is constant: time << 8 | link << 4 | vc. */
+/* Tokens on their way to a node, in time order since credit_ps is constant: time << 9 | link << 5 | vc. */
 struct credits {
 	uint32_t head, tail;
 	uint64_t at[CREDITS];
@@ -24,7 +28,7 @@ struct credits {
 struct node {
 	uint64_t step_at; /* time of the node's STEP event that counts; UINT64_MAX: none */
 	uint32_t sequence;
-	uint8_t refused;  /* bit per injection queue */
+	uint32_t refused; /* bit per injection queue */
 	uint64_t free_at[EMU_LINKS]; /* when each link has sent what it sends */
 };
 
@@ -45,7 +49,8 @@ struct emu_world {
 	struct credits *credits;
 	struct emu_packet *pool;
 	uint32_t pool_room, pool_fresh, pool_free;
-	uint64_t hash, packets, delivered, packet_hops;
+	struct emu_router_conf slots;
+	uint64_t hash, packets, delivered, packet_hops, dropped;
 	uint32_t in_flight;
 	int error;
 };
@@ -74,12 +79,12 @@ static int map_pool(struct emu_world *w, uint32_t packets)
 	return 0;
 }
 
-static int make_routers(struct emu_world *w, const struct emu_world_conf *conf)
+static int make_routers(struct emu_world *w)
 {
-	unsigned slots = 0;
+	unsigned slots = EMU_CLASSES * (w->slots.coll_slots ? w->slots.coll_slots : EMU_VC_SLOTS_DEFAULT);
 
 	for (int v = 0; v < EMU_VCS; v++)
-		slots += conf->slots.slots[v] ? conf->slots.slots[v] : EMU_VC_SLOTS_DEFAULT;
+		slots += w->slots.slots[v] ? w->slots.slots[v] : EMU_VC_SLOTS_DEFAULT;
 	if (slots * EMU_LINKS > CREDITS)
 		return -EINVAL;
 	w->router_bytes = emu_router_bytes();
@@ -89,7 +94,7 @@ static int make_routers(struct emu_world *w, const struct emu_world_conf *conf)
 	if (!w->routers || !w->neighbour || !w->credits)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < w->nodes; i++) {
-		emu_router_init(router(w, i), &w->shape, i, &conf->slots, w->timing.link_ps_per_byte);
+		emu_router_init(router(w, i), &w->shape, i, &w->slots, w->timing.link_ps_per_byte);
 		for (unsigned l = 0; l < EMU_LINKS; l++)
 			w->neighbour[i][l] = emu_node_neighbour(&w->shape, i, l);
 	}
@@ -119,7 +124,8 @@ int emu_world_create(const struct emu_world_conf *conf, struct emu_world **out)
 		goto err;
 	for (uint32_t i = 0; i < w->nodes; i++)
 		w->node[i].step_at = UINT64_MAX;
-	rc = w->express ? 0 : make_routers(w, conf);
+	w->slots = conf->slots;
+	rc = w->express ? 0 : make_routers(w);
 	if (rc)
 		goto err;
 	*out = w;
@@ -159,6 +165,11 @@ static inline void hash_packet(struct emu_world *w, uint64_t time, unsigned kind
 	h = mix(h, (uint64_t)p->route.sequence << 32 | p->bytes);
 	w->hash = mix(h, (uint64_t)p->route.source << 32 |
 	                 p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination);
+}
+
+static inline int is_coll(const struct emu_packet *p)
+{
+	return p->hdr.NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
 }
 
 /* Time from a packet's first byte to its last. */
@@ -203,12 +214,14 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
                     uint64_t now)
 {
 	struct emu_world *w = arg;
+	uint32_t hop;
 
 	w->packet_hops++;
 	hash_packet(w, now, ARRIVE, node, link, &w->pool[packet]);
 	w->node[node].free_at[link] = now + serial_ps(w, &w->pool[packet], 0);
-	w->pool[packet].route.ready = now + w->timing.hop_ps;
-	push(w, now + w->timing.hop_ps, w->neighbour[node][link], emu_link_opposite(link), ARRIVE,
+	hop = vc < EMU_VCS ? w->timing.hop_ps : w->timing.coll_hop_ps;
+	w->pool[packet].route.ready = now + hop;
+	push(w, now + hop, w->neighbour[node][link], emu_link_opposite(link), ARRIVE,
 	     packet, (uint16_t)vc);
 }
 
@@ -217,7 +230,7 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 	struct emu_world *w = arg;
 	const struct emu_packet *p = &w->pool[packet];
 
-	deliver(w, node, packet, now + serial_ps(w, p, p->route.source == node));
+	deliver(w, node, packet, now + serial_ps(w, p, p->route.source == node && !is_coll(p)));
 	return 0;
 }
 
@@ -230,25 +243,59 @@ static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint
 
 	unsigned theirs = emu_link_opposite(link);
 
-	c->at[c->tail++ % CREDITS] = at << 8 | theirs << 4 | vc;
+	c->at[c->tail++ % CREDITS] = at << 9 | theirs << 5 | vc;
 	/* If nobody waits for that link, or it is busy longer, a later step takes the credit along. */
 	if (emu_router_wanted(router(w, to)) >> theirs & 1 && w->node[to].free_at[theirs] <= at)
 		step_at(w, to, at);
 }
 
-static const struct emu_router_ops router_ops = { op_send, op_deliver, op_credit };
+static uint32_t op_copy(void *arg, uint32_t node, uint32_t packet)
+{
+	struct emu_world *w = arg;
+	uint32_t i = emu_world_packet_get(w);
+
+	if (i == NONE)
+		return EMU_NO_PACKET;
+	memcpy(&w->pool[i], &w->pool[packet], offsetof(struct emu_packet, payload) + w->pool[packet].bytes);
+	w->pool[i].route.in = EMU_IN_NONE;
+	return i;
+}
+
+static void op_drop(void *arg, uint32_t node, uint32_t packet)
+{
+	emu_world_packet_put(arg, packet);
+}
+
+static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now)
+{
+	struct emu_world *w = arg;
+
+	emu_world_hash(w, now, (uint64_t)node << 32 | link << 8 | SIGNAL, route << 3 | bits);
+	push(w, now + w->timing.gi_hop_ps, w->neighbour[node][link], emu_link_opposite(link), SIGNAL,
+	     route << 3 | bits, 0);
+}
+
+static void op_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now)
+{
+	struct emu_world *w = arg;
+
+	w->ops->gi_status(w->arg, node, route, bits, now);
+}
+
+static const struct emu_router_ops router_ops = { op_send, op_deliver, op_credit,   op_copy,
+						  op_drop, op_gi,      op_gi_status };
 
 /* When a credit under way may free a packet that waits, if before `next`. */
 static uint64_t credit_due(const struct node *n, const struct credits *c, unsigned wanted, uint64_t next)
 {
 	for (uint32_t i = c->head; wanted && i != c->tail; i++) {
 		uint64_t x = c->at[i % CREDITS];
-		unsigned link = x >> 4 & 15;
+		unsigned link = x >> 5 & 15;
 
-		if (x >> 8 >= next)
+		if (x >> 9 >= next)
 			break;
-		if (wanted >> link & 1 && n->free_at[link] <= x >> 8)
-			return x >> 8;
+		if (wanted >> link & 1 && n->free_at[link] <= x >> 9)
+			return x >> 9;
 	}
 	return next;
 }
@@ -260,10 +307,10 @@ static void step(struct emu_world *w, uint32_t node)
 	struct emu_router *r = router(w, node);
 	uint64_t next;
 
-	while (c->head != c->tail && c->at[c->head % CREDITS] >> 8 <= w->now) {
+	while (c->head != c->tail && c->at[c->head % CREDITS] >> 9 <= w->now) {
 		uint64_t x = c->at[c->head++ % CREDITS];
 
-		emu_router_credit(r, x >> 4 & 15, x & 15);
+		emu_router_credit(r, x >> 5 & 15, x & 31);
 	}
 	next = emu_router_step(r, w->pool, w->now, &router_ops, w);
 	if (c->head == c->tail)
@@ -282,14 +329,13 @@ static void step_due(struct emu_world *w)
 {
 	while (w->due != NONE) {
 		uint32_t node = w->due;
-		unsigned refused = w->node[node].refused;
+		uint32_t refused = w->node[node].refused;
 
 		w->due = NONE;
 		step(w, node);
 		w->node[node].refused = 0;
-		for (unsigned q = 0; refused >> q; q++)
-			if (refused >> q & 1)
-				w->ops->room(w->arg, node, q, w->now);
+		for (; refused; refused &= refused - 1)
+			w->ops->room(w->arg, node, (unsigned)__builtin_ctz(refused), w->now);
 	}
 }
 
@@ -310,9 +356,14 @@ static void arrive(struct emu_world *w, const struct emu_event *e)
 {
 	uint32_t node = emu_event_node(e);
 
-	if (emu_router_arrive(router(w, node), w->pool, emu_event_port(e), e->mark, e->arg))
+	if (!emu_router_arrive(router(w, node), w->pool, emu_event_port(e), e->mark, e->arg)) {
+		w->due = node;
+	} else if (e->mark >= EMU_VCS) { /* software programmed only half a tree */
+		w->dropped++;
+		emu_world_packet_put(w, e->arg);
+	} else {
 		w->error = -EPROTO; /* a router broke the credit rule */
-	w->due = node;
+	}
 }
 
 /* The event after this one: its memory is far away in a large torus. */
@@ -340,11 +391,45 @@ int emu_world_next(struct emu_world *w, struct emu_event *e)
 	prefetch(w);
 	if (e->kind == ARRIVE) {
 		arrive(w, e);
+	} else if (e->kind == SIGNAL) {
+		emu_router_gi_arrive(router(w, emu_event_node(e)), emu_event_port(e), e->arg >> 3, e->arg & 7, w->now,
+				     &router_ops, w);
 	} else if (e->kind == STEP && w->node[emu_event_node(e)].step_at == e->time) {
 		w->due = emu_event_node(e);
 		w->node[w->due].step_at = UINT64_MAX;
 	}
 	return 1;
+}
+
+/* Along a line: a copy at each node on the way, the packet at the last. */
+static int deposit_express(struct emu_world *w, uint32_t node, uint32_t packet, uint64_t now)
+{
+	MUHWI_Pt2PtNetworkHeader_t *h = &w->pool[packet].hdr.NetworkHeader.pt2pt;
+	uint32_t to = h->Destination.Destination.Destination;
+	struct emu_route route;
+	struct emu_coord x;
+	unsigned hints, link;
+	int rc;
+
+	emu_route_init(&route, &w->shape);
+	emu_node_coord(&w->shape, node, &x);
+	rc = emu_route_hints(&route, emu_coord_word(&x), to, emu_hints_get(h), &hints);
+	if (rc || !hints || hints & (hints - 1))
+		return rc ? rc : -EINVAL;
+	link = 9 - (unsigned)__builtin_ctz(hints);
+	for (unsigned hops = 1;; hops++) {
+		uint32_t copy = packet;
+
+		node = emu_node_neighbour(&w->shape, node, link);
+		emu_node_coord(&w->shape, node, &x);
+		if (emu_coord_word(&x) != to && (copy = op_copy(w, node, packet)) == EMU_NO_PACKET)
+			return -ENOMEM;
+		w->packet_hops++;
+		w->pool[copy].route.hops = (uint8_t)hops;
+		deliver(w, node, copy, now + hops * (uint64_t)w->timing.hop_ps + serial_ps(w, &w->pool[copy], 0));
+		if (copy == packet)
+			return 0;
+	}
 }
 
 static int inject_express(struct emu_world *w, uint32_t node, uint32_t packet, uint64_t now)
@@ -357,6 +442,8 @@ static int inject_express(struct emu_world *w, uint32_t node, uint32_t packet, u
 	for (int d = 0; d < EMU_DIMS; d++)
 		if (x.c[d] >= w->shape.n[d])
 			return -EINVAL;
+	if (p->hdr.NetworkHeader.pt2pt.Byte2.Deposit)
+		return deposit_express(w, node, packet, now);
 	to = emu_coord_node(&w->shape, &x);
 	hops = emu_hops(&w->shape, node, to);
 	w->packet_hops += hops;
@@ -370,8 +457,12 @@ int emu_world_inject(struct emu_world *w, uint32_t node, unsigned queue, uint32_
 	struct emu_packet *p = &w->pool[packet];
 	int rc;
 
+	int direct = w->express && !is_coll(p);
+
 	p->route.ready = now;
-	if (w->express) {
+	if (!w->routers && is_coll(p))
+		return -EINVAL;
+	if (direct) {
 		p->route.source = node;
 		p->route.sequence = w->node[node].sequence++;
 	} else {
@@ -379,14 +470,39 @@ int emu_world_inject(struct emu_world *w, uint32_t node, unsigned queue, uint32_
 			step_due(w);
 		rc = emu_router_inject(router(w, node), w->pool, queue, packet);
 		if (rc == -EAGAIN)
-			w->node[node].refused |= (uint8_t)(1u << queue);
+			w->node[node].refused |= 1u << queue;
 		if (rc)
 			return rc;
 		w->due = node;
 	}
 	w->packets++;
 	hash_packet(w, now, INJECT, node, EMU_LINKS + 1 + queue, p);
-	return w->express ? inject_express(w, node, packet, now) : 0;
+	return direct ? inject_express(w, node, packet, now) : 0;
+}
+
+int emu_world_class_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c, int pass)
+{
+	int rc = w->routers ? 0 : make_routers(w);
+
+	return rc ? rc : emu_router_class_set(router(w, node), route, c, pass);
+}
+
+int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c)
+{
+	int rc = w->routers ? 0 : make_routers(w);
+
+	return rc ? rc : emu_router_gi_set(router(w, node), route, c);
+}
+
+void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, unsigned bits)
+{
+	emu_router_gi_preset(router(w, node), route, bits);
+}
+
+void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned bits, uint64_t now)
+{
+	if (w->routers)
+		emu_router_gi(router(w, node), route, bits, now, &router_ops, w);
 }
 
 uint32_t emu_world_packet_get(struct emu_world *w)
@@ -430,7 +546,8 @@ void emu_world_stat(const struct emu_world *w, struct emu_world_stat *s)
 	*s = (struct emu_world_stat){ .hash = w->hash, .packets = w->packets,
 	                              .delivered = w->delivered, .packet_hops = w->packet_hops,
 	                              .time_ps = w->now, .events = w->sched.taken,
-	                              .in_flight = w->in_flight, .error = w->error };
+	                              .in_flight = w->in_flight,
+	                              .dropped = w->dropped, .error = w->error };
 }
 
 void emu_world_link_stat(const struct emu_world *w, uint32_t node, unsigned link,

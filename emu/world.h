@@ -35,6 +35,8 @@ struct emu_world_ops {
 	void (*deliver)(void *arg, uint32_t node, uint32_t packet, uint64_t when);
 	/* Injection queue `queue` of the node, which had refused, has room. May inject. */
 	void (*room)(void *arg, uint32_t node, unsigned queue, uint64_t now);
+	/* The status of a global interrupt at the node: three bits. NULL where none is set up. */
+	void (*gi_status)(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now);
 };
 
 struct emu_world_conf {
@@ -65,6 +67,16 @@ void emu_world_packet_put(struct emu_world *w, uint32_t packet);
  */
 int emu_world_inject(struct emu_world *w, uint32_t node, unsigned queue, uint32_t packet, uint64_t now);
 
+/*
+ * Class routes and global interrupts of a node, as emu/router.h. Collective packets go through
+ * emu_world_inject() with queue EMU_INJECTIONS + route, on express too: they walk their tree.
+ * -ENOMEM besides the router's results.
+ */
+int emu_world_class_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c, int pass);
+int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c);
+void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, unsigned bits);
+void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned bits, uint64_t now);
+
 /* Take the next event, stepping routers that are due before it. 0: nothing is left, or an error. */
 int emu_world_next(struct emu_world *w, struct emu_event *e);
 /* Step the router that the last event touched if it is due, so that emu_sched_next() is true. */
@@ -78,6 +90,7 @@ struct emu_world_stat {
 	uint64_t time_ps;     /* of the last event taken */
 	uint64_t events;
 	uint32_t in_flight;   /* pool packets in use */
+	uint64_t dropped;     /* collective packets that came where their route is not */
 	int error;            /* 0; -ENOMEM: no room for an event, -EPROTO: a router broke its rule */
 };
 void emu_world_stat(const struct emu_world *w, struct emu_world_stat *stat);

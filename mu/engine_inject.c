@@ -280,5 +280,7 @@ int mu_engine_inject(struct mu_channel *ch)
 		n += run_remote_gets(ch);
 	if (mu_fifo_pending(&ch->a->inj))
 		n += run_injection(ch);
+	if (__builtin_expect(__atomic_load_n(&ch->node_fifos, __ATOMIC_RELAXED), 0))
+		n += mu_engine_node(ch);
 	return n;
 }

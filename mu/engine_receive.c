@@ -122,7 +122,8 @@ static void receive_internal(struct mu_channel *ch, const MUHWI_PacketHeader_t *
 static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
                         const unsigned char *payload, uint32_t bytes)
 {
-	uint64_t to = mu_put_offset(h);
+	struct mu_node_class *k = mu_put_class(ch->p->host, ch->p->job.node, h);
+	uint64_t to = mu_put_offset(h) + (k ? k->base : 0);
 	int rc;
 
 	if (!bytes || to + bytes < to) {
@@ -133,6 +134,13 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset && mu_gone(ch->p, source))
 		return;
 	rc = mu_copy_out(ch->p, to, payload, bytes);
+	if (k) {
+		/* Software that gave a place which is not there must not wait for ever. */
+		if (rc)
+			bad_packet(ch, h, source, "the place of a class route is not there");
+		__atomic_fetch_sub(&k->counter, bytes, __ATOMIC_RELEASE);
+		return;
+	}
 	if (rc)
 		mu_fault_tell(ch, source, h->messageUnitHeader.Packet_Types.Direct_Put.Unused1, -rc);
 	else if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset)
@@ -142,7 +150,8 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
                       const unsigned char *payload, uint32_t bytes, int dispatch)
 {
-	if (__builtin_expect(h->NetworkHeader.pt2pt.Data_Packet_Type != MUHWI_PT2PT_DATA_PACKET_TYPE, 0)) {
+	if (__builtin_expect(h->NetworkHeader.pt2pt.Data_Packet_Type != MUHWI_PT2PT_DATA_PACKET_TYPE, 0) &&
+	    !mu_is_coll(h)) {
 		if (h->NetworkHeader.pt2pt.Data_Packet_Type)
 			bad_packet(ch, h, source, "not a point-to-point packet");
 		return 0;

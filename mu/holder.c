@@ -239,7 +239,7 @@ static int send_outbound(struct mu_holder *h, const struct drv_ring_record *rec)
 	const MUHWI_PacketHeader_t *header = (const void *)rec->header;
 	uint32_t task;
 
-	if (rec->header[0] == MU_RUN_LINK || rec->header[0] == MU_RUN_CREDIT)
+	if (rec->header[0] >= MU_RUN_LINK && rec->header[0] <= MU_RUN_SIGNAL)
 		return send_link_run(h, rec);
 	task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
 	if (task == UINT32_MAX || mu_host_gone(h->host, task) || mu_host_entry(h->host, task)->host == h->host->host)

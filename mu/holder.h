@@ -17,6 +17,8 @@ struct mu_holder;
 #define MU_RUN_RECORD 1    /* a record for a task */
 #define MU_RUN_LINK   0xf1 /* a packet over a torus link; tag = node << 4 | link it comes in by */
 #define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
+#define MU_RUN_COLL   0xf3 /* credits of its class routes, 8 bytes */
+#define MU_RUN_SIGNAL 0xf4 /* a global interrupt's state on it: route, bits */
 
 /*
  * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a

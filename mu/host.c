@@ -64,6 +64,24 @@ static void entries_fill(struct mu_host *h, const struct mu_host_conf *c)
 	}
 }
 
+/* Class routes 14 and 15 are the system's; 0 is the world's, where each node has a task to give its part. */
+static void nodes_fill(struct mu_host *h)
+{
+	uint32_t nodes = emu_shape_nodes(&h->shape), with = 0;
+
+	for (uint32_t i = 0; i < h->tasks; i++) {
+		struct mu_node_area *n = mu_host_node(h, mu_host_entry(h, i)->node);
+
+		if (!n->used)
+			with++;
+		n->used = 1u << 0 | 1u << 14 | 1u << 15;
+		for (unsigned r = 0; r < MU_CLASSES; r++)
+			n->class[r].owner = MU_NO_OWNER;
+		n->class[0].status = n->class[0].control = 4;
+	}
+	h->world_class = with == nodes && (h->clock == MU_CLOCK_VIRTUAL || h->fabric == MU_FABRIC_TORUS);
+}
+
 static uint32_t locals_count(const struct mu_host_conf *c)
 {
 	uint32_t n = 0;
@@ -91,6 +109,8 @@ static void layout(struct mu_host *h, const struct mu_host_conf *c)
 	if (c->clock == MU_CLOCK_REAL && c->fabric == MU_FABRIC_EXPRESS && emu_shape_nodes(&c->shape) > 1)
 		h->traffic_bytes = round_up(sizeof(struct mu_traffic) * emu_shape_nodes(&c->shape) * h->channels, PAGE);
 	at = round_up(at + h->traffic_bytes * h->locals, BIG);
+	h->nodes_at_pages = (uint32_t)(at / PAGE);
+	at = round_up(at + (uint64_t)emu_shape_nodes(&c->shape) * sizeof(struct mu_node_area), BIG);
 	h->arenas_at_pages = (uint32_t)(at / PAGE);
 	h->arena_bytes = ARENAS_MAX / (h->locals ? h->locals : 1);
 	if (h->arena_bytes > ARENA_MAX)
@@ -143,6 +163,7 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	if (rc)
 		goto err_close;
 	entries_fill(h, c);
+	nodes_fill(h);
 	for (uint32_t i = 0; i < h->locals; i++) {
 		for (unsigned k = 0; k < MU_WAKES; k++)
 			drv_wake_init(&mu_host_area(h, i)->wake[k], -1);

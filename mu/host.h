@@ -8,6 +8,7 @@
  *   areas_at   task areas            one per local task: struct mu_task_area, then its channels
  *   routers_at routers, links, packet pool (fabric torus, real clock): emu/live.h
  *   traffic_at what each channel sent to each node (fabric express, real clock)
+ *   nodes_at   what belongs to a node and not to a task: class routes, collective FIFOs
  *   arenas_at  arenas                one per local task: EXT_quintorus_memory, ARMCI_Malloc
  *
  * A channel is what a PAMI context owns: registers, one injection FIFO, one remote-get FIFO, a
@@ -24,11 +25,12 @@
 #include "drivers/base/wake.h"
 #include "drivers/port.h"
 #include "emu/coord.h"
+#include "emu/hw_class.h"
 #include "mu/hw_desc.h"
 #include "mu/hw_regs.h"
 
 #define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION  2u
+#define MU_HOST_VERSION  3u
 #define MU_CHANNELS_MAX  64 /* per task */
 #define MU_HOSTS_MAX     256
 #define MU_COMMTHREADS   15  /* most per task */
@@ -62,7 +64,8 @@ struct mu_vt_area {
 	uint64_t now_ps;            /* the task's time when it handed over, its resume time on return */
 	uint64_t horizon_ps;        /* the task may run up to here without handing over */
 	uint64_t dirty;             /* channels whose injection FIFO was written since the hand-over */
-	uint64_t arg[4];
+	uint64_t arg[5];
+	uint64_t node_dirty;        /* of its node's area: bit f FIFO f, 32 + r signal r, 48 + r class route r */
 };
 
 struct mu_task_area {
@@ -114,6 +117,44 @@ struct mu_channel_area {
 	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
 };
 
+/*
+ * What belongs to a node: class routes and their table entries, injection FIFOs of collective packets and of the
+ * lines of the rectangle broadcast. A class route is used by one task of the node, its owner.
+ */
+#define MU_CLASSES      16
+#define MU_NODE_FIFOS   26  /* one a class route, then one a link */
+#define MU_NODE_SLOTS   32  /* descriptors of each */
+#define MU_NODE_TABLE   512 /* table entries 512 + 2r: base of payload, 513 + 2r: counter, of class route r */
+#define MU_NODE_SIGNALS 32
+#define MU_NODE_ROUTES  48
+#define MU_NO_OWNER     UINT32_MAX
+
+struct mu_node_fifo {
+	_Alignas(64) uint64_t tail; /* descriptors given, by the owner */
+	uint32_t channel;           /* whose engine runs it: local task * channels + channel */
+	_Alignas(64) uint64_t head; /* done; the engine's */
+	uint64_t sent;              /* bytes of the one at the head that have left */
+	uint64_t when_ps[MU_NODE_SLOTS];
+	_Alignas(64) MUHWI_Descriptor_t slot[MU_NODE_SLOTS];
+};
+
+struct mu_node_class {
+	_Alignas(64) uint64_t counter; /* of bytes, falling */
+	uint64_t base;                 /* where payload goes, an address of the owner */
+	uint32_t owner;                /* local task * channels + channel, MU_NO_OWNER */
+	uint32_t status, control;      /* global interrupt: three bits each */
+	uint64_t when_ps;              /* virtual clock: of the last store to control */
+	uint64_t changes;              /* of status, so far */
+	ClassRoute_t route;
+	int32_t result, gi_result;     /* of programming it */
+};
+
+struct mu_node_area {
+	uint32_t used; /* bit per class route that somebody has; atomic */
+	struct mu_node_class class[MU_CLASSES];
+	struct mu_node_fifo fifo[MU_NODE_FIFOS];
+};
+
 struct mu_peer_host {
 	char address[DRV_PORT_ADDRESS_BYTES]; /* of its port; written by our agent */
 	uint32_t ready;                       /* futex: 1 when address is valid */
@@ -130,11 +171,13 @@ struct mu_host {
 	uint32_t locals;  /* tasks on this host */
 	struct emu_shape shape;
 	uint8_t clock, fabric, holder;
+	uint8_t world_class; /* class route 0 spans all nodes */
 	uint8_t channels; /* per task: power of two, 512 / T at most */
 	/* Offsets in 4 KiB pages. */
 	uint32_t tasks_at_pages, areas_at_pages, outbound_at_pages, routers_at_pages, arenas_at_pages;
 	uint64_t area_bytes, arena_bytes; /* per local task */
 	uint64_t routers_bytes;
+	uint32_t nodes_at_pages;
 	uint32_t traffic_at_pages;
 	uint64_t traffic_bytes; /* per local task; 0: nothing is counted there */
 	char port[256];   /* driver port of this host, "" if none is needed */
@@ -222,6 +265,11 @@ static inline void mu_host_wake_all(struct mu_host *h, uint32_t local)
 
 	for (uint32_t i = 0; i < __atomic_load_n(&a->wakes, __ATOMIC_RELAXED); i++)
 		drv_wake_ring(&a->wake[i]);
+}
+
+static inline struct mu_node_area *mu_host_node(struct mu_host *h, uint32_t node)
+{
+	return (struct mu_node_area *)((char *)h + (uint64_t)h->nodes_at_pages * 4096) + node;
 }
 
 static inline char *mu_host_arena(struct mu_host *h, uint32_t local)

@@ -15,6 +15,11 @@ void mu_live_close(struct mu_live *live); /* NULL is fine */
 /* One packet (bytes <= 512) of task p->task into its node's router. 0, -EAGAIN or -EFAULT. */
 int mu_live_send(struct mu_live *live, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
                  uint32_t bytes, int guarded);
+/* One packet of a FIFO of the node (collective, or along a line). 0, -EAGAIN, -EINVAL or -EFAULT. */
+int mu_live_send_node(struct mu_live *live, const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes);
+/* mu_class_set() and mu_gi_write() of mu/coll.h. */
+int mu_live_class_set(struct mu_live *live, unsigned id, const ClassRoute_t *route, int *gi);
+void mu_live_gi(struct mu_live *live, unsigned id, unsigned bits);
 /* Step routers that have work. Returns work done. */
 int mu_live_poll(struct mu_live *live);
 /* Some router waits to be stepped: do not sleep. */

@@ -96,6 +96,23 @@ uint64_t mu_host_routers_bytes(const struct mu_host_conf *c)
 	return bytes;
 }
 
+/* Class route 0 spans all nodes, as the kernel leaves it. */
+static int preset_world(struct mu_host *h)
+{
+	static const struct emu_live_ops none;
+	struct emu_live *live = h->world_class ? emu_live_open(mu_host_routers(h), &none, NULL) : NULL;
+	int rc = h->world_class && !live ? -ENOMEM : 0;
+
+	for (uint32_t i = 0; live && !rc && i < emu_live_local_nodes(live); i++) {
+		ClassRoute_t c;
+
+		mu_world_class(&h->shape, emu_live_node(live, i), &c);
+		rc = emu_live_class_preset(live, i, 0, &c, 4);
+	}
+	emu_live_close(live);
+	return rc;
+}
+
 int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *c)
 {
 	uint16_t *owner;
@@ -109,31 +126,20 @@ int mu_host_routers_init(struct mu_host *h, const struct mu_host_conf *c)
 	if (owner && list) {
 		n = local_nodes(c, owner, list);
 		rc = emu_live_init(mu_host_routers(h), h->routers_bytes, &c->shape, list, n, NULL);
+		rc = rc ? rc : preset_world(h);
 	}
 	free(owner);
 	free(list);
 	return rc;
 }
 
-static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
+static int deliver_to(struct mu_live *l, uint32_t local, unsigned channel, struct emu_packet *packet)
 {
-	struct mu_live *l = arg;
 	struct mu_host *h = l->host;
-	unsigned number = mu_header_number(&packet->hdr), t = number / h->channels, channel;
-	uint32_t node = emu_live_node(l->emu, local_node), task, local;
-	struct mu_task_area *area;
-	int rc;
+	struct mu_task_area *area = mu_host_area(h, local);
+	int rc = mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
+	                    packet->payload, packet->bytes);
 
-	task = t < h->shape.t ? l->task_of[node * h->shape.t + t] : UINT32_MAX;
-	if (task == UINT32_MAX || packet->bytes > MU_PACKET_BYTES) {
-		drv_warn("node %u: packet of task %u for T %u, where no task is: dropped", node, packet->task, t);
-		return 0;
-	}
-	channel = number % h->channels;
-	local = mu_host_entry(h, task)->local;
-	area = mu_host_area(h, local);
-	rc = mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
-	                packet->payload, packet->bytes);
 	if (rc != -EAGAIN)
 		return rc;
 	/* The owner kicks its node when it has taken something; look again lest it just has. */
@@ -141,6 +147,48 @@ static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
 	mu_host_wake_all(h, local);
 	return mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
 	                  packet->payload, packet->bytes);
+}
+
+/* A put through the node's table: for the task that owns the class route. */
+static int deliver_class(struct mu_live *l, uint32_t local_node, const struct mu_node_class *k,
+                         struct emu_packet *packet)
+{
+	uint32_t owner = __atomic_load_n(&k->owner, __ATOMIC_ACQUIRE);
+
+	if (owner < l->host->locals * l->host->channels)
+		return deliver_to(l, owner / l->host->channels, owner % l->host->channels, packet);
+	drv_warn("node %u: packet of task %u for a class route nobody has: dropped",
+	         emu_live_node(l->emu, local_node), packet->task);
+	return 0;
+}
+
+static void gi_status(void *arg, uint32_t local_node, unsigned route, unsigned bits)
+{
+	struct mu_live *l = arg;
+	struct mu_node_class *k = &mu_host_node(l->host, emu_live_node(l->emu, local_node))->class[route];
+	uint32_t owner = __atomic_load_n(&k->owner, __ATOMIC_ACQUIRE);
+
+	__atomic_store_n(&k->status, bits, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&k->changes, 1, __ATOMIC_SEQ_CST);
+	if (owner < l->host->locals * l->host->channels)
+		mu_host_wake_all(l->host, owner / l->host->channels);
+}
+
+static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
+{
+	struct mu_live *l = arg;
+	struct mu_host *h = l->host;
+	unsigned number = mu_header_number(&packet->hdr), t = number / h->channels;
+	uint32_t node = emu_live_node(l->emu, local_node), task;
+	const struct mu_node_class *k = mu_put_class(h, node, &packet->hdr);
+	if (k)
+		return deliver_class(l, local_node, k, packet);
+	task = t < h->shape.t ? l->task_of[node * h->shape.t + t] : UINT32_MAX;
+	if (task == UINT32_MAX || packet->bytes > MU_PACKET_BYTES) {
+		drv_warn("node %u: packet of task %u for T %u, where no task is: dropped", node, packet->task, t);
+		return 0;
+	}
+	return deliver_to(l, mu_host_entry(h, task)->local, number % h->channels, packet);
 }
 
 /* A run for the host that owns node `to`: into the outbound ring, whoever we are. */
@@ -194,6 +242,23 @@ static int credit_remote(void *arg, uint32_t local_node, unsigned link, uint64_t
 	                sizeof credits, NULL, 0, NULL, 0);
 }
 
+static int coll_credit_remote(void *arg, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	struct mu_live *l = arg;
+
+	return outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_COLL, &credits,
+	                sizeof credits, NULL, 0, NULL, 0);
+}
+
+static int gi_remote(void *arg, uint32_t local_node, unsigned link, unsigned route, unsigned bits)
+{
+	struct mu_live *l = arg;
+	unsigned char what[2] = { (unsigned char)route, (unsigned char)bits };
+
+	return outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_SIGNAL, what, sizeof what,
+	                NULL, 0, NULL, 0);
+}
+
 int mu_live_on_run(struct mu_live *l, uint32_t host, unsigned kind, uint32_t tag, const unsigned char *payload,
                    uint32_t bytes)
 {
@@ -213,6 +278,11 @@ int mu_live_on_run(struct mu_live *l, uint32_t host, unsigned kind, uint32_t tag
 		} else if (kind == MU_RUN_CREDIT && bytes == sizeof credits) {
 			memcpy(&credits, payload, sizeof credits);
 			rc = emu_live_credit_remote(l->emu, local_node, tag & 15, credits);
+		} else if (kind == MU_RUN_COLL && bytes == sizeof credits) {
+			memcpy(&credits, payload, sizeof credits);
+			rc = emu_live_coll_credit_remote(l->emu, local_node, tag & 15, credits);
+		} else if (kind == MU_RUN_SIGNAL && bytes == 2) {
+			rc = emu_live_gi_remote(l->emu, local_node, tag & 15, payload[0], payload[1]);
 		}
 	}
 	if (rc)
@@ -277,9 +347,51 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 	return emu_live_inject(l->emu, l->own_node, queue, index);
 }
 
+int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes)
+{
+	unsigned route = h->NetworkHeader.collective.Byte2.Byte2 >> 4;
+	unsigned queue = mu_is_coll(h) ? EMU_INJECTIONS + route : 0;
+	struct emu_packet *packet;
+	uint32_t index;
+	int rc;
+
+	if (emu_live_alloc(l->emu, l->own_node, queue, &index))
+		return -EAGAIN;
+	packet = emu_live_packet(l->emu, index);
+	packet->hdr = *h;
+	packet->task = l->p->task;
+	packet->bytes = bytes;
+	rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes);
+	if (rc) {
+		emu_live_cancel(l->emu, l->own_node, queue, index);
+		return rc;
+	}
+	return emu_live_inject(l->emu, l->own_node, queue, index);
+}
+
+int mu_live_class_set(struct mu_live *l, unsigned id, const ClassRoute_t *route, int *gi)
+{
+	int rc = emu_live_class_set(l->emu, l->own_node, id, route, 0);
+
+	if (rc)
+		return rc;
+	/* The router's lock is free again in a moment; the collective half must not stand alone. */
+	do
+		*gi = emu_live_gi_set(l->emu, l->own_node, id, route);
+	while (*gi == -EAGAIN && !l->host->ending);
+	return 0;
+}
+
+void mu_live_gi(struct mu_live *l, unsigned id, unsigned bits)
+{
+	emu_live_gi(l->emu, l->own_node, id, bits);
+	mu_live_poll(l);
+}
+
 static int open_common(struct mu_host *h, struct mu_process *p, struct mu_holder *holder, struct mu_live **live)
 {
-	static const struct emu_live_ops ops = { deliver, send_remote, credit_remote, NULL };
+	static const struct emu_live_ops ops = { deliver, send_remote, credit_remote, NULL, coll_credit_remote,
+		                                 gi_remote, gi_status };
 	uint32_t nodes = emu_shape_nodes(&h->shape), slots = nodes * h->shape.t;
 	struct mu_live *l = calloc(1, sizeof *l);
 	uint32_t *node = malloc(h->tasks * sizeof *node);

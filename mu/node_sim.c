@@ -25,13 +25,28 @@ struct source {
 	struct sim_engine *e;
 	uint32_t channel;
 	int rget;
+	struct mu_node_fifo *fifo; /* of a node; NULL: the channel's */
+	unsigned fifo_number;
 };
 
 static inline struct source source_of(struct mu_sim *s, uint32_t channel, int rget)
 {
 	struct sim_channel *c = &s->channel[channel];
 
-	return (struct source){ rget ? &c->rget : &c->inject, channel, rget };
+	return (struct source){ rget ? &c->rget : &c->inject, channel, rget, NULL, 0 };
+}
+
+static inline struct source source_of_node(struct mu_sim *s, uint32_t node, unsigned fifo)
+{
+	struct mu_node_fifo *f = &mu_host_node(s->host, node)->fifo[fifo];
+
+	return (struct source){ &s->node[node].fifo[fifo], f->channel, 0, f, fifo };
+}
+
+/* Of an entry in a node's list of waiting engines. */
+static inline struct source source_of_id(struct mu_sim *s, uint32_t node, uint32_t id)
+{
+	return id & SIM_WAITS_NODE ? source_of_node(s, node, id & 31) : source_of(s, id >> 1, id & 1);
 }
 
 static inline uint32_t slot_of(const MUHWI_Fifo_t *f)
@@ -51,6 +66,13 @@ static const MUHWI_Descriptor_t *head(struct mu_sim *s, struct source from, uint
 	struct sim_channel *c = &s->channel[from.channel];
 	uint32_t i;
 
+	if (from.fifo) {
+		if (from.fifo->head == from.fifo->tail)
+			return NULL;
+		i = from.fifo->head % MU_NODE_SLOTS;
+		*ready = from.fifo->when_ps[i] + s->timing->mu_inject_ps;
+		return &from.fifo->slot[i];
+	}
 	if (from.rget) {
 		if (c->rget_head == c->rget_tail)
 			return NULL;
@@ -86,8 +108,14 @@ static void engine_schedule(struct mu_sim *s, struct source from, uint64_t ready
 
 	if (at < s->now)
 		at = s->now;
-	if (emu_sched_push(emu_world_sched(s->world), at, t->node, port, from.rget ? SIM_RGET : SIM_INJECT,
-	                   from.channel, 0))
+	unsigned kind = from.rget ? SIM_RGET : SIM_INJECT;
+
+	if (from.fifo) {
+		port = SIM_PORT_NODE + from.fifo_number;
+		kind = SIM_NODE;
+	}
+	if (emu_sched_push(emu_world_sched(s->world), at, t->node, port, (uint8_t)kind, from.channel,
+	                   (uint16_t)from.fifo_number))
 		s->error = -ENOMEM;
 }
 
@@ -116,6 +144,26 @@ void sim_inject_kick(struct mu_sim *s, uint32_t channel)
 		engine_next(s, from);
 }
 
+void sim_node_kick(struct mu_sim *s, uint32_t node, unsigned fifo)
+{
+	struct sim_node *n = &s->node[node];
+	struct source from;
+
+	s->quiet = 0;
+	if (!n->fifo) {
+		n->fifo = calloc(MU_NODE_FIFOS, sizeof *n->fifo);
+		if (!n->fifo) {
+			s->error = -ENOMEM;
+			return;
+		}
+		for (unsigned i = 0; i < MU_NODE_FIFOS; i++)
+			n->fifo[i].packet = SIM_NONE;
+	}
+	from = source_of_node(s, node, fifo);
+	if (from.e->state == SIM_ENGINE_IDLE)
+		engine_next(s, from);
+}
+
 void sim_rget_kick(struct mu_sim *s, uint32_t channel)
 {
 	struct source from = source_of(s, channel, 1);
@@ -134,6 +182,13 @@ static void head_done(struct mu_sim *s, struct source from)
 
 	from.e->offset = 0;
 	from.e->stage_bytes = 0;
+	if (from.fifo) {
+		awaited = from.fifo->slot[from.fifo->head % MU_NODE_SLOTS].Half_Word0.Unused1;
+		from.fifo->head++;
+		if (awaited)
+			sim_wake(s, from.channel / s->channels);
+		return;
+	}
 	if (from.rget) {
 		c->rget_head++;
 		a->rget_hw.descCount++;
@@ -224,9 +279,9 @@ static int packet_make(struct mu_sim *s, struct source from, const MUHWI_Descrip
 {
 	struct emu_packet *p;
 	uint32_t i;
-	int rc = from.e->offset ? 0 : mu_desc_check(d);
+	int rc = from.e->offset ? 0 : from.fifo ? mu_node_check(d) : mu_desc_check(d);
 
-	if (!rc && node_of(s, &d->PacketHeader) == SIM_NONE)
+	if (!rc && !mu_is_coll(&d->PacketHeader) && node_of(s, &d->PacketHeader) == SIM_NONE)
 		rc = -EHOSTUNREACH;
 	if (rc)
 		return rc;
@@ -249,6 +304,8 @@ static int packet_make(struct mu_sim *s, struct source from, const MUHWI_Descrip
 static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel,
                          const MUHWI_PacketHeader_t *h)
 {
+	if (mu_is_coll(h))
+		return EMU_INJECTIONS + (h->NetworkHeader.collective.Byte2.Byte2 >> 4);
 	if (node_of(s, h) == node)
 		return 3;
 	if ((h->NetworkHeader.pt2pt.Byte3.Byte3 & 0xe0) == MUHWI_PACKET_VIRTUAL_CHANNEL_HIGH_PRIORITY)
@@ -259,7 +316,7 @@ static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel
 static void wait_for_room(struct mu_sim *s, struct source from, uint32_t node, unsigned queue)
 {
 	struct sim_node *n = &s->node[node];
-	uint32_t id = from.channel << 1 | (from.rget != 0);
+	uint32_t id = from.fifo ? SIM_WAITS_NODE | from.fifo_number : from.channel << 1 | (from.rget != 0);
 
 	from.e->state = SIM_ENGINE_WAITS;
 	from.e->next = SIM_NONE;
@@ -268,7 +325,7 @@ static void wait_for_room(struct mu_sim *s, struct source from, uint32_t node, u
 	} else {
 		uint32_t last = n->waiting_last[queue];
 
-		source_of(s, last >> 1, last & 1).e->next = id;
+		source_of_id(s, node, last).e->next = id;
 	}
 	n->waiting_last[queue] = id;
 }
@@ -334,7 +391,8 @@ static void engine_run(struct mu_sim *s, struct source from)
 
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e)
 {
-	engine_run(s, source_of(s, e->arg, e->kind == SIM_RGET));
+	engine_run(s, e->kind == SIM_NODE ? source_of_node(s, emu_event_node(e), e->mark) :
+	                                    source_of(s, e->arg, e->kind == SIM_RGET));
 }
 
 static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)
@@ -345,7 +403,7 @@ static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)
 
 	s->now = now;
 	while ((id = n->waiting_first[queue]) != SIM_NONE) {
-		struct source from = source_of(s, id >> 1, id & 1);
+		struct source from = source_of_id(s, node, id);
 		uint64_t ready;
 
 		if (packet_send(s, from, head(s, from, &ready)))
@@ -355,4 +413,4 @@ static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)
 	}
 }
 
-const struct emu_world_ops sim_world_ops = { sim_on_deliver, on_room };
+const struct emu_world_ops sim_world_ops = { sim_on_deliver, on_room, sim_gi_status };

@@ -20,6 +20,11 @@ static inline unsigned mu_packet_type(const MUHWI_PacketHeader_t *h)
 	return h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
 }
 
+static inline int mu_is_coll(const MUHWI_PacketHeader_t *h)
+{
+	return h->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+}
+
 /* Datasheet checks (spec/mu.md 3.3) of what software or a remote get handed in: 0 or -EINVAL. */
 static inline int mu_desc_check(const MUHWI_Descriptor_t *d)
 {
@@ -33,6 +38,15 @@ static inline int mu_desc_check(const MUHWI_Descriptor_t *d)
 	if (type == MUHWI_PACKET_TYPE_GET && (!d->Message_Length || d->Message_Length % 64))
 		return -EINVAL;
 	return 0;
+}
+
+/* Of a node's FIFOs: collective packets, or puts along a line, of one byte at least. */
+static inline int mu_node_check(const MUHWI_Descriptor_t *d)
+{
+	if (!mu_is_coll(&d->PacketHeader) && (mu_desc_check(d) || !d->PacketHeader.NetworkHeader.pt2pt.Byte2.Deposit))
+		return -EINVAL;
+	return mu_packet_type(&d->PacketHeader) == MUHWI_PACKET_TYPE_PUT && d->Message_Length &&
+			       d->Message_Length <= 1ull << 47 ? 0 : -EINVAL;
 }
 
 /* Packets of a message of `bytes` bytes: at least one. */

@@ -106,6 +106,7 @@ struct mu_channel {
 	uint64_t watch_value;
 	int (*pending)(const void *arg); /* software's own work; any thread of the process may ask */
 	uint8_t owned; /* a commthread serves it now; atomic */
+	uint32_t node_fifos; /* of its node that this channel's engine runs; bit per FIFO, atomic */
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
 	uint64_t stamp_seen;         /* engine thread's */
 	uint64_t bad;                /* refused descriptors and packets */
@@ -253,9 +254,14 @@ static inline int mu_fifo_pending(const MUHWI_Fifo_t *f)
 {
 	return __atomic_load_n(&f->pa_head, __ATOMIC_RELAXED) != __atomic_load_n(&f->pa_tail, __ATOMIC_RELAXED);
 }
+/* engine_node.c: the FIFOs of the node that are this channel's to run. */
+int mu_engine_node(struct mu_channel *ch);
+int mu_node_pending(struct mu_channel *ch);
 /* Any thread may ask; the answer is certain under the engine lock. */
 static inline int mu_inject_pending(struct mu_channel *ch)
 {
+	if (__builtin_expect(__atomic_load_n(&ch->node_fifos, __ATOMIC_RELAXED), 0) && mu_node_pending(ch))
+		return 1;
 	return mu_fifo_pending(&ch->a->inj) || mu_fifo_pending(&ch->a->rget) ||
 	       __atomic_load_n(&ch->rget_more_count, __ATOMIC_RELAXED);
 }
@@ -292,6 +298,20 @@ uint32_t mu_path_piece(struct mu_process *p, uint32_t task); /* largest piece on
 /* A record for a local task, into its ring: the holder and the routers deliver with it. */
 int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,
                const MUHWI_PacketHeader_t *h, uint32_t source, const unsigned char *payload, uint32_t bytes);
+
+/* coll.c: a node's part in class route 0. */
+void mu_world_class(const struct emu_shape *shape, uint32_t node, ClassRoute_t *c);
+
+/* A put through a node's table: the class route it names, or NULL: a plain one. */
+static inline struct mu_node_class *mu_put_class(struct mu_host *host, uint32_t node, const MUHWI_PacketHeader_t *h)
+{
+	unsigned id = h->messageUnitHeader.Packet_Types.Direct_Put.Rec_Payload_Base_Address_Id;
+
+	if ((h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0) != MUHWI_PACKET_TYPE_PUT || id < MU_NODE_TABLE ||
+	    id >= MU_NODE_TABLE + 2 * MU_CLASSES)
+		return NULL;
+	return &mu_host_node(host, node)->class[(id - MU_NODE_TABLE) / 2];
+}
 
 /* thread.c */
 int mu_thread_start(struct mu_process *p);

@@ -82,7 +82,7 @@ static int tables_make(struct mu_sim *s)
 		c->spill_first = c->gets_first = SIM_NONE;
 	}
 	for (uint32_t i = 0; i < nodes; i++)
-		for (unsigned q = 0; q < EMU_INJECTIONS; q++)
+		for (unsigned q = 0; q < EMU_INJECTIONS_ALL; q++)
 			s->node[i].waiting_first[q] = SIM_NONE;
 	for (uint32_t i = 0; i < s->host->tasks; i++) {
 		const struct mu_task_entry *e = mu_host_entry(s->host, i);
@@ -141,6 +141,11 @@ void mu_sim_destroy(struct mu_sim *s)
 		free(s->channel[i].rget.stage);
 		free(s->channel[i].rget_when);
 	}
+	for (uint32_t i = 0; s->node && i < emu_shape_nodes(&s->host->shape); i++) {
+		for (unsigned f = 0; s->node[i].fifo && f < MU_NODE_FIFOS; f++)
+			free(s->node[i].fifo[f].stage);
+		free(s->node[i].fifo);
+	}
 	emu_world_destroy(s->world);
 	free(s->task_at);
 	free(s->node);
@@ -181,7 +186,14 @@ static int run(struct mu_sim *s)
 		switch (e.kind) {
 		case SIM_INJECT:
 		case SIM_RGET:
+		case SIM_NODE:
 			sim_engine_event(s, &e);
+			break;
+		case SIM_SIGNAL:
+			sim_signal_event(s, &e);
+			break;
+		case SIM_STATUS:
+			sim_status_event(s, &e);
 			break;
 		case SIM_EFFECT:
 			sim_effect_event(s, &e);

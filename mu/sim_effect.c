@@ -22,6 +22,22 @@ static uint32_t task_at(const struct mu_sim *s, uint32_t node, unsigned number)
 	return t < s->host->shape.t ? s->task_at[node * s->host->shape.t + t] : SIM_NONE;
 }
 
+/* Local task whose memory or FIFO a packet is for, and *channel of it (index in s->channel); SIM_NONE. */
+static uint32_t target_of(struct mu_sim *s, uint32_t node, const MUHWI_PacketHeader_t *h, uint32_t *channel)
+{
+	const struct mu_node_class *k = mu_put_class(s->host, node, h);
+	unsigned number = mu_header_number(h);
+	uint32_t local;
+
+	if (k) {
+		*channel = k->owner;
+		return k->owner == MU_NO_OWNER ? SIM_NONE : k->owner / s->channels;
+	}
+	local = task_at(s, node, number);
+	*channel = local * s->channels + number % s->channels;
+	return local;
+}
+
 void sim_fault(struct mu_sim *s, uint32_t local, const char *what, int rc)
 {
 	s->faults++;
@@ -43,7 +59,7 @@ void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
 {
 	struct mu_sim *s = arg;
 	const struct emu_packet *p = &s->pool[packet];
-	uint32_t local = task_at(s, node, mu_header_number(&p->hdr));
+	uint32_t channel, local = target_of(s, node, &p->hdr, &channel);
 
 	if (local != SIM_NONE && mu_packet_type(&p->hdr) != MUHWI_PACKET_TYPE_GET) {
 		s->task[local].direct++;
@@ -121,6 +137,8 @@ static void put_failed(struct mu_sim *s, uint32_t channel, uint32_t source, uint
 	const struct mu_task_entry *e = mu_host_entry(s->host, source);
 
 	sim_fault(s, channel / s->channels, "address named by a put", rc);
+	if (source >= s->host->tasks)
+		return;
 	sim_fault_tell(s, channel, e->coords, e->t * s->channels + back % s->channels, rc);
 }
 
@@ -161,11 +179,12 @@ static int put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const stru
 }
 
 /* Returns true if a counter has come to zero: somebody waits for that. */
-static int effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packet *p)
+static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const struct emu_packet *p)
 {
 	uint32_t local = channel / s->channels;
 	const MUHWI_PacketHeader_t *h = &p->hdr;
-	uint64_t to = sim_area(s, channel)->bat[0] + mu_put_offset(h), value = 0;
+	struct mu_node_class *k = mu_put_class(s->host, node, h);
+	uint64_t to = (k ? k->base : sim_area(s, channel)->bat[0]) + mu_put_offset(h), value = 0;
 	uint64_t counter = h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
 	uint64_t *word = NULL;
 	int rc;
@@ -178,7 +197,10 @@ static int effect_put(struct mu_sim *s, uint32_t channel, const struct emu_packe
 	} else {
 		rc = put_write(s, channel, to, p);
 	}
-	if (!rc && counter) {
+	if (!rc && k) {
+		k->counter -= p->bytes;
+		word = &k->counter;
+	} else if (!rc && counter) {
 		uint64_t va = (counter + sim_area(s, channel)->bat[0]) & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
 
 		word = mu_host_translate(s->host, local, va, 8);
@@ -231,7 +253,7 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 {
 	struct emu_packet *p = &s->pool[e->arg];
 	unsigned number = mu_header_number(&p->hdr), type = mu_packet_type(&p->hdr);
-	uint32_t local = task_at(s, emu_event_node(e), number), channel;
+	uint32_t channel, local = target_of(s, emu_event_node(e), &p->hdr, &channel);
 	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
 
 	if (local == SIM_NONE) {
@@ -241,7 +263,6 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 		emu_world_packet_put(s->world, e->arg);
 		return;
 	}
-	channel = local * s->channels + number % s->channels;
 	if (type != MUHWI_PACKET_TYPE_GET) {
 		s->task[local].direct--;
 		s->task[local].arriving--;
@@ -253,7 +274,7 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	else if (type == MUHWI_PACKET_TYPE_GET)
 		kept = effect_get(s, channel, e->arg);
 	else if (type == MUHWI_PACKET_TYPE_PUT)
-		look = effect_put(s, channel, p) || !s->task[local].arriving;
+		look = effect_put(s, emu_event_node(e), channel, p) || !s->task[local].arriving;
 	else
 		kept = effect_fifo(s, channel, e->arg);
 	if (!kept)

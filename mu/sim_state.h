@@ -15,9 +15,12 @@
 #define SIM_NONE UINT32_MAX
 
 /* Events of ours and their ports at a node: engines act before the routers step, effects after. */
-enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME };
+enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE, SIM_SIGNAL, SIM_STATUS };
 #define SIM_PORT_ENGINE 16 /* + engine number on the node, up to 2048 */
+#define SIM_PORT_NODE   2080 /* + FIFO of the node */
+#define SIM_PORT_SIGNAL 2120 /* + class route */
 #define SIM_PORT_EFFECT 3000
+#define SIM_PORT_STATUS 3100 /* + class route */
 #define SIM_PORT_RESUME 4032 /* + t */
 
 enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
@@ -27,7 +30,7 @@ struct sim_engine {
 	uint64_t offset;  /* bytes of the descriptor at the head that have left */
 	uint64_t free_at; /* when it can take the next packet */
 	uint32_t packet;  /* made, and refused by the router; SIM_NONE */
-	uint32_t next;    /* in its node's list of waiting engines: channel index << 1 | rget */
+	uint32_t next;    /* in its node's list of waiting engines: channel index << 1 | rget, or SIM_WAITS_NODE | FIFO */
 	uint8_t state;
 	unsigned char *stage; /* what was read ahead of a message outside the segment */
 	uint64_t stage_from;  /* its first byte is this byte of the message */
@@ -76,8 +79,11 @@ struct sim_task {
 	struct sim_pending pending;
 };
 
+#define SIM_WAITS_NODE 0x80000000u
+
 struct sim_node {
-	uint32_t waiting_first[EMU_INJECTIONS], waiting_last[EMU_INJECTIONS];
+	uint32_t waiting_first[EMU_INJECTIONS_ALL], waiting_last[EMU_INJECTIONS_ALL];
+	struct sim_engine *fifo; /* [MU_NODE_FIFOS] of the node; made when first used */
 };
 
 struct mu_sim {
@@ -98,6 +104,8 @@ struct mu_sim {
 	uint32_t spinning; /* tasks in that state */
 	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
 	int unrepeatable;
+	int signals;       /* global interrupts are in use */
+	int world_class;   /* class route 0 is programmed */
 	int error;
 	uint64_t turns, spilled, faults, dropped;
 	uint64_t spin_ns;
@@ -121,7 +129,16 @@ void sim_inject_kick(struct mu_sim *s, uint32_t channel);
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e);
 /* The channel's remote-get FIFO has new descriptors. */
 void sim_rget_kick(struct mu_sim *s, uint32_t channel);
+/* FIFO `fifo` of a node may have new descriptors. */
+void sim_node_kick(struct mu_sim *s, uint32_t node, unsigned fifo);
 extern const struct emu_world_ops sim_world_ops;
+
+/* sim_coll.c */
+/* What a task did to its node's area: bits of mu_vt_area.node_dirty. */
+void sim_node_requests(struct mu_sim *s, uint32_t local, uint64_t dirty);
+void sim_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now);
+void sim_signal_event(struct mu_sim *s, const struct emu_event *e);
+void sim_status_event(struct mu_sim *s, const struct emu_event *e);
 
 /* sim_effect.c */
 void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when);

@@ -96,6 +96,7 @@ int sim_join_all(struct mu_sim *s)
 		if (s->task[i].gone)
 			continue;
 		vt->arg[MU_VT_ARG_SELF_PS] = s->timing->mu_inject_ps;
+		vt->arg[MU_VT_ARG_SIGNAL_PS] = s->timing->gi_register_ps;
 		s->task[i].state = SIM_TASK_READY;
 		s->inside++;
 	}
@@ -247,7 +248,8 @@ static uint64_t horizon(const struct mu_sim *s, const struct sim_task *t)
 
 	if (t->direct || next > UINT64_MAX / 2)
 		return next;
-	return next + s->timing->mu_receive_ps;
+	return next + (s->signals && s->timing->gi_register_ps < s->timing->mu_receive_ps ?
+			       s->timing->gi_register_ps : s->timing->mu_receive_ps);
 }
 
 static int handed_over(struct mu_sim *s, uint32_t local)
@@ -261,6 +263,9 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	for (uint64_t dirty = vt->dirty; dirty; dirty &= dirty - 1)
 		sim_inject_kick(s, local * s->channels + (uint32_t)__builtin_ctzll(dirty) % s->channels);
 	vt->dirty = 0;
+	if (vt->node_dirty)
+		sim_node_requests(s, local, vt->node_dirty);
+	vt->node_dirty = 0;
 	switch (vt->request) {
 	case MU_VT_IDLE:
 		return went_idle(s, local, vt);

@@ -125,6 +125,25 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 		me.horizon = self;
 }
 
+void mu_vt_node(unsigned what)
+{
+	uint64_t self;
+
+	if (!me.vt)
+		return;
+	catch_up();
+	me.vt->node_dirty |= 1ull << what;
+	work_seen();
+	if (what >= MU_NODE_ROUTES) {
+		hand_over(MU_VT_RUN);
+		return;
+	}
+	self = me.now + me.vt->arg[what < MU_NODE_SIGNALS ? MU_VT_ARG_SELF_PS : MU_VT_ARG_SIGNAL_PS];
+	if (self < me.horizon)
+		me.horizon = self;
+	mu_vt_check();
+}
+
 void mu_vt_check(void)
 {
 	if (!me.vt || me.side)

@@ -30,7 +30,8 @@ enum mu_vt_turn {
 };
 
 /* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
-enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS };
+enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS, MU_VT_ARG_SIGNAL_PS,
+       MU_VT_ARGS };
 enum {
 	MU_VT_WORKED = 1, /* the task did something else since its last idle poll */
 	MU_VT_CLOCK = 2,  /* it read the clock since */
@@ -44,6 +45,9 @@ void mu_vt_detach(void);
  * somebody wants to know when it is done (others are noticed when the task polls anyway).
  */
 void mu_vt_inject(unsigned channel, unsigned slot, int awaited);
+/* Something of the node's area was written: a FIFO, MU_NODE_SIGNALS + signal, MU_NODE_ROUTES + class route; of the
+ * last, it is programmed when the call returns. */
+void mu_vt_node(unsigned what);
 /* Call after the tail store, and wherever control may be handed over. */
 void mu_vt_check(void);
 /*

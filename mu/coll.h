@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Class routes of the own node, for PAMI: collective packets, global interrupts, lines.
+ *
+ * One task of a node, the owner, uses a class route, through one of its channels and that channel's
+ * thread. All nodes of the route make the same calls in the same order. Progress: mu_poll() on that channel.
+ *
+ *   mu_class_claim(id)            on every node of the route; who could not: all release, try another
+ *   mu_class_set(ch, id, part)    program the node's part of the tree; a barrier by other means, then
+ *   mu_gi_write(ch, id, 4)            until mu_gi_read(ch, id) == 4; a barrier by other means: ready for use
+ *   mu_class_release(ch, id)      nothing under way, after a barrier
+ *
+ * Source: spec/mu.md 8. Class route 0 spans all nodes and is ready from the start (mu_class_world()).
+ */
+#ifndef MU_COLL_H
+#define MU_COLL_H
+
+#include <stdint.h>
+
+#include "emu/hw_class.h"
+#include "mu/mu.h"
+
+/* Class routes (bit per id) that nobody has at this node; 0 where there are no routers. */
+unsigned mu_class_free(void);
+/* Class route 0 spans the job: every node has a task and a router. */
+int mu_class_world(void);
+/* Take an id: 0, or -EBUSY. For 0, which is the world's: who of this node uses it (the same call). */
+int mu_class_claim(struct mu_channel *ch, unsigned id);
+/*
+ * Program. 0; 1 .. 5: refused (emu/class.h); -EBUSY, -EAGAIN: packets of it are still there, or the router
+ * is at work: poll and ask again. *gi: the result for the global interrupt of the same number, which
+ * may be refused where the other was not (4: ids i and i + 8 share links).
+ */
+int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi);
+/* Free both and give the id back. 0, or -EBUSY, -EAGAIN as above. */
+int mu_class_release(struct mu_channel *ch, unsigned id);
+
+/* Where direct puts of this route land here, and that `bytes` of them are expected. */
+void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes);
+/* Bytes still to come (acquire). */
+uint64_t mu_coll_left(unsigned id);
+
+struct mu_coll_call {
+	uint8_t op, type; /* MUHWI_COLLECTIVE_OP_CODE_, MUHWI_COLLECTIVE_TYPE_ */
+	uint8_t word;     /* exponent: words of 4 << word bytes, a divisor of bytes where the operation adds */
+	uint32_t task;    /* reduce: on whose node the result is wanted */
+	const void *payload;
+	uint64_t bytes, offset; /* > 0; where in the target */
+};
+/*
+ * Hand a message in, as direct puts of 512 bytes; payload is read until mu_coll_done(id) >= *sequence
+ * (NULL: do not care). -EAGAIN: the FIFO is full; poll and ask again.
+ */
+int mu_coll_post(struct mu_channel *ch, unsigned id, const struct mu_coll_call *call, uint64_t *sequence);
+uint64_t mu_coll_done(unsigned id);
+
+/*
+ * A put to all nodes of a line, from the neighbour over `link` on to the last before this one again (to the
+ * neighbour alone, if only: last). It lands where class route id expects it (mu_coll_expect there).
+ */
+int mu_line_post(struct mu_channel *ch, unsigned id, unsigned link, int last, const void *payload, uint64_t bytes,
+                 uint64_t offset, uint64_t *sequence);
+uint64_t mu_line_done(unsigned link);
+
+/* Three bits. Reading also has a thread that then waits in mu_poll() on this channel woken by a change. */
+void mu_gi_write(struct mu_channel *ch, unsigned id, unsigned bits);
+unsigned mu_gi_read(struct mu_channel *ch, unsigned id);
+
+#endif
