@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -72,16 +73,29 @@ static int pages_there(uint64_t va, uint64_t bytes, int (*there)(uint64_t))
 	return 1;
 }
 
-int mu_reachable(uint64_t va, size_t bytes)
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+int mu_reachable(uint64_t va, size_t bytes, int write)
 {
-	uint64_t last = (va + bytes - 1) / PAGE;
+	uint64_t first = va & ~(PAGE - 1), last = (va + bytes - 1) / PAGE;
+	int there;
 
 	if (!bytes || mu_in_segment(&mu_self, va, bytes))
 		return 0;
-	if (va + bytes - 1 < va)
+	there = pages_there(va, bytes, write ? page_writable : page_readable);
+	if (there)
+		return there < 0 ? there : 0;
+	/* The pages are wanted here anyway. */
+	if (!madvise((void *)(uintptr_t)first, (last + 1) * PAGE - first,
+	             write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+		return 0;
+	if (errno == EFAULT)
 		return -EFAULT;
-	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE)
-		if (!page_writable(at))
+	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE) /* odd memory, old kernels */
+		if (!(write ? page_writable : page_readable)(at))
 			return -EFAULT;
 	return 0;
 }
@@ -89,7 +103,6 @@ int mu_reachable(uint64_t va, size_t bytes)
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes)
 {
 	int there;
-
 
 	if (mu_in_segment(p, from, bytes)) {
 		memcpy(to, (void *)(uintptr_t)from, bytes);

@@ -161,12 +161,13 @@ void mu_wake_channel(struct mu_channel *ch);
  * express, same node on torus), or in virtual time (where loads and stores would go unseen by the
  * clock).
  *
- * reachable: 0 if all of [va, va + bytes) of this process may be written now, else -EFAULT.
+ * reachable: 0 if all of [va, va + bytes) of this process may be read (write: also written) now, else
+ * -EFAULT. Costs a system call for each of a few pages, one for many.
  */
 void *mu_arena_alloc(size_t bytes, size_t align);
 void mu_arena_free(void *p);
 void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
-int mu_reachable(uint64_t va, size_t bytes);
+int mu_reachable(uint64_t va, size_t bytes, int write);
 
 /*
  * Tasks that are gone: torus run --on-death error (fabric express, real clock). Else a death ends

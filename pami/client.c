@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
@@ -78,15 +77,6 @@ static int free_slot(uint32_t slots)
 	return -1;
 }
 
-static uint64_t random_secret(const struct mu_job *job)
-{
-	uint64_t secret;
-
-	if (getrandom(&secret, sizeof secret, GRND_NONBLOCK) != sizeof secret)
-		secret = job->id ^ (job->seed + job->task) * 0x9e3779b97f4a7c15u;
-	return secret;
-}
-
 static int client_init(struct pami_client *c, const char *name)
 {
 	uint32_t slots;
@@ -105,7 +95,6 @@ static int client_init(struct pami_client *c, const char *name)
 	c->magic = PAMI_CLIENT_MAGIC;
 	c->slot = (uint32_t)slot;
 	c->base = c->slot * c->contexts;
-	c->secret = random_secret(c->job);
 	snprintf(c->name, sizeof c->name, "%s", name ? name : "");
 	return pami_geometry_world_create(c);
 }

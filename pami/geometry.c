@@ -261,5 +261,5 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_update(pami_geometry_t geometry,
 			return pami_query_unknown();
 	for (size_t i = 0; i < num_configs; i++)
 		g->optimized = configuration[i].value.intval != 0;
-	return pami_event_defer(pami_context_of(context), fn, NULL, cookie);
+	return pami_event_defer(pami_context_of(context), fn, NULL, cookie, 0);
 }

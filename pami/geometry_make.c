@@ -231,7 +231,7 @@ static int may_create(pami_client_t client, pami_configuration_t configuration[]
 			return 0;
 		}
 	if (!geometry)
-		*result = pami_event_defer(pami_context_of(context), fn, NULL, cookie);
+		*result = pami_event_defer(pami_context_of(context), fn, NULL, cookie, 0);
 	return geometry != NULL;
 }
 

@@ -107,6 +107,8 @@ static void finish(struct pami_inbound *in, int result)
 {
 	struct pami_context *ctx = in->context;
 
+	if (!result && in->refusal)
+		result = in->refusal;
 	if (!result && in->data_bytes && !in->data)
 		result = -ENOMEM;
 	if (!result && in->data_bytes && !in->direct)
@@ -138,7 +140,8 @@ static void fetch(struct pami_inbound *in)
 {
 	int rc = 0;
 
-	choose_target(in);
+	if (!in->refusal)
+		choose_target(in);
 	in->op.done = get_done;
 	if (in->data_bytes && in->data)
 		rc = pami_queue_get(in->context, in->origin, in->data, in->address, in->data_bytes, &in->op);
@@ -151,9 +154,10 @@ static void dispatch_immediate(struct pami_inbound *in)
 	struct pami_context *ctx = in->context;
 	struct pami_dispatch *d = &ctx->dispatch[in->dispatch];
 
+	ctx->refusal = 0;
 	d->set_fn(ctx, d->cookie, in->header, in->header_bytes, in->data, in->data_bytes, in->origin, NULL);
 	if (in->token)
-		pami_send_done(ctx, in->origin, in->token, 0, NULL, 0);
+		pami_send_done(ctx, in->origin, in->token, ctx->refusal, NULL, 0);
 	free_inbound(in);
 }
 
@@ -166,8 +170,10 @@ static void dispatch_receive(struct pami_inbound *in, void *header)
 
 	in->recv = empty_recv();
 	ctx->dispatching = in;
+	ctx->refusal = 0;
 	d->set_fn(ctx, d->cookie, header, in->header_bytes, NULL, in->data_bytes, in->origin, &in->recv);
 	ctx->dispatching = NULL;
+	in->refusal = (int16_t)ctx->refusal;
 	if (!in->deferred) {
 		apply_hints(d, &in->recv);
 		pami_type_retain(in->recv.type);
@@ -303,6 +309,7 @@ void pami_inbound_short(struct pami_context *ctx, pami_endpoint_t origin, const 
 		hold_short(ctx, origin, wire, header, data);
 		return;
 	}
+	ctx->refusal = 0;
 	if (!d->asynchronous) {
 		d->set_fn(ctx, d->cookie, header, wire->header, data, bytes, origin, NULL);
 	} else {
@@ -316,7 +323,7 @@ void pami_inbound_short(struct pami_context *ctx, pami_endpoint_t origin, const 
 			recv.local_fn(ctx, recv.cookie, PAMI_SUCCESS);
 	}
 	if (token)
-		pami_send_done(ctx, origin, token, 0, NULL, 0);
+		pami_send_done(ctx, origin, token, ctx->refusal, NULL, 0);
 }
 
 /* Put the next bytes of the stream where they belong: first header, then data. */
@@ -344,7 +351,8 @@ static void go_on(struct pami_inbound *in, const unsigned char *payload, uint32_
 	if (!in->whole && !in->called && in->got == in->header_bytes) {
 		in->called = 1;
 		dispatch_receive(in, in->header);
-		choose_target(in);
+		if (!in->refusal)
+			choose_target(in);
 	}
 	if (in->kind != PAMI_WIRE_RTS && in->got >= in->header_bytes)
 		taken += store(in, payload + taken, bytes - taken);
@@ -406,7 +414,8 @@ static void begin(struct pami_context *ctx, pami_endpoint_t origin, const struct
 		in->got = in->header_bytes;
 		in->called = 1;
 		dispatch_receive(in, (void *)(uintptr_t)payload);
-		choose_target(in);
+		if (!in->refusal)
+			choose_target(in);
 		payload += in->header_bytes;
 		bytes -= (uint32_t)in->header_bytes;
 	} else if (get_buffer(in, in->whole && in->kind != PAMI_WIRE_RTS)) {

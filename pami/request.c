@@ -141,7 +141,7 @@ void pami_request_both(struct pami_request *r, int result)
 }
 
 pami_result_t pami_event_defer(struct pami_context *ctx, pami_event_function local,
-                               pami_event_function remote, void *cookie)
+                               pami_event_function remote, void *cookie, int result)
 {
 	struct pami_request *r;
 
@@ -154,6 +154,6 @@ pami_result_t pami_event_defer(struct pami_context *ctx, pami_event_function loc
 	r->remote_fn = remote;
 	r->cookie = cookie;
 	r->awaited |= PAMI_REQUEST_LOCAL;
-	pami_request_defer(r, pami_request_both, 0);
+	pami_request_defer(r, pami_request_both, result);
 	return PAMI_SUCCESS;
 }

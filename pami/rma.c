@@ -15,7 +15,7 @@ pami_result_t pami_put(struct pami_context *ctx, const pami_rma_t *rma, const vo
 	if (PAMI_UNLIKELY(!pami_endpoint_ok(ctx, rma->dest)))
 		return pami_fail(PAMI_INVAL, "no such endpoint");
 	if (PAMI_UNLIKELY(!rma->bytes))
-		return pami_event_defer(ctx, rma->done_fn, rdone_fn, rma->cookie);
+		return pami_event_defer(ctx, rma->done_fn, rdone_fn, rma->cookie, 0);
 	mu_charge(MU_COST_put, 1);
 	r = pami_request_new(ctx);
 	if (!r)
@@ -47,7 +47,7 @@ pami_result_t pami_get(struct pami_context *ctx, const pami_rma_t *rma, void *lo
 	if (PAMI_UNLIKELY(!pami_endpoint_ok(ctx, rma->dest)))
 		return pami_fail(PAMI_INVAL, "no such endpoint");
 	if (PAMI_UNLIKELY(!rma->bytes))
-		return pami_event_defer(ctx, rma->done_fn, NULL, rma->cookie);
+		return pami_event_defer(ctx, rma->done_fn, NULL, rma->cookie, 0);
 	mu_charge(MU_COST_get, 1);
 	r = pami_request_new(ctx);
 	if (!r)
@@ -80,18 +80,22 @@ PAMI_EXPORT pami_result_t PAMI_Get(pami_context_t context, pami_get_simple_t *p)
 
 PAMI_EXPORT pami_result_t PAMI_Rput(pami_context_t context, pami_rput_simple_t *p)
 {
+	struct pami_context *ctx = pami_context_of(context);
 	uint64_t local, remote;
+	int rc = pami_region_pair(ctx, &p->rma, &p->rdma, PAMI_REGION_WRITE, &local, &remote);
 
-	if (PAMI_UNLIKELY(!pami_region_pair(&p->rma, &p->rdma, &local, &remote)))
-		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return pami_put(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote, p->put.rdone_fn);
+	if (PAMI_UNLIKELY(rc))
+		return pami_region_refused(ctx, &p->rma, p->put.rdone_fn, rc);
+	return pami_put(ctx, &p->rma, (void *)(uintptr_t)local, remote, p->put.rdone_fn);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Rget(pami_context_t context, pami_rget_simple_t *p)
 {
+	struct pami_context *ctx = pami_context_of(context);
 	uint64_t local, remote;
+	int rc = pami_region_pair(ctx, &p->rma, &p->rdma, PAMI_REGION_READ, &local, &remote);
 
-	if (PAMI_UNLIKELY(!pami_region_pair(&p->rma, &p->rdma, &local, &remote)))
-		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return pami_get(pami_context_of(context), &p->rma, (void *)(uintptr_t)local, remote);
+	if (PAMI_UNLIKELY(rc))
+		return pami_region_refused(ctx, &p->rma, NULL, rc);
+	return pami_get(ctx, &p->rma, (void *)(uintptr_t)local, remote);
 }

@@ -127,10 +127,17 @@ static void on_put(pami_context_t context, void *cookie, const void *header_addr
 	void *to = header_size >= sizeof *h ? (void *)(uintptr_t)h->address : NULL;
 	pami_type_t type = NULL;
 
-	if (!to || pami_type_from_image(&type, h->image, header_size - sizeof *h)) {
-		pami_receive_refuse(context, pami_endpoint_task(origin), "not a typed put");
-		if (recv)
-			recv->data_fn = pami_data_noop;
+	struct pami_context *ctx = pami_context_of(context);
+	int rc = to ? pami_type_from_image(&type, h->image, header_size - sizeof *h) : -EINVAL;
+
+	if (rc)
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "not a typed put");
+	else
+		rc = pami_type_reachable(type, to, data_size, 1);
+	if (rc) {
+		if (type)
+			pami_type_release(type);
+		ctx->refusal = rc;
 		return;
 	}
 	if (recv) {
@@ -151,13 +158,13 @@ struct typed_target {
 	pami_type_t type;
 };
 
-/* No data will come. */
-static void get_lost(struct pami_request *r, int result, const void *payload, uint32_t bytes)
+/* A get has come to its end: the data is there, or will not come. */
+static void get_ended(struct pami_request *r, int result, const void *payload, uint32_t bytes)
 {
 	struct typed_target *t = r->buffer;
 
 	pami_type_release(t->type);
-	pami_request_half(r, PAMI_REQUEST_LOCAL, result ? result : -EIO);
+	pami_request_half(r, PAMI_REQUEST_LOCAL, result);
 }
 
 static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const pami_rma_typed_t *type,
@@ -192,7 +199,7 @@ static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const 
 	if (ctx->slow & PAMI_SLOW_FENCE)
 		r->fence = pami_fence_note(ctx, rma->dest);
 	op->header->token = r->token;
-	r->answer = get_lost;
+	r->answer = get_ended;
 	r->task = pami_endpoint_task(rma->dest);
 	op->local_fn = op->remote_fn = NULL;
 	s = (pami_send_t){ .send = { .header = { op->header, header_bytes }, .dispatch = PAMI_DISPATCH_GET,
@@ -222,7 +229,10 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 		return;
 	}
 	answer = (struct got_header){ .token = h->token };
-	op = calloc(1, sizeof *op + h->bytes);
+	if (pami_type_reachable(type, (void *)(uintptr_t)h->address, h->bytes, 0))
+		answer.error = EFAULT;
+	else if (h->bytes < SIZE_MAX - sizeof *op)
+		op = calloc(1, sizeof *op + h->bytes);
 	if (op)
 		op->header = malloc(sizeof answer);
 	if (op && op->header) {
@@ -233,7 +243,8 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 			                     .data = { op->data, h->bytes } },
 			           .events = { op, put_local, NULL } };
 	} else {
-		answer.error = ENOMEM;
+		answer.error = answer.error ? answer.error : ENOMEM;
+		free(op);
 		s = (pami_send_t){ .send = { .header = { &answer, sizeof answer } } };
 	}
 	s.send.dispatch = PAMI_DISPATCH_GOT;
@@ -245,11 +256,7 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 
 static void got_stored(pami_context_t context, void *cookie, pami_result_t result)
 {
-	struct pami_request *r = cookie;
-	struct typed_target *t = r->buffer;
-
-	pami_type_release(t->type);
-	pami_request_half(r, PAMI_REQUEST_LOCAL, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO);
+	get_ended(cookie, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO, NULL, 0);
 }
 
 static void on_got(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
@@ -273,7 +280,7 @@ static void on_got(pami_context_t context, void *cookie, const void *header_addr
 	} else {
 		if (!h->error)
 			pami_type_scatter(t->type, t->address, 0, pipe_addr, data_size, pami_data_copy, NULL);
-		got_stored(ctx, r, h->error ? PAMI_ENOMEM : PAMI_SUCCESS);
+		get_ended(r, -(int)h->error, NULL, 0);
 	}
 }
 
@@ -298,19 +305,22 @@ PAMI_EXPORT pami_result_t PAMI_Get_typed(pami_context_t context, pami_get_typed_
 
 PAMI_EXPORT pami_result_t PAMI_Rput_typed(pami_context_t context, pami_rput_typed_t *p)
 {
+	struct pami_context *ctx = pami_context_of(context);
 	uint64_t local, remote;
+	int rc = pami_region_pair(ctx, &p->rma, &p->rdma, PAMI_REGION_WRITE, &local, &remote);
 
-	if (!pami_region_pair(&p->rma, &p->rdma, &local, &remote))
-		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return put(pami_context_of(context), &p->rma, &p->type, (void *)(uintptr_t)local, remote,
-	           p->put.rdone_fn);
+	if (rc)
+		return pami_region_refused(ctx, &p->rma, p->put.rdone_fn, rc);
+	return put(ctx, &p->rma, &p->type, (void *)(uintptr_t)local, remote, p->put.rdone_fn);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Rget_typed(pami_context_t context, pami_rget_typed_t *p)
 {
+	struct pami_context *ctx = pami_context_of(context);
 	uint64_t local, remote;
+	int rc = pami_region_pair(ctx, &p->rma, &p->rdma, PAMI_REGION_READ, &local, &remote);
 
-	if (!pami_region_pair(&p->rma, &p->rdma, &local, &remote))
-		return pami_fail(PAMI_INVAL, "not a memory region, or not of the destination task");
-	return get(pami_context_of(context), &p->rma, &p->type, (void *)(uintptr_t)local, remote);
+	if (rc)
+		return pami_region_refused(ctx, &p->rma, NULL, rc);
+	return get(ctx, &p->rma, &p->type, (void *)(uintptr_t)local, remote);
 }

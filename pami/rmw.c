@@ -161,7 +161,7 @@ void pami_rmw_receive(struct pami_context *ctx, pami_endpoint_t origin, const st
 	mu_charge(MU_COST_rmw, 1);
 	if ((q.bytes != 4 && q.bytes != 8) || !operation_known(q.operation) || q.address % q.bytes)
 		result = -EINVAL;
-	else if (mu_reachable(q.address, q.bytes))
+	else if (mu_reachable(q.address, q.bytes, 1))
 		result = -EFAULT;
 	else
 		answer.old = execute(&q, (void *)(uintptr_t)q.address);

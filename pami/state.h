@@ -139,9 +139,9 @@ void pami_request_local_done(struct mu_op *op, int result);
 void pami_request_remote_done(struct mu_op *op, int result);
 /* r->answer of sends: the target's receive is complete, and so is everything here. */
 void pami_request_answered(struct pami_request *r, int result, const void *payload, uint32_t bytes);
-/* An event function with no operation behind it, at the next progress call (zero-byte transfers). */
+/* Event functions with no operation behind them, at the next progress call: zero bytes, refusals. */
 pami_result_t pami_event_defer(struct pami_context *ctx, pami_event_function local,
-                               pami_event_function remote, void *cookie);
+                               pami_event_function remote, void *cookie, int result);
 
 /* ---- Messages arriving in pieces, or waiting ---- */
 
@@ -157,6 +157,7 @@ struct pami_inbound {
 	uint8_t deferred;   /* pami_inbound_defer(): waits for pami_inbound_resume() */
 	uint8_t direct;     /* data goes straight to the user */
 	uint8_t dispatched; /* recv is valid */
+	int16_t refusal;    /* negative errno of the dispatch function: nothing is stored, that is answered */
 	uint8_t lost;       /* deferred, and its origin is gone: it will never be whole */
 	uint64_t header_bytes, data_bytes;
 	uint64_t got;       /* bytes of the stream (header, then data unless RTS) stored */
@@ -214,6 +215,8 @@ struct pami_context {
 	uint32_t unpolled;              /* times progress was found without asking the MU */
 	struct pami_request *deferred, **deferred_tail;
 
+	uint64_t region_seen[5]; /* the last remote region that was found good */
+
 	struct pami_client *client;
 	struct pami_pending *queue, **queue_tail; /* sends that found the FIFO full, in order */
 	size_t queue_bytes;
@@ -221,6 +224,7 @@ struct pami_context {
 	size_t held_bytes;
 	struct pami_inbound *inbound[PAMI_INBOUND_BUCKETS];
 	struct pami_inbound *dispatching; /* during a dispatch function: for pami_inbound_defer() */
+	int refusal; /* set by a dispatch function of the library's own: negative errno, the answer */
 	struct pami_work *again;          /* work taken from `posted`, in order */
 	struct pami_work *again_last;
 	struct pami_request *request_free;
@@ -247,7 +251,6 @@ struct pami_client {
 	uint32_t created;     /* contexts that exist */
 	uint32_t base;        /* MU channel of context 0 */
 	const struct mu_job *job;
-	uint64_t secret;      /* of this task, for memory regions */
 	struct pami_context *context[PAMI_CONTEXTS_MAX];
 	struct pami_geometry *world;
 	struct pami_geometry_table *geometries;

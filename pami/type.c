@@ -291,6 +291,31 @@ void pami_type_gather(pami_type_t t, const void *base, size_t offset, void *to, 
 	transform(&target, &from, bytes, ((struct pami_type *)t)->element, fn, cookie);
 }
 
+int pami_type_reachable(pami_type_t t, const void *base, size_t bytes, int write)
+{
+	uintptr_t from = 1, to = 0; /* known to be there */
+	struct pami_cursor c;
+
+	pami_cursor_start(&c, t, (void *)(uintptr_t)base, 0);
+	while (bytes) {
+		char *at = NULL;
+		size_t n = pami_cursor_run(&c, &at);
+
+		n = n < bytes ? n : bytes;
+		if (!n)
+			return 0;
+		if ((uintptr_t)at < from || (uintptr_t)at + n > to || (uintptr_t)at + n < (uintptr_t)at) {
+			if (mu_reachable((uintptr_t)at, n, write))
+				return -EFAULT;
+			from = (uintptr_t)at & ~(uintptr_t)4095;
+			to = ((uintptr_t)at + n + 4095) & ~(uintptr_t)4095;
+		}
+		pami_cursor_move(&c, n);
+		bytes -= n;
+	}
+	return 0;
+}
+
 PAMI_EXPORT pami_result_t PAMI_Type_transform_data(void *src_addr, pami_type_t src_type, size_t src_offset,
                                                    void *dst_addr, pami_type_t dst_type, size_t dst_offset,
                                                    size_t size, pami_data_function data_fn, void *cookie)

@@ -95,6 +95,9 @@ void pami_type_scatter(pami_type_t t, void *base, size_t offset, const void *fro
 void pami_type_gather(pami_type_t t, const void *base, size_t offset, void *to, size_t bytes,
                       pami_data_function fn, void *cookie);
 
+/* May all of `bytes` payload bytes in that layout be read (write: written)? 0 or -EFAULT. */
+int pami_type_reachable(pami_type_t t, const void *base, size_t bytes, int write);
+
 /* target = target op source over whole elements. Predefined functions need a predefined element. */
 void pami_data_apply(pami_data_function fn, unsigned element, void *target, const void *source,
                      size_t bytes, void *cookie);

@@ -3,6 +3,8 @@
  * One-sided operations against a model: put, get and their region forms of random places and sizes
  * to every task, self included; read-modify-writes; fences; regions as values. Rules R4, R6 to R8.
  */
+#include <sys/mman.h>
+
 #include "tests/pami_job.h"
 
 #define WINDOW 70000 /* bytes of each task that belong to one other task */
@@ -412,27 +414,157 @@ static void refusals(void)
 	CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
 	in_call = 0;
 	WAIT(state.remote);
-	CHECK_EQ(PAMI_Memregion_destroy(context, &own_region), PAMI_SUCCESS);
 }
 
-/* An address that is not there ends in an error, at the origin, and harms nobody. */
-static int failed;
+/* Addresses that are not there, and regions nobody made: errors at the origin, and nobody is harmed. */
+struct end {
+	int local, remote; /* calls; remote -1: there is none */
+	pami_result_t local_result, remote_result;
+};
 
-static void must_fail(pami_context_t c, void *cookie, pami_result_t result)
+static void end_local(pami_context_t c, void *cookie, pami_result_t result)
 {
-	CHECK(result != PAMI_SUCCESS);
-	failed++;
+	struct end *e = cookie;
+
+	e->local_result = result;
+	e->local++;
 }
+
+static void end_remote(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct end *e = cookie;
+
+	CHECK_EQ(e->local, 1);
+	e->remote_result = result;
+	e->remote++;
+}
+
+/* One put and one get, simple (type NULL), typed, or by region (at counts from its start). */
+static void try_both(size_t t, void *at, pami_memregion_t *mr, size_t offset, pami_type_t type, size_t bytes, int fails)
+{
+	struct end put_end = {0, 0}, get_end = {0, -1};
+	pami_rma_t pr = {.dest = endpoint(t, 0), .bytes = bytes, .cookie = &put_end, .done_fn = end_local};
+	pami_rma_t gr = {.dest = endpoint(t, 0), .bytes = bytes, .cookie = &get_end, .done_fn = end_local};
+	pami_rma_typed_t types = {PAMI_TYPE_BYTE, type};
+	pami_rma_addr_t addr = {scratch, at};
+	pami_rdma_t rdma = {{&own_region, 0}, {mr, offset}};
+	pami_result_t result;
+
+	if (mr && type)
+		result = PAMI_Rput_typed(context, &(pami_rput_typed_t){pr, rdma, types, {end_remote}});
+	else if (mr)
+		result = PAMI_Rput(context, &(pami_rput_simple_t){pr, rdma, {end_remote}});
+	else if (type)
+		result = PAMI_Put_typed(context, &(pami_put_typed_t){pr, addr, types, {end_remote}});
+	else
+		result = PAMI_Put(context, &(pami_put_simple_t){pr, addr, {end_remote}});
+	CHECK_EQ(result, PAMI_SUCCESS);
+	WAIT(put_end.remote);
+	CHECK_EQ(put_end.local, 1);
+	CHECK_EQ(put_end.remote_result != PAMI_SUCCESS, fails);
+	if (mr && type)
+		result = PAMI_Rget_typed(context, &(pami_rget_typed_t){gr, rdma, types});
+	else if (mr)
+		result = PAMI_Rget(context, &(pami_rget_simple_t){gr, rdma});
+	else if (type)
+		result = PAMI_Get_typed(context, &(pami_get_typed_t){gr, addr, types});
+	else
+		result = PAMI_Get(context, &(pami_get_simple_t){gr, addr});
+	CHECK_EQ(result, PAMI_SUCCESS);
+	WAIT(get_end.local);
+	CHECK_EQ(get_end.local_result != PAMI_SUCCESS, fails);
+}
+
+#define HOLE (32u * 4096) /* half of it is there */
 
 static void missing_pages(void)
 {
-	size_t t = (me + 1) % tasks;
-	pami_get_simple_t g = {.rma = {.dest = endpoint(t, 0), .bytes = 100, .done_fn = must_fail},
-	                       .addr = {scratch, (void *)16}};
+	static const size_t sizes[] = {1, 100, 3000, 30000, HOLE / 2};
+	char *page = mmap(NULL, HOLE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t t = (me + 1) % tasks, out;
+	pami_memregion_t mr;
+	uint64_t one = 1, old;
+	pami_type_t gaps;
 
-	CHECK_EQ(PAMI_Get(context, &g), PAMI_SUCCESS);
-	WAIT(failed == 1);
+	CHECK_EQ(mprotect(page + HOLE / 2, HOLE / 2, PROT_NONE), 0);
+	PAMI_Memregion_create(context, page, HOLE, &out, &mr);
+	base_of[me] = (unsigned char *)page;
+	memcpy(region_of[me], mr, sizeof mr);
+	cards = 0; /* nobody sends one before all are here */
 	barrier();
+	for (size_t i = 0; i < tasks; i++) {
+		struct card card = {(uint32_t)me, (unsigned char *)page, {0}};
+		pami_send_immediate_t s = {.header = {&card, sizeof card}, .dispatch = 1, .dest = endpoint(i, 0)};
+
+		memcpy(card.region, mr, sizeof mr);
+		CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+	}
+	WAIT(cards == tasks);
+	CHECK_EQ(PAMI_Type_create(&gaps), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_add_simple(gaps, 16, 0, 2, 20), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_complete(gaps, 1), PAMI_SUCCESS);
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		size_t n = sizes[i], last = HOLE / 2 - n + 1; /* one byte beyond */
+
+		for (int typed = 0; typed < 2; typed++) {
+			pami_type_t type = typed ? gaps : NULL;
+			size_t span = typed ? n / 32 * 40 + 36 : n;
+
+			try_both(t, base_of[t] + (span > HOLE / 2 ? 0 : last), NULL, 0, type, n, 1);
+			try_both(t, (void *)16, NULL, 0, type, n, 1);
+			try_both(t, NULL, &region_of[t], span > HOLE / 2 ? 0 : last, type, n, 1);
+			if (span <= HOLE / 2) {
+				try_both(t, base_of[t] + HOLE / 2 - span, NULL, 0, type, n, 0);
+				try_both(t, NULL, &region_of[t], HOLE / 2 - span, type, n, 0);
+			}
+		}
+	}
+	for (size_t at = 0; at < 2; at++) {
+		struct end e = {0, -1};
+		pami_rmw_t r = {.dest = endpoint(t, 0), .cookie = &e, .done_fn = end_local, .local = &old,
+		                .remote = at ? (void *)16 : (void *)(base_of[t] + 3), .value = &one,
+		                .operation = PAMI_ATOMIC_FETCH_ADD, .type = PAMI_TYPE_UNSIGNED_LONG};
+
+		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
+		WAIT(e.local);
+		CHECK(e.local_result != PAMI_SUCCESS);
+	}
+	CHECK_EQ(PAMI_Type_destroy(&gaps), PAMI_SUCCESS);
+	barrier();
+	munmap(page, HOLE);
+}
+
+/* Any bit of a region's first 40 bytes changed: it is none. Nor may one go beyond its end. */
+static void forged_regions(void)
+{
+	static unsigned char memory[1000];
+	size_t bytes;
+	pami_memregion_t mr;
+
+	CHECK_EQ(PAMI_Memregion_create(context, memory, sizeof memory, &bytes, &mr), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Memregion_create(context, scratch, sizeof scratch, &bytes, &own_region), PAMI_SUCCESS);
+	for (unsigned bit = 0; bit < 40 * 8; bit++) {
+		pami_rma_t rma = {.dest = endpoint(me, 0), .bytes = 8, .done_fn = end_local};
+		struct end e = {0, -1};
+		pami_rget_simple_t g = {rma, {{&own_region, 0}, {&mr, 0}}};
+		pami_result_t result;
+
+		g.rma.cookie = &e;
+		((unsigned char *)mr)[bit / 8] ^= (unsigned char)(1 << bit % 8);
+		result = PAMI_Rget(context, &g);
+		CHECK(result == PAMI_SUCCESS || result == PAMI_INVAL);
+		if (result == PAMI_SUCCESS) {
+			WAIT(e.local);
+			/* 28 to 31 are not in use */
+			CHECK_EQ(e.local_result != PAMI_SUCCESS, bit / 8 < 28 || bit / 8 >= 32);
+		}
+		((unsigned char *)mr)[bit / 8] ^= (unsigned char)(1 << bit % 8);
+	}
+	try_both(me, NULL, &mr, 0, NULL, 1000, 0);
+	try_both(me, NULL, &mr, 1, NULL, 1000, 1);
+	try_both(me, NULL, &mr, 999, NULL, 1, 0);
+	try_both(me, NULL, &mr, 1000, NULL, 1, 1);
+	try_both(me, NULL, &mr, (size_t)-1, NULL, 2, 1);
 }
 
 int main(void)
@@ -459,6 +591,8 @@ int main(void)
 	refusals();
 	barrier();
 	missing_pages();
+	forged_regions();
+	CHECK_EQ(PAMI_Memregion_destroy(context, &own_region), PAMI_SUCCESS);
 	free(window);
 	free(model);
 	free(base_of);
