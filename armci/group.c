@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "armci/beside.h"
 #include "armci/coll.h"
 #include "drivers/base/log.h"
 
@@ -151,6 +152,7 @@ void armci_group_put(struct armci_group *g)
 		armci_group_put(g->node);
 	if (g->masters && g->masters != g)
 		armci_group_put(g->masters);
+	armci_mpi_comm_free(g->comm);
 	if (g->geometry) {
 		if (PAMI_Geometry_destroy(armci_world.client, &g->geometry,
 					  armci_world.context[ARMCI_ORIGIN], done,
@@ -183,7 +185,7 @@ struct armci_group *armci_group_of(const ARMCI_Group *handle, const char *call)
 static void handle_set(ARMCI_Group *out, const struct armci_group *g)
 {
 	memset(out, 0, sizeof(*out));
-	out->armci_comm_space = g ? g->comm : NULL;
+	out->armci_comm_space = g && g->comm ? g->comm : armci_mpi_null();
 	out->size = g ? g->size : 0;
 	out->rank = g ? g->rank : -1;
 	if (g) {
@@ -259,7 +261,7 @@ void ARMCI_Group_get_world(ARMCI_Group *out)
 
 void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
 {
-	struct armci_group *p = armci_group_of(parent, "ARMCI_Group_create_child");
+	struct armci_group *p = armci_group_of(parent, "ARMCI_Group_create_child"), *g;
 	bool member = false;
 	unsigned id;
 	int *world, i;
@@ -278,7 +280,10 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Grou
 		member |= world[i] == armci_world.me;
 	}
 	id = next_id(p);
-	handle_set(out, member ? armci_group_make(world, n, id) : NULL);
+	g = member ? armci_group_make(world, n, id) : NULL;
+	if (g)
+		g->comm = armci_mpi_comm(world, n, id);
+	handle_set(out, g);
 	free(world);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "armci/beside.h"
 #include "armci/coll.h"
 #include "drivers/base/log.h"
 
@@ -231,8 +232,10 @@ static int start(void)
 {
 	int rc = armci_env_read();
 
-	if (!rc)
+	if (!rc) {
+		armci_mpi_find();
 		rc = open_client();
+	}
 	if (!rc)
 		rc = start_tables();
 	if (!rc)
@@ -241,6 +244,7 @@ static int start(void)
 		rc = armci_group_init();
 	if (rc)
 		return rc;
+	armci_mpi_open();
 	open_memory();
 	rc = choose_mapped();
 	if (!rc)
@@ -319,6 +323,7 @@ int PARMCI_Finalize(void)
 	armci_mail_release();
 	armci_mutex_release();
 	armci_region_release();
+	armci_mpi_close();
 	armci_group_release_all();
 	armci_locality_release();
 	for (i = 0; i < armci_world.nproc; i++)

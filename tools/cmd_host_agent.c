@@ -41,7 +41,7 @@ static void *ring(void *arg)
 {
 	struct host_agent *a = arg;
 	uint64_t one = 1;
-	uint32_t seen = __atomic_load_n(&a->host->agent_wake.seq, __ATOMIC_ACQUIRE);
+	uint32_t seen = 0; /* as the segment was made: tasks may have rung before this thread runs */
 
 	for (;;) {
 		uint32_t now;
@@ -144,8 +144,7 @@ int cmd_host_agent(void)
 	}
 	run(&a);
 	/* What the last task left in the ring is for others, who may wait for it. */
-	while (mu_holder_poll(a.holder) > 0)
-		;
-	mu_holder_close(a.holder, 2000);
+	mu_holder_drain(a.holder, 2000);
+	mu_holder_close(a.holder, 0);
 	return 0;
 }

@@ -102,7 +102,8 @@ with_mpi() { # NAME COMPILER LAUNCHER...
 		say FAIL "$name: does not compile"
 		return
 	fi
-	for order in mpi-first mpi-last; do
+	for order in mpi-first mpi-last mpi-ours 'mpi-ours finalize'; do
+		# shellcheck disable=SC2086
 		run 3 "$name: $order" "$@" -np 3 "$tmp/with" $order
 	done
 }

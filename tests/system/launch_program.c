@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A job by mpirun: who am I, and does memory of others answer.
- * usage: launch_program [die | wait | twice | mpi-first | mpi-last] [MARK]
+ * usage: launch_program [die | wait | twice | mpi-first | mpi-last | mpi-ours] [MARK]
  *   die    task 1 kills itself while the others wait for it     wait   all wait for ever
- *   mpi-*  (where MPI was compiled in) MPI_Init before or after ARMCI_Init; both count the same tasks
+ *   mpi-*  (where MPI was compiled in) MPI_Init before PAMI's start, between it and ARMCI_Init, or in ARMCI_Init;
+ *          both count the same tasks, groups have communicators
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@
 #define ARMCI_NO_MPI_H
 #endif
 #include "armci/armci.h"
+#include "pami/pami.h"
 
 #define WORDS 1000
 
@@ -76,12 +78,50 @@ static void with_mpi(void)
 #endif
 }
 
+/* Odd and even tasks: each group has a communicator of its own, in its order, and none is the world's. */
+static void communicators(void)
+{
+#ifdef WITH_MPI
+	int list[64], k = 0, zero = 0, rank, size, sum, own, same;
+	ARMCI_Group world, group, other, copy;
+
+	ARMCI_Group_get_world(&world);
+	MPI_Comm_size(world.comm, &size);
+	MPI_Comm_rank(armci_group_comm(&world), &rank);
+	MPI_Comm_compare(world.comm, MPI_COMM_WORLD, &same);
+	expect(size == n && rank == me && same == MPI_CONGRUENT, "the world's communicator");
+	for (int round = 0; round < 20; round++) {
+		k = 0;
+		for (int i = n - 1; i >= 0; i--)
+			if (i % 2 == me % 2)
+				list[k++] = i;
+		ARMCI_Group_create(k, list, &group);
+		copy = group;
+		ARMCI_Group_rank(&copy, &own);
+		MPI_Comm_size(copy.comm, &size);
+		MPI_Comm_rank(armci_group_comm(&copy), &rank);
+		expect(size == k && rank == own && list[rank] == me, "a group's communicator");
+		MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, copy.comm);
+		expect(me % 2 ? sum == (n / 2) * (n / 2) : sum == ((n + 1) / 2 - 1) * ((n + 1) / 2), "a group's sum");
+		ARMCI_Group_create(1, &zero, &other);
+		expect((armci_group_comm(&other) == MPI_COMM_NULL) == (me != 0), "no member, no communicator");
+		if (!me)
+			ARMCI_Group_free(&other);
+		ARMCI_Group_free(&group);
+	}
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
 
 #ifdef WITH_MPI
-	if (!strcmp(how, "mpi-first"))
+	pami_client_t before = NULL;
+
+	if (!strcmp(how, "mpi-last") && PAMI_Client_create("before MPI", &before, NULL, 0) != PAMI_SUCCESS)
+		return 1;
+	if (strcmp(how, "mpi-ours"))
 		MPI_Init(&argc, &argv);
 #endif
 	if (ARMCI_Init())
@@ -97,12 +137,9 @@ int main(int argc, char **argv)
 		for (;;)
 			pause();
 	}
-#ifdef WITH_MPI
-	if (!strcmp(how, "mpi-last"))
-		MPI_Init(&argc, &argv);
-#endif
 	memory();
 	with_mpi();
+	communicators();
 	ARMCI_Finalize();
 	if (!strcmp(how, "twice")) {
 		expect(!ARMCI_Init(), "again");
@@ -110,7 +147,12 @@ int main(int argc, char **argv)
 		ARMCI_Finalize();
 	}
 #ifdef WITH_MPI
-	MPI_Finalize();
+	if (before)
+		PAMI_Client_destroy(&before);
+	if (strcmp(how, "mpi-ours"))
+		MPI_Finalize();
+	else if (argc > 2) /* else at the end of the process */
+		armci_msg_finalize();
 #endif
 	if (!bad)
 		printf("PASS %d of %d\n", me, n);

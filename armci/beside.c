@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which MPI is in this process, and the calls that concern it. */
+#define _GNU_SOURCE
+#include "armci/beside.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "armci/coll.h"
+#include "drivers/base/log.h"
+#include "drivers/base/module.h"
+
+#ifndef ARMCI_BUILD_MODULES
+#define ARMCI_BUILD_MODULES ""
+#endif
+
+static struct {
+	bool looked;
+	const struct armci_glue *glue; /* NULL: no MPI, or none that we know */
+} mpi;
+
+/* The interface to programs differs between two families: handles are pointers, or numbers. */
+static const char *glue_name(void)
+{
+	int (*version)(char *, int *) = (int (*)(char *, int *))dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+	char text[16384] = "";
+	int bytes = 0;
+
+	if (!version)
+		return NULL;
+	if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
+		return "armci_openmpi";
+	if (!version(text, &bytes) && !strstr(text, "Open MPI"))
+		return "armci_mpich";
+	return NULL;
+}
+
+static void look(void)
+{
+	const char *name = mpi.looked ? NULL : glue_name();
+	char why[4500];
+
+	mpi.looked = true;
+	if (!name)
+		return;
+	mpi.glue = drv_module_symbol(name, ARMCI_BUILD_MODULES, "armci_glue", why, sizeof(why));
+	if (mpi.glue && mpi.glue->abi != ARMCI_GLUE_ABI) {
+		snprintf(why, sizeof(why), "libqt_%s.so is of another version of Quintorus", name);
+		mpi.glue = NULL;
+	}
+	if (!mpi.glue)
+		drv_warn("armci: MPI is in this process, but groups have no communicators: %s", why);
+}
+
+static void finalize_at_exit(int status, void *arg)
+{
+	/* A failing process must not wait for the others. */
+	if (status == 0 && mpi.glue->running())
+		mpi.glue->finalize();
+}
+
+static void start_mpi(int *argc, char ***argv)
+{
+	if (!mpi.glue || mpi.glue->running() || mpi.glue->over())
+		return;
+	if (mpi.glue->init(argc, argv))
+		armci_die("MPI_Init failed");
+	on_exit(finalize_at_exit, NULL);
+}
+
+void armci_mpi_find(void)
+{
+	look();
+	/* Tasks of torus run are strangers to each other's MPI. */
+	if (!getenv("QUINTORUS_SEGMENT"))
+		start_mpi(NULL, NULL);
+}
+
+void armci_mpi_open(void)
+{
+	if (mpi.glue && mpi.glue->running() &&
+	    !mpi.glue->world(armci_world.me, armci_world.nproc, &armci_world.all->comm))
+		armci_world.all->comm = mpi.glue->null;
+}
+
+void armci_mpi_close(void)
+{
+	if (armci_world.all)
+		armci_mpi_comm_free(armci_world.all->comm);
+}
+
+void *armci_mpi_comm(const int *world, int n, unsigned id)
+{
+	void *all = armci_world.all->comm;
+
+	if (!mpi.glue || !all || all == mpi.glue->null || !mpi.glue->running())
+		return NULL;
+	return mpi.glue->create(all, n, world, (int)(id & 0x7fff));
+}
+
+void armci_mpi_comm_free(void *comm)
+{
+	if (mpi.glue && comm && comm != mpi.glue->null && mpi.glue->running())
+		mpi.glue->free(comm);
+}
+
+void *armci_mpi_null(void)
+{
+	return mpi.glue ? mpi.glue->null : NULL;
+}
+
+/* ---- published names; a communicator comes and goes as 8 bytes ---- */
+
+#pragma GCC visibility push(default)
+
+void *armci_group_comm(ARMCI_Group *group);
+int PARMCI_Init_mpi_comm(void *comm);
+int PARMCI_Init_thread_comm(int mpi_thread_level, void *comm);
+int ARMCI_Init_mpi_comm(void *comm);
+int ARMCI_Init_thread_comm(int mpi_thread_level, void *comm);
+
+void *armci_group_comm(ARMCI_Group *group)
+{
+	return group->armci_comm_space;
+}
+
+int PARMCI_Init_thread(int mpi_thread_level)
+{
+	return PARMCI_Init();
+}
+ARMCI_ALIAS(Init_thread);
+
+int PARMCI_Init_mpi_comm(void *comm)
+{
+	look();
+	if (!mpi.glue || !mpi.glue->running() || !mpi.glue->is_world(comm)) {
+		drv_error("armci: the world can only be all tasks of the job, in the order of MPI_COMM_WORLD");
+		return FAIL6;
+	}
+	return PARMCI_Init();
+}
+ARMCI_ALIAS(Init_mpi_comm);
+
+int PARMCI_Init_thread_comm(int mpi_thread_level, void *comm)
+{
+	return PARMCI_Init_mpi_comm(comm);
+}
+ARMCI_ALIAS(Init_thread_comm);
+
+void armci_msg_init(int *argc, char ***argv)
+{
+	look();
+	if (!getenv("QUINTORUS_SEGMENT"))
+		start_mpi(argc, argv);
+}
+
+void armci_msg_finalize(void)
+{
+	if (mpi.glue && mpi.glue->running())
+		mpi.glue->finalize();
+}
+
+#pragma GCC visibility pop
