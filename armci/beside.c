@@ -154,6 +154,7 @@ void armci_msg_init(int *argc, char ***argv)
 	look();
 	if (!getenv("QUINTORUS_SEGMENT"))
 		start_mpi(argc, argv);
+	armci_client_open(); /* armci_msg_me and armci_msg_nproc may be asked before ARMCI_Init */
 }
 
 void armci_msg_finalize(void)

@@ -142,27 +142,37 @@ void *armci_direct(int proc, uintptr_t va, size_t bytes)
 					: NULL;
 }
 
-static int open_client(void)
+int armci_client_open(void)
 {
 	pami_configuration_t q[2] = {{.name = PAMI_CLIENT_TASK_ID}, {.name = PAMI_CLIENT_NUM_TASKS}};
-	pami_result_t rc = PAMI_Client_create("armci", &armci_world.client, NULL, 0);
+	pami_result_t rc;
 
+	if (armci_world.client)
+		return 0;
+	rc = PAMI_Client_create("armci", &armci_world.client, NULL, 0);
+	if (rc == PAMI_SUCCESS)
+		rc = PAMI_Client_query(armci_world.client, q, 2);
 	if (rc != PAMI_SUCCESS) {
 		drv_error("armci: no PAMI client (result %d)", (int)rc);
-		return FAIL6;
-	}
-	rc = PAMI_Client_query(armci_world.client, q, 2);
-	if (rc == PAMI_SUCCESS)
-		rc = PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context,
-					  ARMCI_CONTEXTS);
-	if (rc != PAMI_SUCCESS) {
-		drv_error("armci: no PAMI contexts (result %d)", (int)rc);
-		PAMI_Client_destroy(&armci_world.client);
+		armci_world.client = NULL;
 		return FAIL6;
 	}
 	armci_world.me = (int)q[0].value.intval;
 	armci_world.nproc = (int)q[1].value.intval;
 	return 0;
+}
+
+static int open_contexts(void)
+{
+	pami_result_t rc =
+		PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context, ARMCI_CONTEXTS);
+
+	if (rc == PAMI_SUCCESS)
+		return 0;
+	drv_error("armci: no PAMI contexts (result %d)", (int)rc);
+	PAMI_Client_destroy(&armci_world.client);
+	armci_world.client = NULL;
+	return FAIL6;
 }
 
 static int set_dispatch(void)
@@ -234,8 +244,10 @@ static int start(void)
 
 	if (!rc) {
 		armci_mpi_find();
-		rc = open_client();
+		rc = armci_client_open();
 	}
+	if (!rc)
+		rc = open_contexts();
 	if (!rc)
 		rc = start_tables();
 	if (!rc)

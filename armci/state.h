@@ -220,6 +220,8 @@ int armci_env_read(void);
 void armci_env_print(void);
 
 /* ---- init.c ---- */
+/* The job without its messages: who and how many we are. Once; 0 or not. */
+int armci_client_open(void);
 /* One round of progress; call it while waiting. */
 void armci_poll(void);
 void armci_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
