@@ -188,7 +188,7 @@ static void spin_policy(struct mu_process *p)
 		cpus = (unsigned)CPU_COUNT(&set);
 	/* The hosts of one machine (namespaces) share its cores. */
 	p->yields = p->host->tasks > cpus;
-	p->spin_us = p->yields ? 50 : 200;
+	p->spin_us = p->yields ? 300 : 200; /* a turn of all that run may take tens of us */
 	mu_comm_init(p, cpus);
 }
 

@@ -134,6 +134,12 @@ void mu_wake_self(void);
  * sleeps it looks there too. One word a channel; NULL: none.
  */
 void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value);
+/*
+ * The same for a word that will not be written soon: where there are more tasks than processors, others get
+ * ours at once. Its writer rings the bell, with a sequentially consistent fence between the two.
+ */
+struct drv_wake;
+void mu_watch_far(struct mu_channel *ch, const uint64_t *word, uint64_t value, struct drv_wake *bell);
 /* After writing such a word (release): wake the task of this host if it sleeps. One load if not. */
 void mu_wake_task(uint32_t task);
 

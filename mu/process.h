@@ -104,6 +104,7 @@ struct mu_channel {
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
+	struct drv_wake *watch_bell; /* mu_watch_far(); else NULL */
 	int (*pending)(const void *arg); /* software's own work; any thread of the process may ask */
 	uint8_t owned; /* a commthread serves it now; atomic */
 	uint32_t node_fifos; /* of its node that this channel's engine runs; bit per FIFO, atomic */

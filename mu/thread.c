@@ -28,6 +28,8 @@
 #define SPIN_US       10 /* where every task has a core; then it yields as well */
 #define SLEEP_MIN_NS  1000000
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
+#define FAR_NS        1000000
+#define FAR_WORDS     8
 
 static int64_t sleep_max(const struct mu_process *p)
 {
@@ -78,8 +80,15 @@ static int anything_ready(struct mu_process *p, int software, int *unsent)
 	return ready || (p->live && mu_live_busy(p->live));
 }
 
+void mu_watch_far(struct mu_channel *ch, const uint64_t *word, uint64_t value, struct drv_wake *bell)
+{
+	mu_watch(ch, word, value);
+	ch->watch_bell = bell;
+}
+
 void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value)
 {
+	ch->watch_bell = NULL;
 	__atomic_store_n(&ch->watch_value, value, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->watch, word, __ATOMIC_RELEASE);
 }
@@ -164,6 +173,30 @@ void mu_wake_self(void)
 		drv_wake_now(&p->area->posted);
 }
 
+/*
+ * What we wait for comes after a change or two of the process that runs: out of their way, without the
+ * barrier of a proper sleep. Who writes the word fences; any other waker may miss us, once in a long while: for
+ * the length of this sleep at most.
+ */
+static void sleep_lightly(struct mu_channel *ch)
+{
+	struct mu_process *p = ch->p;
+	struct drv_wake *w[FAR_WORDS] = { &p->area->posted, ch->watch_bell };
+	uint32_t seen[FAR_WORDS], wakes = __atomic_load_n(&p->area->wakes, __ATOMIC_ACQUIRE), n = 2;
+	int unsent = 0;
+
+	for (uint32_t i = 0; i < wakes && n < FAR_WORDS; i++)
+		w[n++] = &p->area->wake[i];
+	for (uint32_t i = 0; i < n; i++) {
+		seen[i] = __atomic_load_n(&w[i]->seq, __ATOMIC_ACQUIRE);
+		__atomic_fetch_add(&w[i]->sleepers, 1, __ATOMIC_SEQ_CST);
+	}
+	if (!anything_ready(p, 1, &unsent) && !unsent && seen[0] == mu_idle_state.seq && !p->host->ending)
+		drv_wake_wait_any(w, seen, n, FAR_NS);
+	for (uint32_t i = 0; i < n; i++)
+		drv_wake_finish(w[i]);
+}
+
 _Thread_local struct mu_idle_state mu_idle_state __attribute__((tls_model("initial-exec")));
 
 void mu_idle(struct mu_channel *ch)
@@ -186,6 +219,12 @@ void mu_idle(struct mu_channel *ch)
 	}
 	if (idle->count % (p->yields ? 4 : 32)) {
 		drv_cpu_relax();
+		return;
+	}
+	/* Sooner than after three yields it would cost more than it gives. */
+	if (p->yields && ch->watch_bell && idle->count >= 12 && !mu_inject_pending(ch) && !p->holder) {
+		sleep_lightly(ch);
+		idle->seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 		return;
 	}
 	now = drv_clock_ticks();

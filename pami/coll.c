@@ -104,15 +104,22 @@ static int inside(const struct pami_coll *c, const unsigned char *p)
 	return (uintptr_t)p - (uintptr_t)c->fits < sizeof c->fits;
 }
 
+void pami_coll_buffers_free(struct pami_coll *c)
+{
+	if (!inside(c, c->own))
+		free(c->own);
+	if (!inside(c, c->other))
+		free(c->other);
+	c->own = c->other = NULL;
+}
+
 void pami_coll_free(struct pami_coll *c)
 {
 	struct pami_coll_state *s = c->context->coll;
 
 	pami_coll_arguments_free(c);
-	if (!inside(c, c->own))
-		free(c->own);
-	if (!inside(c, c->other))
-		free(c->other);
+	pami_coll_buffers_free(c);
+	free(c->partial);
 	c->next = s->free_coll;
 	s->free_coll = c;
 }
@@ -174,8 +181,8 @@ static void finish(struct pami_coll *c)
 
 	if (!c->result)
 		pami_coll_deliver(c);
-	else if (c->info && c->info->end)
-		c->info->end(c);
+	else
+		pami_shm_end(c);
 	if (c->linked)
 		coll_unlink(c);
 	if (ctx->depth && !c->starting) {
@@ -233,9 +240,8 @@ static int run(struct pami_coll *c)
 		}
 		if (rc < 0 && !c->result)
 			c->result = rc;
-		if (rc == PAMI_COLL_DONE && c->then) {
-			c->info = c->then;
-			c->then = NULL;
+		if (rc == PAMI_COLL_DONE && c->thens) {
+			c->info = c->then[--c->thens];
 			c->phase = 0;
 			continue;
 		}
@@ -681,7 +687,7 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 	}
 	c->sequence = member->sequence++;
 	if (count_unsynced(member, type) && c->size > 1) {
-		c->then = c->info;
+		pami_coll_then(c, c->info);
 		c->info = &gate;
 	}
 	pami_coll_start(c);

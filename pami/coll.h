@@ -38,8 +38,6 @@ struct pami_algorithm_info {
 	int (*step)(struct pami_coll *c);
 	/* Get buffers, or take another algorithm (c->info) where this one does not apply. NULL: nothing. */
 	int (*begin)(struct pami_coll *c);
-	/* The operation ended with an error. NULL: nothing. */
-	void (*end)(struct pami_coll *c);
 	/* May this geometry use it? The same answer on all members. NULL: any. */
 	int (*usable)(const struct pami_geometry *g);
 	uint32_t param;     /* the algorithm's own: radix, segment bytes */
@@ -100,17 +98,19 @@ struct pami_coll {
 	const struct pami_topology *topology; /* what ranks mean */
 	struct pami_geometry_member *member;
 	const struct pami_algorithm_info *info;
-	const struct pami_algorithm_info *then; /* the algorithm proper, while a barrier goes before it */
+	const struct pami_algorithm_info *then[4]; /* what follows when this is done: the last one first */
 	struct pami_coll_recv *posted;
 	uint64_t key;
 	uint32_t kind, sequence; /* of messages: with key, what they are matched by */
 	uint32_t rank, size, root;
+	uint32_t whole_root; /* while `root` is one of a stage: coll_node.c */
 	uint32_t phase;
 	uint32_t outstanding; /* sends and receives of this phase */
 	uint8_t type;         /* pami_xfer_type_t */
 	uint8_t running, polled, starting, linked;
 	uint8_t commutative;
 	uint8_t deliver_recv; /* unpack recv at the end */
+	uint8_t thens;        /* entries of `then` */
 	int result;
 
 	size_t bytes; /* broadcast, reductions: of the data; else of all parts where all members know */
@@ -123,10 +123,11 @@ struct pami_coll {
 	size_t element_bytes;
 	/* Algorithms' own; own and other are freed at the end. */
 	unsigned char *own, *other;
+	unsigned char *partial; /* a team's result on the way; freed at the end */
 	size_t at, length;
 	uint32_t peer;
 	uint64_t number;
-	uint64_t turns;       /* coll_shm.h: how many, from `at` on */
+	uint64_t turn, turns; /* coll_shm.h: the first, and how many */
 	struct mu_op get;
 	pami_event_function cb_done;
 	void *cookie;
@@ -139,7 +140,8 @@ struct pami_coll {
 };
 
 /* kind: what a message belongs to. */
-enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAMI_COLL_SETUP };
+enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAMI_COLL_SETUP,
+       PAMI_COLL_UP, PAMI_COLL_ACROSS, PAMI_COLL_DOWN }; /* the last three: stages of coll_node.c */
 
 /* Send to, receive from, a member in this phase; the buffer stays until the next phase. */
 int pami_coll_send(struct pami_coll *c, uint32_t rank, uint32_t step, const void *data, size_t bytes);
@@ -147,6 +149,15 @@ int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data
 /* RDMA read from, write to, a member of the same host: one of them in a phase. */
 int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes);
 int pami_coll_put(struct pami_coll *c, uint32_t rank, const void *from, uint64_t to, size_t bytes);
+
+/* When this is done, go on with that; what was put last goes first. */
+static inline void pami_coll_then(struct pami_coll *c, const struct pami_algorithm_info *info)
+{
+	c->then[c->thens++] = info;
+}
+
+/* own, other: for the next stage. */
+void pami_coll_buffers_free(struct pami_coll *c);
 
 /* An operation of the library's own on some context: fill in, then run. NULL: out of memory. */
 struct pami_coll *pami_coll_new(struct pami_context *ctx);

@@ -70,7 +70,6 @@ int pami_alltoall_bruck(struct pami_coll *c);
 
 /* coll_shm.c, coll_shm_data.c */
 int pami_shm_usable(const struct pami_geometry *g);
-void pami_shm_end(struct pami_coll *c);
 int pami_shm_barrier_begin(struct pami_coll *c);
 int pami_shm_barrier(struct pami_coll *c);
 int pami_shm_broadcast_begin(struct pami_coll *c);
@@ -81,5 +80,13 @@ int pami_shm_reduce_begin(struct pami_coll *c);
 int pami_shm_reduce(struct pami_coll *c);
 int pami_shm_allgather_begin(struct pami_coll *c);
 int pami_shm_allgather(struct pami_coll *c);
+
+/* coll_node.c */
+int pami_node_usable(const struct pami_geometry *g);
+int pami_node_shm_usable(const struct pami_geometry *g);
+int pami_node_begin(struct pami_coll *c);
+int pami_node_start(struct pami_coll *c);
+int pami_node_shm_begin(struct pami_coll *c);
+int pami_node_shm_up(struct pami_coll *c);
 
 #endif

@@ -9,13 +9,21 @@
 
 #define CHOICE "I0:Default:Shmem:P2P"
 
+/* Appended to a list: in stages, teams first (coll_node.c). */
+#define NODE_SHMEM(name_) { .name = name_, .step = pami_node_shm_up, .begin = pami_node_shm_begin, \
+	                    .usable = pami_node_shm_usable }
+#define NODE_MESSAGES(name_) { .name = name_, .step = pami_node_start, .begin = pami_node_begin, \
+	                       .usable = pami_node_usable }
+
 static const struct pami_algorithm_info barriers[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:Dissemination:-:P2P", .step = pami_barrier_step },
 	{ .name = "I0:Dissemination4:-:P2P", .step = pami_barrier_radix, .param = 4 },
 	{ .name = "I0:Tree4:-:P2P", .step = pami_barrier_tree, .param = 4 },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_barrier, .begin = pami_shm_barrier_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
+	  .usable = pami_shm_usable, .team = 1 },
+	NODE_SHMEM("I0:Dissemination:Shmem:P2P"),
+	NODE_MESSAGES("I0:Dissemination:P2P:P2P"),
 };
 
 static const struct pami_algorithm_info broadcasts[] = {
@@ -26,7 +34,9 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I0:ScatterRing:-:P2P", .step = pami_broadcast_ring, .begin = pami_broadcast_ring_begin },
 	{ .name = "I0:Pipeline64K:-:P2P", .step = pami_broadcast_chain, .param = 65536 },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_broadcast, .begin = pami_shm_broadcast_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
+	  .usable = pami_shm_usable, .team = 1 },
+	NODE_SHMEM("I0:BinomialTree:Shmem:P2P"),
+	NODE_MESSAGES("I0:BinomialTree:P2P:P2P"),
 	{ .name = "I1:Tree3:-:P2P", .step = pami_broadcast_tree, .param = 3, .query = 1 },
 	{ .name = "I1:Tree5:-:P2P", .step = pami_broadcast_tree, .param = 5, .query = 1 },
 	{ .name = "I1:Tree6:-:P2P", .step = pami_broadcast_tree, .param = 6, .query = 1 },
@@ -47,7 +57,9 @@ static const struct pami_algorithm_info allreduces[] = {
 	  .begin = pami_allreduce_halving_begin },
 	{ .name = "I0:Ring:-:P2P", .step = pami_allreduce_ring, .begin = pami_allreduce_ring_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allreduce, .begin = pami_shm_allreduce_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
+	  .usable = pami_shm_usable, .team = 1 },
+	NODE_SHMEM("I0:RecursiveDoubling:Shmem:P2P"),
+	NODE_MESSAGES("I0:RecursiveDoubling:P2P:P2P"),
 };
 
 static const struct pami_algorithm_info reduces[] = {
@@ -55,7 +67,9 @@ static const struct pami_algorithm_info reduces[] = {
 	{ .name = "I0:BinomialTree:-:P2P", .step = pami_reduce_binomial, .begin = pami_reduce_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_reduce_linear, .begin = pami_reduce_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_reduce, .begin = pami_shm_reduce_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
+	  .usable = pami_shm_usable, .team = 1 },
+	NODE_SHMEM("I0:BinomialTree:Shmem:P2P"),
+	NODE_MESSAGES("I0:BinomialTree:P2P:P2P"),
 };
 
 static const struct pami_algorithm_info scans[] = {
@@ -78,7 +92,7 @@ static const struct pami_algorithm_info allgathers[] = {
 	{ .name = "I0:Bruck:-:P2P", .step = pami_allgather_bruck, .begin = pami_allgather_bruck_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_allgather_linear },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_allgather_begin,
-	  .end = pami_shm_end, .usable = pami_shm_usable, .team = 1 },
+	  .usable = pami_shm_usable, .team = 1 },
 };
 
 static const struct pami_algorithm_info gathers[] = {

@@ -69,7 +69,7 @@ int pami_shm_join(struct pami_coll *c, uint64_t turns)
 		if (!s)
 			return -ENOMEM;
 	}
-	c->at = s->started;
+	c->turn = s->started;
 	c->turns = turns;
 	s->started += turns;
 	return 0;
@@ -89,6 +89,7 @@ static int setup_ask(struct pami_coll *c, struct pami_shm *s)
 		memset(at, 0, bytes - s->members * (size_t)PAMI_SHM_SLOTS * PAMI_SHM_BULK);
 		s->owner = 1;
 		attach(s, at);
+		drv_wake_init(&s->area->bell, -1);
 	}
 	c->number = (uint64_t)(uintptr_t)at;
 	for (uint32_t i = 1; i < s->members && !rc; i++)
@@ -114,13 +115,11 @@ static PAMI_COLD int without_memory(struct pami_coll *c, struct pami_shm *s,
 {
 	int rc;
 
-	s->finished = c->at + c->turns;
-	if (c->own && c->own != c->fits)
-		free(c->own);
-	c->own = NULL;
+	s->finished = c->turn + c->turns;
+	pami_coll_buffers_free(c);
 	c->at = c->length = c->peer = 0;
-	c->number = 0;
-	c->then = instead;
+	c->number = c->turns = 0;
+	pami_coll_then(c, instead);
 	rc = instead->begin ? instead->begin(c) : 0;
 	return rc ? rc : PAMI_COLL_DONE;
 }
@@ -133,7 +132,7 @@ int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instea
 	if (PAMI_LIKELY(s->ready && c->phase < 2))
 		c->phase = 2;
 	if (PAMI_UNLIKELY(c->phase < 2)) {
-		if (c->at) /* not the first */
+		if (c->turn) /* not the first */
 			return PAMI_COLL_POLL;
 		if (!c->phase)
 			return setup_ask(c, s);
@@ -143,7 +142,7 @@ int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instea
 		c->phase = 2;
 		c->number = 0;
 	}
-	if (s->finished != c->at && c->phase == 2)
+	if (s->finished != c->turn && c->phase == 2)
 		return PAMI_COLL_POLL;
 	if (PAMI_UNLIKELY(s->failed))
 		return without_memory(c, s, instead);
@@ -198,6 +197,15 @@ int pami_shm_said(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint
 	return 0;
 }
 
+int pami_shm_said_far(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k)
+{
+	if (pami_shm_heard(s, member, k, 1))
+		return 1;
+	mu_watch_far(c->context->channel, &pami_shm_slot_of(s, member, k)->number, k + 1,
+	             &s->area->bell);
+	return 0;
+}
+
 int pami_shm_all_said(struct pami_coll *c, struct pami_shm *s, uint64_t k)
 {
 	for (; c->peer < s->members; c->peer++)
@@ -211,7 +219,7 @@ int pami_shm_all_said(struct pami_coll *c, struct pami_shm *s, uint64_t k)
 
 void pami_shm_finished(struct pami_coll *c, struct pami_shm *s)
 {
-	pami_shm_over(s, c->at + c->turns);
+	pami_shm_over(s, c->turn + c->turns);
 	mu_watch(c->context->channel, NULL, 0);
 }
 
@@ -230,13 +238,13 @@ int pami_shm_barrier(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->at))
+		if (!pami_shm_slot_free(c, s, c->turn))
 			return PAMI_COLL_POLL;
-		pami_shm_publish(s, c->at);
+		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
 		c->phase = 3;
 	}
-	if (!pami_shm_all_said(c, s, c->at))
+	if (!pami_shm_all_said(c, s, c->turn))
 		return PAMI_COLL_POLL;
 	pami_shm_finished(c, s);
 	return PAMI_COLL_DONE;
@@ -261,26 +269,26 @@ static int broadcast_halves(struct pami_coll *c, struct pami_shm *s)
 	uint64_t there;
 
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->at + 1))
+		if (!pami_shm_slot_free(c, s, c->turn + 1))
 			return PAMI_COLL_POLL;
-		pami_shm_address_out(s, c->at, c->data, NULL);
-		pami_shm_publish(s, c->at);
+		pami_shm_address_out(s, c->turn, c->data, NULL);
+		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
 		c->phase = 3;
 	}
 	if (c->phase == 3) {
-		if (!pami_shm_all_said(c, s, c->at))
+		if (!pami_shm_all_said(c, s, c->turn))
 			return PAMI_COLL_POLL;
-		there = pami_shm_address_in(pami_shm_slot_of(s, !s->me, c->at), 0);
+		there = pami_shm_address_in(pami_shm_slot_of(s, !s->me, c->turn), 0);
 		return c->rank == c->root ? pami_coll_put(c, !c->root, c->data + half, there + half, c->bytes - half) :
 					    pami_coll_get(c, c->root, c->data, there, half);
 	}
 	if (c->phase == 4) {
-		pami_shm_publish(s, c->at + 1);
+		pami_shm_publish(s, c->turn + 1);
 		pami_shm_wake_others(s);
 		c->phase = 5;
 	}
-	if (!pami_shm_all_said(c, s, c->at + 1))
+	if (!pami_shm_all_said(c, s, c->turn + 1))
 		return PAMI_COLL_POLL;
 	pami_shm_finished(c, s);
 	return PAMI_COLL_DONE;
@@ -289,17 +297,17 @@ static int broadcast_halves(struct pami_coll *c, struct pami_shm *s)
 static int broadcast_root(struct pami_coll *c, struct pami_shm *s)
 {
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->at))
+		if (!pami_shm_slot_free(c, s, c->turn))
 			return PAMI_COLL_POLL;
 		if (c->bytes <= PAMI_SHM_BULK)
-			pami_shm_put(s, c->at, c->data, c->bytes);
+			pami_shm_put(s, c->turn, c->data, c->bytes);
 		else
-			pami_shm_address_out(s, c->at, c->data, NULL);
-		pami_shm_publish(s, c->at);
+			pami_shm_address_out(s, c->turn, c->data, NULL);
+		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
 		c->phase = 3;
 	}
-	if (c->bytes > PAMI_SHM_BULK && !pami_shm_all_before(c, s, c->at + 1))
+	if (c->bytes > PAMI_SHM_BULK && !pami_shm_all_before(c, s, c->turn + 1))
 		return PAMI_COLL_POLL;
 	pami_shm_finished(c, s);
 	return PAMI_COLL_DONE;
@@ -317,13 +325,13 @@ int pami_shm_broadcast(struct pami_coll *c)
 	if (c->rank == c->root)
 		return broadcast_root(c, s);
 	if (c->phase == 2) {
-		if (!pami_shm_said(c, s, c->root, c->at))
+		if (!pami_shm_said(c, s, c->root, c->turn))
 			return PAMI_COLL_POLL;
 		if (c->bytes > PAMI_SHM_BULK)
 			return pami_coll_get(c, c->root, c->data,
-			                     pami_shm_address_in(pami_shm_slot_of(s, c->root, c->at), 0), c->bytes);
+			                     pami_shm_address_in(pami_shm_slot_of(s, c->root, c->turn), 0), c->bytes);
 		if (c->bytes)
-			memcpy(c->data, pami_shm_see(s, c->root, c->at, c->bytes), c->bytes);
+			memcpy(c->data, pami_shm_see(s, c->root, c->turn, c->bytes), c->bytes);
 	}
 	pami_shm_finished(c, s);
 	if (c->bytes > PAMI_SHM_BULK)
@@ -331,11 +339,10 @@ int pami_shm_broadcast(struct pami_coll *c)
 	return PAMI_COLL_DONE;
 }
 
-/* It ended with an error: others may still use the geometry. */
 void pami_shm_end(struct pami_coll *c)
 {
-	struct pami_shm *s = c->member->shm;
+	struct pami_shm *s = c->turns ? c->member->shm : NULL;
 
-	if (s && s->area && s->finished < c->at + c->turns)
+	if (s && s->area && s->finished < c->turn + c->turns)
 		pami_shm_finished(c, s);
 }

@@ -21,6 +21,7 @@
 #ifndef PAMI_COLL_SHM_H
 #define PAMI_COLL_SHM_H
 
+#include "drivers/base/wake.h"
 #include "pami/coll_algorithms.h"
 
 #define PAMI_SHM_SLOTS  4u
@@ -38,6 +39,7 @@ struct pami_shm_done {
 
 struct pami_shm_area {
 	_Alignas(64) uint32_t stalled; /* somebody waits for a slot: wake all when done moves */
+	struct drv_wake bell;          /* for those who wait long for what one member will say */
 };
 
 /* An operation of the short lane: coll_short.c. */
@@ -152,7 +154,7 @@ static inline void pami_shm_over(struct pami_shm *s, uint64_t to)
 	}
 }
 
-/* Join the team's memory and take `turns` turns (c->at is the first). 0, -ENOMEM. */
+/* Join the team's memory and take `turns` turns (c->turn is the first). 0, -ENOMEM. */
 int pami_shm_join(struct pami_coll *c, uint64_t turns);
 /*
  * First in each step function: PAMI_SHM_GO in phase 2 and later, when it is the operation's turn; else what
@@ -161,11 +163,15 @@ int pami_shm_join(struct pami_coll *c, uint64_t turns);
 int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instead);
 /* These say, where they return 0, what to sleep on. */
 int pami_shm_said(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k);
+/* Not soon: after messages between hosts. Who says it also rings the area's bell. */
+int pami_shm_said_far(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k);
 int pami_shm_all_said(struct pami_coll *c, struct pami_shm *s, uint64_t k); /* from c->peer on; then 0 again */
 int pami_shm_all_before(struct pami_coll *c, struct pami_shm *s, uint64_t k);
 /* May my slot of turn k be written? */
 int pami_shm_slot_free(struct pami_coll *c, struct pami_shm *s, uint64_t k);
 void pami_shm_finished(struct pami_coll *c, struct pami_shm *s);
+/* It ended with an error, whatever it was doing: others may still use the geometry. */
+void pami_shm_end(struct pami_coll *c);
 
 /* The member's side of it, and on the member that made it the memory itself. NULL is fine. */
 void pami_shm_free(struct pami_shm *shm, int keep_area);

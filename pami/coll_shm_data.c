@@ -23,9 +23,9 @@ int pami_shm_reduce_begin(struct pami_coll *c)
 static int fold_in(struct pami_coll *c, struct pami_shm *s)
 {
 	for (; c->peer < s->members; c->peer++) {
-		const unsigned char *from = c->peer == s->me ? c->data : pami_shm_see(s, c->peer, c->at, c->bytes);
+		const unsigned char *from = c->peer == s->me ? c->data : pami_shm_see(s, c->peer, c->turn, c->bytes);
 
-		if (c->peer != s->me && !pami_shm_said(c, s, c->peer, c->at))
+		if (c->peer != s->me && !pami_shm_said(c, s, c->peer, c->turn))
 			return 0;
 		if (c->peer)
 			pami_coll_apply(c, c->own, from, c->bytes);
@@ -43,10 +43,10 @@ int pami_shm_reduce(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->rank != c->root) {
-		if (!pami_shm_slot_free(c, s, c->at))
+		if (!pami_shm_slot_free(c, s, c->turn))
 			return PAMI_COLL_POLL;
-		pami_shm_put(s, c->at, c->data, c->bytes);
-		pami_shm_publish(s, c->at);
+		pami_shm_put(s, c->turn, c->data, c->bytes);
+		pami_shm_publish(s, c->turn);
 		mu_wake_task(s->task[c->root]);
 	} else {
 		c->phase = 3;
@@ -86,17 +86,17 @@ static size_t part_at(const struct pami_coll *c, size_t bytes, uint32_t i)
 static int allreduce_short(struct pami_coll *c, struct pami_shm *s)
 {
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->at))
+		if (!pami_shm_slot_free(c, s, c->turn))
 			return PAMI_COLL_POLL;
-		pami_shm_put(s, c->at, c->data, c->bytes);
-		pami_shm_publish(s, c->at);
+		pami_shm_put(s, c->turn, c->data, c->bytes);
+		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
 		c->phase = 3;
 	}
 	if (!fold_in(c, s))
 		return PAMI_COLL_POLL;
-	if (s->all_done < c->at)
-		s->all_done = c->at;
+	if (s->all_done < c->turn)
+		s->all_done = c->turn;
 	if (c->bytes)
 		memcpy(c->target, c->own, c->bytes);
 	pami_shm_finished(c, s);
@@ -142,7 +142,7 @@ static int long_piece(struct pami_coll *c, struct pami_shm *s)
 			if (!c->length) {
 				c->length = 1; /* asked */
 				rc = pami_coll_get(c, s->rank[c->peer], c->peer ? in : sum,
-				                   pami_shm_address_in(pami_shm_slot_of(s, c->peer, c->at), 0) +
+				                   pami_shm_address_in(pami_shm_slot_of(s, c->peer, c->turn), 0) +
 				                           c->number, n);
 				if (rc || c->outstanding)
 					return rc;
@@ -161,7 +161,7 @@ static int long_piece(struct pami_coll *c, struct pami_shm *s)
 
 static int allreduce_long(struct pami_coll *c, struct pami_shm *s)
 {
-	uint64_t k = c->at;
+	uint64_t k = c->turn;
 	int rc;
 
 	if (c->phase == LONG_SPEAK) {
@@ -237,13 +237,13 @@ int pami_shm_allgather(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->at))
+		if (!pami_shm_slot_free(c, s, c->turn))
 			return PAMI_COLL_POLL;
 		if (mine <= PAMI_SHM_BULK)
-			pami_shm_put(s, c->at, pami_vector_at(&c->recv, c->rank), mine);
+			pami_shm_put(s, c->turn, pami_vector_at(&c->recv, c->rank), mine);
 		else
-			pami_shm_address_out(s, c->at, pami_vector_at(&c->recv, c->rank), NULL);
-		pami_shm_publish(s, c->at);
+			pami_shm_address_out(s, c->turn, pami_vector_at(&c->recv, c->rank), NULL);
+		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
 		c->phase = 3;
 		c->peer = 1;
@@ -253,28 +253,28 @@ int pami_shm_allgather(struct pami_coll *c)
 		size_t bytes = pami_vector_bytes(&c->recv, from);
 		unsigned char *to = pami_vector_at(&c->recv, from);
 
-		if (!pami_shm_said(c, s, from, c->at))
+		if (!pami_shm_said(c, s, from, c->turn))
 			return PAMI_COLL_POLL;
 		c->peer++;
 		if (bytes > PAMI_SHM_BULK) {
 			rc = pami_coll_get(c, s->rank[from], to,
-			                   pami_shm_address_in(pami_shm_slot_of(s, from, c->at), 0), bytes);
+			                   pami_shm_address_in(pami_shm_slot_of(s, from, c->turn), 0), bytes);
 			if (rc || c->outstanding)
 				return rc;
 		} else if (bytes) {
-			memcpy(to, pami_shm_see(s, from, c->at, bytes), bytes);
+			memcpy(to, pami_shm_see(s, from, c->turn, bytes), bytes);
 		}
 	}
 	if (c->phase < LONG_END) {
-		if (s->all_done < c->at)
-			s->all_done = c->at;
+		if (s->all_done < c->turn)
+			s->all_done = c->turn;
 		if (mine > PAMI_SHM_BULK) {
-			__atomic_store_n(&s->done[s->me].count, c->at + 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&s->done[s->me].count, c->turn + 1, __ATOMIC_RELEASE);
 			pami_shm_wake_others(s);
 		}
 		c->phase = LONG_END;
 	}
-	if (mine > PAMI_SHM_BULK && !pami_shm_all_before(c, s, c->at + 1))
+	if (mine > PAMI_SHM_BULK && !pami_shm_all_before(c, s, c->turn + 1))
 		return PAMI_COLL_POLL;
 	pami_shm_finished(c, s);
 	/* Long parts of others: they wait for us. */

@@ -93,7 +93,7 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 	if (g->homes)
 		pami_topology_fini(g->homes);
 	free(g->homes);
-	free(g->team);
+	pami_teams_free(g);
 	free(g->member);
 	g->magic = 0;
 	free(g);
@@ -136,36 +136,6 @@ pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned ty
 
 /* ---- Members ---- */
 
-static int by_number(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The team: of the group's tasks, those contexts that some task here has in the geometry. */
-static int find_team(struct pami_geometry *g)
-{
-	const struct mu_job *job = g->client->job;
-	size_t room = (size_t)job->group_tasks * g->offsets;
-
-	if (room > g->size)
-		room = g->size;
-	g->team = malloc(room * sizeof *g->team);
-	if (!g->team)
-		return -ENOMEM;
-	for (uint32_t t = 0; t < job->group_tasks; t++)
-		for (uint32_t o = 0; o < g->offsets; o++) {
-			int32_t rank = pami_geometry_rank(g, pami_endpoint(job->group_list[t], o));
-
-			if (rank >= 0)
-				g->team[g->team_size++] = (uint32_t)rank;
-		}
-	qsort(g->team, g->team_size, sizeof *g->team, by_number);
-	g->one_team = g->size > 1 && g->team_size == g->size && !job->virtual_clock;
-	return 0;
-}
-
 int pami_geometry_settle(struct pami_geometry *g)
 {
 	g->size = g->topology.size;
@@ -175,7 +145,7 @@ int pami_geometry_settle(struct pami_geometry *g)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < g->offsets; i++)
 		g->member[i].rank = pami_geometry_rank(g, pami_endpoint(g->client->job->task, i));
-	return find_team(g);
+	return pami_teams_find(g);
 }
 
 /* ---- The world ---- */

@@ -33,6 +33,14 @@ struct pami_geometry_member {
 
 enum { PAMI_GEOMETRY_MAKING, PAMI_GEOMETRY_READY, PAMI_GEOMETRY_ENDING };
 
+/* Teams: the members of each group (mu_task_group()), for collectives in stages. */
+struct pami_teams {
+	struct pami_topology leaders; /* the lowest rank of each, in rank order */
+	struct pami_topology inside;  /* this task's team */
+	uint32_t leader;              /* its place among the leaders */
+	uint8_t ordered;              /* the ranks of each team are neighbours */
+};
+
 struct pami_geometry {
 	uint32_t magic;
 	uint32_t id;         /* 0: world */
@@ -48,6 +56,7 @@ struct pami_geometry {
 	struct pami_topology *homes; /* the first endpoint of each task, where that is not topology */
 	uint32_t team_size;  /* members of this task's group (mu_task_group()), its team */
 	uint32_t *team;      /* [team_size] their ranks, ascending */
+	struct pami_teams *teams; /* NULL: one team, or none of two members */
 	uint32_t dead, dead_seen; /* pami_geometry_dead(): its last answer, for that mu_gone_count(); any thread */
 	void *hw;            /* class route and the like of hardware algorithms; or NULL */
 	uint32_t offsets;    /* entries of member */
@@ -97,5 +106,12 @@ struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t i
 int pami_geometry_settle(struct pami_geometry *g); /* members, locality; after topology and key */
 /* ctx: the context whose thread calls, or NULL. */
 void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx);
+
+/* geometry_team.c */
+int pami_teams_find(struct pami_geometry *g);
+void pami_teams_free(struct pami_geometry *g);
+/* Of a member: its team's place among the leaders; its place in this task's team, or -1. */
+uint32_t pami_team_of(const struct pami_geometry *g, uint32_t rank);
+int32_t pami_team_index(const struct pami_geometry *g, uint32_t rank);
 
 #endif
