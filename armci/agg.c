@@ -8,15 +8,9 @@
 
 #include "armci/state.h"
 
-enum { PIECES_MAX = 16384, BYTES_MAX = 1 << 20 };
+enum { PIECES_MAX = 16384, BYTES_MAX = 1 << 20, SPACE = 1024 };
 
-struct piece {
-	void *local; /* NULL: the value */
-	uintptr_t remote;
-	size_t bytes;
-	uint64_t value;
-};
-
+/* Ready to be sent as a list while all pieces are of one length. */
 struct armci_agg {
 	struct armci_agg *next;
 	struct armci_req *req; /* held until sent */
@@ -26,8 +20,12 @@ struct armci_agg {
 	int proc;
 	size_t count, space, bytes;
 	bool mixed; /* pieces of several lengths */
-	struct piece *piece;
+	void **local, **remote;
+	size_t *length;
+	uint64_t *value; /* [space] of those that are values, or NULL */
 };
+
+static struct armci_agg *spare; /* one, with its arrays */
 
 static struct armci_agg *agg_find(const armci_hdl_t *h)
 {
@@ -39,54 +37,73 @@ static struct armci_agg *agg_find(const armci_hdl_t *h)
 	return NULL;
 }
 
-static int by_bytes(const void *a, const void *b)
+static void agg_free(struct armci_agg *a)
 {
-	const struct piece *p = a, *q = b;
-
-	return (p->bytes > q->bytes) - (p->bytes < q->bytes);
+	free(a->local);
+	free(a->remote);
+	free(a->length);
+	free(a->value);
+	free(a);
 }
 
-/* Pieces [0, n), all of one length. */
-static void send_run(struct armci_agg *a, struct piece *p, size_t n, void **local, void **remote)
+void armci_agg_release(void)
 {
-	struct armci_list l = {local, remote, n, p->bytes};
-	size_t i;
+	if (spare)
+		agg_free(spare);
+	spare = NULL;
+}
 
-	for (i = 0; i < n; i++) {
-		local[i] = p[i].local ? p[i].local : &p[i].value;
-		remote[i] = (void *)p[i].remote;
-	}
+/* Pieces [from, from + n), all of one length. */
+static void send_run(struct armci_agg *a, size_t from, size_t n)
+{
+	struct armci_list l = {a->local + from, a->remote + from, n, a->length[from]};
+
 	if (armci_xfer_list(a->kind, a->kind == ARMCI_KIND_ACC ? &a->acc : NULL, &l, a->proc, a->req))
 		a->req->failed = 1;
 }
 
-/* Sent; takes the collection out of the list. Values must have left this memory when it is freed. */
+/* Those of the first piece's length to the front, in order; how many. Others follow. */
+static size_t partition(struct armci_agg *a, size_t from)
+{
+	size_t at = from, i;
+
+	for (i = from; i < a->count; i++) {
+		void *local = a->local[i], *remote = a->remote[i];
+		size_t length = a->length[i];
+
+		if (length != a->length[from])
+			continue;
+		a->local[i] = a->local[at];
+		a->remote[i] = a->remote[at];
+		a->length[i] = a->length[at];
+		a->local[at] = local;
+		a->remote[at] = remote;
+		a->length[at++] = length;
+	}
+	return at - from;
+}
+
+/* Sent; takes the collection out of the list. Values must have left this memory when it is used again. */
 static void agg_send(struct armci_agg *a)
 {
 	struct armci_agg **p = &armci_world.aggs;
-	void **pointers = malloc(2 * a->count * sizeof(*pointers));
-	bool values = false;
 	size_t i, n;
 
-	if (!pointers && a->count)
-		armci_die("no memory to send %zu collected transfers", a->count);
 	while (*p != a)
 		p = &(*p)->next;
 	*p = a->next;
 	ARMCI_COUNT(aggregate_sends);
-	if (a->mixed)
-		qsort(a->piece, a->count, sizeof(*a->piece), by_bytes);
 	for (i = 0; i < a->count; i += n) {
-		for (n = 0; i + n < a->count && a->piece[i + n].bytes == a->piece[i].bytes; n++)
-			values |= !a->piece[i + n].local;
-		send_run(a, a->piece + i, n, pointers, pointers + a->count);
+		n = a->mixed ? partition(a, i) : a->count;
+		send_run(a, i, n);
 	}
-	while (values && a->req->pending > 1) /* ours is the one that stays */
+	while (a->value && a->req->pending > 1) /* ours is the one that stays */
 		armci_poll();
 	armci_req_end(a->req);
-	free(pointers);
-	free(a->piece);
-	free(a);
+	free(a->value);
+	a->value = NULL;
+	armci_agg_release();
+	spare = a;
 }
 
 void armci_agg_flush(const armci_hdl_t *h)
@@ -106,10 +123,13 @@ void armci_agg_flush_all(void)
 static struct armci_agg *agg_create(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
 				    int proc)
 {
-	struct armci_agg *a = calloc(1, sizeof(*a));
+	struct armci_agg *a = spare ? spare : calloc(1, sizeof(*a));
 
 	if (!a)
 		return NULL;
+	spare = NULL;
+	a->count = a->bytes = 0;
+	a->mixed = false;
 	a->req = armci_req_begin(h);
 	a->generation = a->req->generation;
 	a->kind = kind;
@@ -119,6 +139,28 @@ static struct armci_agg *agg_create(armci_hdl_t *h, enum armci_kind kind, const 
 	a->next = armci_world.aggs;
 	armci_world.aggs = a;
 	return a;
+}
+
+static bool grow(void *array, size_t space)
+{
+	void *grown = realloc(*(void **)array, space * sizeof(void *));
+
+	if (grown)
+		*(void **)array = grown;
+	return grown != NULL;
+}
+
+/* Room for `pieces` more. Values do not move: what was collected points at them. */
+static bool agg_room(struct armci_agg *a, size_t pieces)
+{
+	size_t space = a->space * 2 > a->count + pieces ? a->space * 2 : a->count + pieces + SPACE;
+
+	if (a->count + pieces <= a->space)
+		return true;
+	if (!grow(&a->local, space) || !grow(&a->remote, space) || !grow(&a->length, space))
+		return false;
+	a->space = space;
+	return true;
 }
 
 /* The handle's collection if it may take `pieces` more of this kind; a full one is sent first. */
@@ -137,32 +179,38 @@ static struct armci_agg *agg_open(armci_hdl_t *h, enum armci_kind kind, const st
 	}
 	if (!a)
 		a = agg_create(h, kind, acc, proc);
-	if (a && a->count + pieces > a->space) {
-		size_t space = a->space * 2 > a->count + pieces ? a->space * 2 : a->count + pieces + 64;
-		struct piece *grown = realloc(a->piece, space * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		a->piece = grown;
-		a->space = space;
-	}
-	return a;
+	return a && agg_room(a, pieces) ? a : NULL;
 }
 
-static struct piece *piece_add(struct armci_agg *a, void *local, uintptr_t remote, size_t bytes)
+static inline void piece_add(struct armci_agg *a, void *local, uintptr_t remote, size_t bytes)
 {
-	struct piece *p = &a->piece[a->count++];
+	size_t i = a->count++;
 
-	*p = (struct piece){local, remote, bytes, 0};
+	a->local[i] = local;
+	a->remote[i] = (void *)remote;
+	a->length[i] = bytes;
 	ARMCI_COUNT(aggregated);
 	a->bytes += bytes;
-	a->mixed |= bytes != a->piece[0].bytes;
-	return p;
+	a->mixed |= bytes != a->length[0];
 }
 
 static void piece_of_shape(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	piece_add(arg, local, remote, bytes);
+}
+
+/* Hot: one more like the last one. */
+bool armci_agg_add_piece(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, void *local,
+			 uintptr_t remote, size_t bytes, int proc)
+{
+	struct armci_agg *a = armci_world.aggs;
+
+	if (!a || a->req->slot != h->armci_slot || a->generation != h->armci_generation || a->kind != kind ||
+	    a->proc != proc || acc || a->count == a->space || a->count == PIECES_MAX || a->bytes + bytes > BYTES_MAX)
+		a = agg_open(h, kind, acc, proc, 1, bytes);
+	if (a)
+		piece_add(a, local, remote, bytes);
+	return a != NULL;
 }
 
 bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
@@ -173,10 +221,16 @@ bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armc
 
 	if (!a)
 		return bytes == 0;
-	if (value)
-		memcpy(&piece_add(a, NULL, s->remote, bytes)->value, s->local, bytes);
-	else
+	if (!value) {
 		armci_shape_walk(s, piece_of_shape, a);
+		return true;
+	}
+	if (!a->value)
+		a->value = malloc(PIECES_MAX * sizeof(*a->value));
+	if (!a->value)
+		return false;
+	memcpy(&a->value[a->count], s->local, bytes);
+	piece_add(a, &a->value[a->count], s->remote, bytes);
 	return true;
 }
 

@@ -4,10 +4,29 @@
 
 #include "armci/state.h"
 
+/*
+ * Hot: memory of this node, with nothing under way there that it could overtake, is a copy. False: the
+ * long way.
+ */
+static inline bool copied(enum armci_kind kind, void *local, uintptr_t remote, size_t bytes, int proc)
+{
+	struct armci_seg *seg = armci_world.map[proc].last;
+
+	if (kind == ARMCI_KIND_ACC || !seg || !seg->direct || armci_world.target[proc].unacked ||
+	    remote - seg->name >= seg->bytes || bytes > seg->bytes - (remote - seg->name))
+		return false;
+	ARMCI_COUNT(direct);
+	if (kind == ARMCI_KIND_PUT)
+		memmove((void *)remote, local, bytes);
+	else
+		memmove(local, (void *)remote, bytes);
+	return true;
+}
+
 static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local, void *remote,
 		  int bytes, int proc, enum armci_wait wait, armci_hdl_t *h)
 {
-	struct armci_shape s = {.local = local, .remote = (uintptr_t)remote, .count = {(size_t)bytes}};
+	struct armci_shape s;
 
 	if (bytes < 0)
 		return FAIL3;
@@ -17,6 +36,15 @@ static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local
 		return 0;
 	if (!local)
 		return FAIL;
+	if (copied(kind, local, (uintptr_t)remote, (size_t)bytes, proc))
+		return 0;
+	if (wait == ARMCI_NONBLOCKING && h && h->armci_flags & ARMCI_HANDLE_AGGREGATE &&
+	    armci_agg_add_piece(h, kind, acc, local, (uintptr_t)remote, (size_t)bytes, proc))
+		return 0;
+	s.local = local;
+	s.remote = (uintptr_t)remote;
+	s.levels = 0;
+	s.count[0] = (size_t)bytes;
 	return armci_run_shape(kind, acc, &s, proc, wait, h);
 }
 

@@ -46,9 +46,10 @@ int armci_check_proc(int proc)
  */
 void armci_poll(void)
 {
-	PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
-	if (!armci_world.thread)
-		PAMI_Context_advance(armci_world.context[ARMCI_SERVE], 1);
+	if (armci_world.thread)
+		PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
+	else
+		PAMI_Context_advancev(armci_world.context, ARMCI_CONTEXTS, 16);
 }
 
 static int open_progress(void)
@@ -218,6 +219,8 @@ static int share_stripes(void)
 	memset(armci_world.stripe_page, 0, bytes);
 	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
 	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
+	/* Memory that is shared, and cannot be mapped by its own task: virtual time. */
+	armci_world.is_virtual = m->local && !m->local((pami_task_t)armci_world.me, armci_world.stripe_page, 1);
 	for (i = 0; i < armci_world.nproc; i++)
 		armci_world.stripes[i] = armci_direct(i, (uintptr_t)all[i], bytes);
 	free(all);
@@ -333,6 +336,7 @@ int PARMCI_Finalize(void)
 	PAMI_Client_destroy(&armci_world.client);
 	armci_req_release_all();
 	armci_mail_release();
+	armci_agg_release();
 	armci_mutex_release();
 	armci_region_release();
 	armci_mpi_close();

@@ -344,10 +344,4 @@ void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 	unlock(h, "ARMCIX_Unlock_hdl", mutex, proc);
 }
 
-void ARMCIX_Progress(void)
-{
-	armci_poll();
-	PAMI_Context_trylock_advancev(&armci_world.context[ARMCI_SERVE], 1, 1);
-}
-
 #pragma GCC visibility pop

@@ -16,7 +16,11 @@
 static struct {
 	unsigned *arrived;        /* per sender; written by SERVE */
 	unsigned *sent, *awaited; /* per process */
+	uint32_t waiting;         /* the application's thread waits, perhaps asleep */
+	uint32_t posted;          /* work to wake it is under way */
 } counts;
+
+static pami_work_t wake;
 
 int armci_notify_init(void)
 {
@@ -33,15 +37,27 @@ int armci_notify_init(void)
 
 void armci_notify_release(void)
 {
+	while (__atomic_load_n(&counts.posted, __ATOMIC_ACQUIRE))
+		armci_poll();
 	free(counts.arrived);
 	free(counts.sent);
 	free(counts.awaited);
 	memset(&counts, 0, sizeof(counts));
 }
 
+static pami_result_t awake(pami_context_t context, void *cookie)
+{
+	__atomic_store_n(&counts.posted, 0, __ATOMIC_RELEASE);
+	return PAMI_SUCCESS;
+}
+
+/* What arrives on SERVE wakes whoever drives that, not a thread that waits on ORIGIN. */
 void armci_notify_serve(const struct armci_request *r)
 {
-	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_RELEASE);
+	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&counts.waiting, __ATOMIC_SEQ_CST) &&
+	    !__atomic_exchange_n(&counts.posted, 1, __ATOMIC_ACQ_REL))
+		PAMI_Context_post(armci_world.context[ARMCI_ORIGIN], &wake, awake, NULL);
 }
 
 int parmci_notify(int proc)
@@ -69,8 +85,10 @@ int parmci_notify_wait(int proc, int *pval)
 	if (armci_check_proc(proc))
 		armci_die("armci_notify_wait: there is no process %d", proc);
 	want = ++counts.awaited[proc];
-	while ((have = __atomic_load_n(&counts.arrived[proc], __ATOMIC_ACQUIRE)) < want)
+	__atomic_store_n(&counts.waiting, 1, __ATOMIC_SEQ_CST);
+	while ((have = __atomic_load_n(&counts.arrived[proc], __ATOMIC_SEQ_CST)) < want)
 		armci_poll();
+	__atomic_store_n(&counts.waiting, 0, __ATOMIC_RELAXED);
 	if (pval)
 		*pval = (int)want;
 	return (int)have;

@@ -157,7 +157,8 @@ struct armci_world {
 	pami_client_t client;
 	pami_context_t context[ARMCI_CONTEXTS];
 	size_t immediate_max;
-	bool thread; /* somebody else advances SERVE too */
+	bool thread;     /* somebody else advances SERVE too */
+	bool is_virtual; /* the job's clock */
 	struct armci_ext_memory memory;
 	unsigned char *mapped;       /* per process: use its memory directly where it can be mapped */
 	struct armci_map *map;       /* per process */
@@ -348,6 +349,8 @@ int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const stru
 /* ---- agg.c: aggregate handles ---- */
 enum { ARMCI_HANDLE_AGGREGATE = 1 };
 /* Take the transfer into the handle's collection; false if it must go on its own. */
+bool armci_agg_add_piece(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, void *local,
+			 uintptr_t remote, size_t bytes, int proc);
 bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
 			 struct armci_shape *s, int proc, bool value);
 bool armci_agg_add_list(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc,
@@ -355,6 +358,7 @@ bool armci_agg_add_list(armci_hdl_t *h, enum armci_kind kind, const struct armci
 /* Send what this handle, and what every handle, has collected. */
 void armci_agg_flush(const armci_hdl_t *h);
 void armci_agg_flush_all(void);
+void armci_agg_release(void);
 
 /* ---- am.c: requests to SERVE of another process ---- */
 struct armci_request; /* am.h */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/armci_job.h"
+
+void abench_die(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	ARMCI_Error("bench", 1);
+	abort();
+}
+
+static size_t number(const char *text)
+{
+	char *end;
+	size_t v = strtoull(text, &end, 0);
+
+	if (end == text || (*end && !strchr("kKmM", *end)))
+		abench_die("'%s' is no number", text);
+	return v << (*end == 0 ? 0 : *end == 'k' || *end == 'K' ? 10 : 20);
+}
+
+void abench_open(struct abench *a, int argc, char **argv)
+{
+	int i;
+
+	memset(a, 0, sizeof(*a));
+	a->me = armci_msg_me();
+	a->n = armci_msg_nproc();
+	a->peer = a->n > 1 ? 1 : 0;
+	a->drives = a->me == 0;
+	a->is_virtual = ARMCIX_Clock_is_virtual();
+	a->repetitions = a->is_virtual ? 1 : 7;
+	a->seconds = a->is_virtual ? 0.3e-3 : 10e-3;
+	for (i = 0; i < argc; i++) {
+		if (!strcmp(argv[i], "--json"))
+			a->format = BENCH_JSON;
+		else if (!strcmp(argv[i], "--csv"))
+			a->format = BENCH_CSV;
+		else if (!strcmp(argv[i], "--only") && i + 1 < argc)
+			a->only = argv[++i];
+		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
+			a->size = number(argv[++i]);
+		else if (!strcmp(argv[i], "--steps") && i + 1 < argc)
+			a->steps = number(argv[++i]);
+		else if (!strcmp(argv[i], "--repetitions") && i + 1 < argc)
+			a->repetitions = (unsigned)number(argv[++i]);
+		else if (!strcmp(argv[i], "--peer") && i + 1 < argc)
+			a->peer = (int)number(argv[++i]);
+		else
+			abench_die("'%s' is no option: --json --csv --only VARIANT --size N --steps N "
+				   "--repetitions N --peer RANK", argv[i]);
+	}
+	if (a->peer >= a->n)
+		abench_die("there is no process %d", a->peer);
+}
+
+void abench_open_memory(struct abench *a, size_t bytes)
+{
+	a->mem = calloc((size_t)a->n, sizeof(*a->mem));
+	if (!a->mem || ARMCI_Malloc(a->mem, (armci_size_t)bytes))
+		abench_die("no memory of %zu bytes", bytes);
+	memset(a->mem[a->me], 0, bytes);
+	ARMCI_Barrier();
+}
+
+void abench_close_memory(struct abench *a)
+{
+	ARMCI_Barrier();
+	ARMCI_Free(a->mem[a->me]);
+	free(a->mem);
+	a->mem = NULL;
+}
+
+void *abench_local(size_t bytes)
+{
+	void *p = ARMCI_Malloc_local((armci_size_t)bytes);
+
+	if (!p)
+		abench_die("no memory of %zu bytes", bytes);
+	return memset(p, 0, bytes);
+}
+
+bool abench_wanted(const struct abench *a, const char *variant)
+{
+	return !a->only || !strcmp(a->only, variant);
+}
+
+static double timed(abench_fn fn, void *arg, long count)
+{
+	double begin = armci_timer();
+
+	fn(arg, count);
+	return armci_timer() - begin;
+}
+
+struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg)
+{
+	struct bench_samples s = {0};
+	struct abench_time t;
+	long count = 1;
+	double seconds;
+	unsigned i;
+
+	fn(arg, 1); /* regions are asked for, pages touched */
+	while ((seconds = timed(fn, arg, count)) < a->seconds / 2 && count < 1L << 24)
+		count = seconds > a->seconds / 16 ? (long)((double)count * a->seconds / seconds) + 1 : count * 8;
+	for (i = 0; i < a->repetitions; i++)
+		bench_samples_add(&s, timed(fn, arg, count) / (double)count);
+	t.median = bench_quantile(&s, 0.5);
+	t.low = bench_quantile(&s, 0);
+	t.high = bench_quantile(&s, 1);
+	t.repetitions = a->repetitions;
+	bench_samples_free(&s);
+	return t;
+}
+
+void abench_row(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
+		double scale, bool inverse, const struct abench_time *t)
+{
+	struct bench_row r = {.bench = bench,
+			      .variant = variant,
+			      .bytes = x,
+			      .unit = unit,
+			      .value = inverse ? scale / t->median : t->median * scale,
+			      .low = inverse ? scale / t->high : t->low * scale,
+			      .high = inverse ? scale / t->low : t->high * scale,
+			      .repetitions = t->repetitions,
+			      .from = 0,
+			      .to = a->peer,
+			      .hops = -1,
+			      .check = ""};
+
+	bench_out_row(a->format, &r);
+}
+
+void abench_number(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
+		   double value)
+{
+	struct abench_time t = {value, value, value, 1};
+
+	abench_row(a, bench, variant, x, unit, 1, false, &t);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/armci_raw.h"
+
+#include <pami.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct araw {
+	struct abench *a;
+	pami_client_t client;
+	pami_context_t context;
+	pami_endpoint_t peer;
+	pami_memregion_t here, there;
+	volatile long pending;
+	size_t bytes;
+};
+
+static void check(pami_result_t rc, const char *what)
+{
+	if (rc != PAMI_SUCCESS)
+		abench_die("%s: PAMI result %d", what, (int)rc);
+}
+
+/* Everybody offers its own part; process 0 takes the peer's. */
+struct araw *araw_open(struct abench *a, void *local, size_t bytes)
+{
+	struct araw *r = calloc(1, sizeof(*r));
+	pami_memregion_t mine;
+	size_t got;
+
+	if (!r)
+		abench_die("no memory");
+	r->a = a;
+	r->bytes = bytes;
+	check(PAMI_Client_create("raw", &r->client, NULL, 0), "PAMI_Client_create");
+	check(PAMI_Context_createv(r->client, NULL, 0, &r->context, 1), "PAMI_Context_createv");
+	check(PAMI_Memregion_create(r->context, a->mem[a->me], bytes, &got, &mine), "PAMI_Memregion_create");
+	check(PAMI_Memregion_create(r->context, local, bytes, &got, &r->here), "PAMI_Memregion_create");
+	if (a->me == a->peer)
+		armci_msg_snd(1, &mine, sizeof(mine), 0);
+	if (a->me == 0)
+		armci_msg_rcv(1, &r->there, sizeof(r->there), NULL, a->peer);
+	check(PAMI_Endpoint_create(r->client, (pami_task_t)a->peer, 0, &r->peer), "PAMI_Endpoint_create");
+	armci_msg_barrier();
+	return r;
+}
+
+void araw_close(struct araw *r)
+{
+	armci_msg_barrier();
+	PAMI_Context_destroyv(&r->context, 1);
+	PAMI_Client_destroy(&r->client);
+	free(r);
+}
+
+static void done(pami_context_t context, void *cookie, pami_result_t result)
+{
+	check(result, "a transfer");
+	((struct araw *)cookie)->pending--;
+}
+
+/* The last word of the partner's memory says so. */
+static volatile int *word(struct araw *r)
+{
+	return (volatile int *)((char *)r->a->mem[r->a->peer] + r->bytes - sizeof(int));
+}
+
+void araw_serve(struct araw *r)
+{
+	while (!__atomic_load_n(word(r), __ATOMIC_ACQUIRE))
+		PAMI_Context_advance(r->context, 10);
+}
+
+void araw_release(struct araw *r)
+{
+	ARMCI_PutValueInt(1, (void *)word(r), r->a->peer);
+}
+
+void araw_run(struct araw *r, bool put, size_t bytes, long count, unsigned window)
+{
+	pami_rma_t rma = {.dest = r->peer, .bytes = bytes, .cookie = r};
+	pami_rdma_t rdma = {.local = {&r->here, 0}, .remote = {&r->there, 0}};
+	long i;
+
+	if (!put)
+		rma.done_fn = done;
+	for (i = 0; i < count; i++) {
+		r->pending++;
+		if (put) {
+			pami_rput_simple_t p = {.rma = rma, .rdma = rdma, .put = {.rdone_fn = done}};
+
+			check(PAMI_Rput(r->context, &p), "PAMI_Rput");
+		} else {
+			pami_rget_simple_t g = {.rma = rma, .rdma = rdma};
+
+			check(PAMI_Rget(r->context, &g), "PAMI_Rget");
+		}
+		while (r->pending >= (long)window || (i + 1 == count && r->pending))
+			PAMI_Context_advance(r->context, 1);
+	}
+}
