@@ -56,6 +56,8 @@ extern const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT];
 
 /* The algorithm coll_table.def names for an operation of this many bytes. */
 const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g, unsigned type, size_t bytes);
+/* The same among those that need no class route. */
+const struct pami_algorithm_info *pami_coll_choose_soft(const struct pami_geometry *g, unsigned type, size_t bytes);
 /* By name, of the operation's type; never fails for names in the lists. */
 const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const char *name);
 
@@ -140,7 +142,7 @@ struct pami_coll {
 };
 
 /* kind: what a message belongs to. */
-enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAMI_COLL_SETUP,
+enum { PAMI_COLL_USER, PAMI_COLL_GEOMETRY, PAMI_COLL_AM, PAMI_COLL_AM_REPLY, PAMI_COLL_SETUP, PAMI_COLL_HW,
        PAMI_COLL_UP, PAMI_COLL_ACROSS, PAMI_COLL_DOWN }; /* the last three: stages of coll_node.c */
 
 /* Send to, receive from, a member in this phase; the buffer stays until the next phase. */

@@ -68,6 +68,14 @@ int pami_alltoall_linear(struct pami_coll *c);
 int pami_alltoall_bruck_begin(struct pami_coll *c);
 int pami_alltoall_bruck(struct pami_coll *c);
 
+/* coll_hw.c */
+int pami_hw_begin(struct pami_coll *c);
+int pami_hw_barrier(struct pami_coll *c);
+int pami_hw_allreduce(struct pami_coll *c);
+int pami_hw_reduce(struct pami_coll *c);
+int pami_hw_broadcast_begin(struct pami_coll *c);
+int pami_hw_broadcast(struct pami_coll *c);
+
 /* coll_shm.c, coll_shm_data.c */
 int pami_shm_usable(const struct pami_geometry *g);
 int pami_shm_barrier_begin(struct pami_coll *c);

@@ -5,6 +5,7 @@
  * geometries have it: numbers of the others stay.
  */
 #include "pami/coll_algorithms.h"
+#include "pami/coll_hw.h"
 #include "pami/query.h"
 
 #define CHOICE "I0:Default:Shmem:P2P"
@@ -24,6 +25,8 @@ static const struct pami_algorithm_info barriers[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:Dissemination:Shmem:P2P"),
 	NODE_MESSAGES("I0:Dissemination:P2P:P2P"),
+	{ .name = "I0:GI:P2P:GI", .step = pami_hw_barrier, .begin = pami_hw_begin,
+	  .usable = pami_hw_usable_gi, .hw = 1 },
 };
 
 static const struct pami_algorithm_info broadcasts[] = {
@@ -48,6 +51,8 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I1:Pipeline32K:-:P2P", .step = pami_broadcast_chain, .param = 32768, .query = 1 },
 	{ .name = "I1:Pipeline128K:-:P2P", .step = pami_broadcast_chain, .param = 131072, .query = 1 },
 	{ .name = "I1:Pipeline256K:-:P2P", .step = pami_broadcast_chain, .param = 262144, .query = 1 },
+	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_broadcast, .begin = pami_hw_broadcast_begin,
+	  .usable = pami_hw_usable, .hw = 1 },
 };
 
 static const struct pami_algorithm_info allreduces[] = {
@@ -60,6 +65,8 @@ static const struct pami_algorithm_info allreduces[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:RecursiveDoubling:Shmem:P2P"),
 	NODE_MESSAGES("I0:RecursiveDoubling:P2P:P2P"),
+	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_allreduce, .begin = pami_hw_begin,
+	  .usable = pami_hw_usable, .hw = 1 },
 };
 
 static const struct pami_algorithm_info reduces[] = {
@@ -70,6 +77,8 @@ static const struct pami_algorithm_info reduces[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:BinomialTree:Shmem:P2P"),
 	NODE_MESSAGES("I0:BinomialTree:P2P:P2P"),
+	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_reduce, .begin = pami_hw_begin,
+	  .usable = pami_hw_usable, .hw = 1 },
 };
 
 static const struct pami_algorithm_info scans[] = {
@@ -210,7 +219,7 @@ const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const c
 	return &list->info[1];
 }
 
-const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g, unsigned type, size_t bytes)
+static const struct pami_algorithm_info *choose(const struct pami_geometry *g, unsigned type, size_t bytes, int hw)
 {
 	for (struct row *r = choice[type]; r->name; r++) {
 		const struct pami_algorithm_info *info;
@@ -222,10 +231,20 @@ const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g
 			info = pami_coll_named(type, r->name);
 			__atomic_store_n(&r->info, info, __ATOMIC_RELAXED);
 		}
-		if (!info->usable || info->usable(g))
+		if ((!info->usable || info->usable(g)) && (hw || !info->hw))
 			return info;
 	}
 	return &pami_algorithms[type].info[1];
+}
+
+const struct pami_algorithm_info *pami_coll_choose(const struct pami_geometry *g, unsigned type, size_t bytes)
+{
+	return choose(g, type, bytes, 1);
+}
+
+const struct pami_algorithm_info *pami_coll_choose_soft(const struct pami_geometry *g, unsigned type, size_t bytes)
+{
+	return choose(g, type, bytes, 0);
 }
 
 /* ---- What programs see ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pami/coll.h"
+#include "pami/coll_hw.h"
 #include "pami/coll_shm.h"
 #include "pami/query.h"
 
@@ -87,6 +88,7 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 		pami_shm_free(g->member[i].shm, !g->id);
 		pami_am_free(&g->member[i]);
 	}
+	pami_hw_free(g, ctx);
 	if (ctx)
 		pami_coll_forget(ctx, g->key);
 	pami_topology_fini(&g->topology);
@@ -166,6 +168,9 @@ int pami_geometry_world_create(struct pami_client *client)
 	rc = pami_topology_add(&g->topology, 0, client->job->tasks, 64);
 	rc = rc ? rc : pami_topology_end(&g->topology, 1);
 	rc = rc ? rc : pami_geometry_settle(g);
+	if (!rc)
+		g->hw = pami_hw_world(g);
+	g->optimized = g->hw != NULL;
 	g->state = PAMI_GEOMETRY_READY;
 	client->world = g;
 	return rc;
@@ -223,6 +228,8 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_update(pami_geometry_t geometry,
                                                pami_context_t context, pami_event_function fn, void *cookie)
 {
 	struct pami_geometry *g = geometry;
+	struct pami_context *ctx = pami_context_of(context);
+	int on = 0;
 
 	if (!pami_geometry_valid(geometry) || !pami_context_valid(context))
 		return pami_fail(PAMI_INVAL, "no geometry, or no context");
@@ -230,6 +237,9 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_update(pami_geometry_t geometry,
 		if (configuration[i].name != PAMI_GEOMETRY_OPTIMIZE)
 			return pami_query_unknown();
 	for (size_t i = 0; i < num_configs; i++)
-		g->optimized = configuration[i].value.intval != 0;
-	return pami_event_defer(pami_context_of(context), fn, NULL, cookie, 0);
+		on = configuration[i].value.intval != 0;
+	/* The world's class route is not given back: it is there from the start. */
+	if (!num_configs || !g->id || g->homes || ctx->offset >= g->offsets || g->member[ctx->offset].rank < 0)
+		return pami_event_defer(ctx, fn, NULL, cookie, 0);
+	return pami_result(pami_hw_update(g, ctx, on, fn, cookie));
 }

@@ -19,6 +19,7 @@
 #define PAMI_GEOMETRY_CHUNKS 14u /* each twice the one before: a million geometries */
 
 struct pami_shm;
+struct pami_hw;
 struct pami_am_entry;
 
 /* One of this task's contexts in a geometry; touched by that context's thread only. */
@@ -58,7 +59,8 @@ struct pami_geometry {
 	uint32_t *team;      /* [team_size] their ranks, ascending */
 	struct pami_teams *teams; /* NULL: one team, or none of two members */
 	uint32_t dead, dead_seen; /* pami_geometry_dead(): its last answer, for that mu_gone_count(); any thread */
-	void *hw;            /* class route and the like of hardware algorithms; or NULL */
+	struct pami_hw *hw;  /* class route (coll_hw.h); or NULL */
+	uint32_t hw_updates; /* PAMI_Geometry_update() so far */
 	uint32_t offsets;    /* entries of member */
 	struct pami_geometry_member *member; /* by context offset */
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pami/coll.h"
+#include "pami/coll_hw.h"
 
 struct make {
 	pami_work_t start, end; /* posted to the home, to the program's context */
@@ -49,6 +49,24 @@ static pami_result_t tell(pami_context_t context, void *cookie)
 	return PAMI_SUCCESS;
 }
 
+/* On the context the program named, if that is not the home. */
+static int tell_elsewhere(struct make *m)
+{
+	if (m->context == m->home)
+		return 0;
+	pami_post(m->context, &m->end, tell, m);
+	return 1;
+}
+
+/* With its class route, or without. */
+static void made(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct make *m = cookie;
+
+	if (!tell_elsewhere(m))
+		tell(context, m);
+}
+
 static void agreed(struct pami_coll *c)
 {
 	struct make *m = c->user;
@@ -59,17 +77,19 @@ static void agreed(struct pami_coll *c)
 	if (m->ending) {
 		pami_geometry_free(g, c->context);
 	} else if (!c->result) {
-		while (seen <= c->number &&
-		       !__atomic_compare_exchange_n(next, &seen, (uint32_t)c->number + 1, 1, __ATOMIC_RELAXED,
-		                                    __ATOMIC_RELAXED))
+		uint32_t number = (uint32_t)(c->number >> 1);
+
+		while (seen <= number && !__atomic_compare_exchange_n(next, &seen, number + 1, 1, __ATOMIC_RELAXED,
+		                                                      __ATOMIC_RELAXED))
 			;
-		g->key = (uint64_t)g->id << 32 | (uint32_t)c->number;
+		g->key = (uint64_t)g->id << 32 | number;
+		g->optimized = 0;
 		__atomic_store_n(&g->state, PAMI_GEOMETRY_READY, __ATOMIC_RELEASE);
+		if (c->number & 1 && !g->homes && !pami_hw_update(g, m->home, 1, made, m))
+			return; /* told when that is done */
 	}
-	if (m->context != m->home) {
-		pami_post(m->context, &m->end, tell, m);
+	if (tell_elsewhere(m))
 		return;
-	}
 	c->cb_done = m->fn;
 	c->cookie = m->cookie;
 	free(m);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives on the torus's own collective network (mu/coll.h).
+ *
+ * A geometry that has a class route holds a struct pami_hw. On each node the member of lowest rank, the leader,
+ * uses the class route; the others give their part to it and take the result from it.
+ *
+ *   members --> leader --(class route: up, combine, down)--> leader --> members
+ *
+ * Operations take turns on the class route, in the order of their calls, the same on all nodes.
+ */
+#ifndef PAMI_COLL_HW_H
+#define PAMI_COLL_HW_H
+
+#include "emu/class.h"
+#include "mu/coll.h"
+#include "pami/coll.h"
+
+#define PAMI_HW_SHORT 512 /* bytes that go through one packet and buffers of ours */
+
+struct pami_hw {
+	uint8_t id;      /* class route */
+	uint8_t gi;      /* the global interrupt of that number is there */
+	uint8_t whole;   /* spans all nodes of a torus without edges: lines may be used */
+	uint8_t claimed; /* this task owns the class route at its node */
+	uint8_t state;   /* of the barrier: 4, 2, 1 */
+	uint32_t locals; /* members on this node */
+	uint32_t *local; /* their ranks, ascending: the first leads */
+	uint32_t me;     /* index in local */
+	uint32_t nodes;
+	uint64_t tickets, turn; /* operations called; of those, done with the class route */
+	_Alignas(64) unsigned char in[PAMI_HW_SHORT], out[PAMI_HW_SHORT];
+};
+
+/* The world's, where class route 0 spans the job. NULL: none, or no memory. */
+struct pami_hw *pami_hw_world(struct pami_geometry *g);
+/*
+ * All members call it, on the context that is a member: get a class route (on), or give it back. Never fails:
+ * where there is none to be had the geometry goes without. fn (or NULL) is called from progress.
+ */
+int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pami_event_function fn, void *cookie);
+/* All members have left the geometry. ctx: the context whose thread calls, or NULL: the client ends. */
+void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx);
+
+int pami_hw_usable(const struct pami_geometry *g);
+int pami_hw_usable_gi(const struct pami_geometry *g);
+
+#endif

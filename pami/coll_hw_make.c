@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Class routes for geometries: an agreement of all members on a number, the tree, the first signals, and back.
+ *
+ *   1 AND of what all want and of the numbers free at their nodes     again, without the number, if some
+ *   2 leaders take the lowest; AND: all did?                          leader found it taken meanwhile
+ *   3 leaders program their part; AND: also the interrupt?
+ *   4 all give signal 100; when it is seen alone: AND (a barrier): ready
+ */
+#include <stdlib.h>
+
+#include "drivers/base/log.h"
+#include "pami/coll_hw.h"
+
+#define WANTED     (1ull << 63)
+#define NODES_MAX  65536u /* members of a geometry that may get a class route: each looks at all of them */
+#define TRIES_MAX  1000u
+
+/* ---- Who is where ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t node_of_rank(const struct pami_geometry *g, uint32_t rank)
+{
+	struct emu_coord x;
+
+	mu_task_coord(pami_endpoint_task(pami_geometry_endpoint(g, rank)), &x);
+	return emu_coord_node(&g->client->job->shape, &x);
+}
+
+static struct pami_hw *hw_new(struct pami_geometry *g, uint32_t rank)
+{
+	const struct mu_job *job = g->client->job;
+	struct pami_hw *hw = aligned_alloc(64, (sizeof *hw + 63) & ~63ul);
+
+	if (!hw)
+		return NULL;
+	memset(hw, 0, sizeof *hw);
+	hw->local = malloc(job->local_tasks * g->offsets * sizeof *hw->local);
+	if (!hw->local) {
+		free(hw);
+		return NULL;
+	}
+	for (uint32_t t = 0; t < job->local_tasks; t++)
+		for (uint32_t o = 0; o < g->offsets; o++) {
+			int32_t r = pami_geometry_rank(g, pami_endpoint((uint32_t)job->local_list[t], o));
+
+			if (r >= 0)
+				hw->local[hw->locals++] = (uint32_t)r;
+		}
+	qsort(hw->local, hw->locals, sizeof *hw->local, by_number);
+	while (hw->me < hw->locals && hw->local[hw->me] != rank)
+		hw->me++;
+	hw->state = 4;
+	return hw;
+}
+
+static void hw_delete(struct pami_hw *hw)
+{
+	if (hw)
+		free(hw->local);
+	free(hw);
+}
+
+static int has_edges(const struct emu_shape *s)
+{
+	for (int d = 0; d < EMU_DIMS; d++)
+		if (s->n[d] > 1 && s->mesh >> d & 1)
+			return 1;
+	return 0;
+}
+
+struct pami_hw *pami_hw_world(struct pami_geometry *g)
+{
+	const struct mu_job *job = g->client->job;
+	struct pami_hw *hw;
+
+	/* Of several clients of a process the first has it. */
+	if (!mu_class_world() || job->nodes < 2 || g->client->slot)
+		return NULL;
+	hw = hw_new(g, (uint32_t)g->member[0].rank);
+	if (hw) {
+		hw->gi = 1;
+		hw->nodes = job->nodes;
+		hw->whole = !has_edges(&job->shape);
+	}
+	return hw;
+}
+
+/* The own node's part in the tree; -ENOTCONN: no tree, -EINVAL: one node. */
+static int part(const struct pami_geometry *g, struct pami_hw *hw, ClassRoute_t *c)
+{
+	const struct emu_shape *shape = &g->client->job->shape;
+	uint32_t *nodes = malloc(g->size * sizeof *nodes), n = 0;
+	struct emu_coord root, x;
+	struct emu_box box;
+	unsigned depth;
+	int first, rc = 0;
+
+	if (!nodes)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < g->size; r++)
+		nodes[r] = node_of_rank(g, r);
+	qsort(nodes, g->size, sizeof *nodes, by_number);
+	for (uint32_t r = 0; r < g->size; r++)
+		if (!n || nodes[n - 1] != nodes[r])
+			nodes[n++] = nodes[r];
+	hw->nodes = n;
+	if (n < 2) {
+		rc = -EINVAL;
+	} else if (emu_class_is_box(shape, nodes, n, &box)) {
+		emu_class_root(&box, &root, &first);
+		emu_node_coord(shape, g->client->job->node, &x);
+		emu_class_build(&box, &root, &x, NULL, first, c);
+	} else {
+		rc = emu_class_span(shape, nodes, n, g->client->job->node, c, &depth);
+	}
+	hw->whole = n == g->client->job->nodes && !has_edges(shape);
+	c->input |= BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM;
+	free(nodes);
+	return rc;
+}
+
+/* ---- The agreement ---- */
+
+enum { ASK, TAKE, PROGRAM, SIGNAL, READY, GIVE_BACK };
+
+struct update {
+	struct pami_geometry *g;
+	struct pami_hw *hw;   /* the new one */
+	ClassRoute_t route;
+	uint64_t tried;       /* numbers somebody found taken */
+	unsigned id, tries;
+	int stage, asks, gi;
+	uint32_t round;       /* of the AND */
+	uint32_t step;
+	uint64_t value, heard;
+	pami_event_function fn;
+	void *cookie;
+};
+
+/* value = AND over all members; true when it is. */
+static int all_and(struct pami_coll *c, int *rc)
+{
+	struct update *u = c->user;
+	uint64_t distance;
+
+	if (u->round)
+		u->value &= u->heard;
+	distance = (uint64_t)1 << u->round;
+	if (distance >= c->size) {
+		u->round = 0;
+		u->step += 32;
+		return 1;
+	}
+	*rc = pami_coll_send(c, (uint32_t)((c->rank + distance) % c->size), u->step + u->round, &u->value, 8);
+	if (!*rc)
+		*rc = pami_coll_recv(c, (uint32_t)((c->rank + c->size - distance) % c->size), u->step + u->round,
+				     &u->heard, 8);
+	u->round++;
+	return 0;
+}
+
+static int lead_here(const struct update *u)
+{
+	return u->hw && !u->hw->me;
+}
+
+/* Something new to agree on. */
+static void propose(struct update *u, int stage, uint64_t value)
+{
+	u->stage = stage;
+	u->asks = 1;
+	u->value = value;
+}
+
+static int give_back(struct pami_coll *c, struct pami_hw *hw)
+{
+	int rc;
+
+	if (!hw->claimed)
+		return 0;
+	rc = mu_class_release(c->context->channel, hw->id);
+	if (rc == -EAGAIN || rc == -EBUSY)
+		return rc;
+	hw->claimed = 0;
+	return 0;
+}
+
+/* The new one is no good: without. */
+static int abandon(struct pami_coll *c)
+{
+	struct update *u = c->user;
+
+	if (u->hw && give_back(c, u->hw))
+		return PAMI_COLL_POLL;
+	hw_delete(u->hw);
+	u->hw = NULL;
+	return PAMI_COLL_DONE;
+}
+
+static uint64_t possible(struct update *u)
+{
+	if (!u->hw || u->g->homes || u->g->size > NODES_MAX || part(u->g, u->hw, &u->route))
+		return 0;
+	return u->hw->me ? 0xffff : mu_class_free();
+}
+
+static int act(struct pami_coll *c)
+{
+	struct update *u = c->user;
+	struct mu_channel *ch = c->context->channel;
+	int rc;
+
+	switch (u->stage) {
+	case ASK:
+		if (!(u->value & WANTED)) {
+			propose(u, GIVE_BACK, 1);
+			return 0;
+		}
+		if (u->g->hw) /* has one */
+			return PAMI_COLL_DONE;
+		u->value &= 0xffff & ~u->tried;
+		if (!u->value)
+			return abandon(c);
+		u->id = (unsigned)__builtin_ctzll(u->value);
+		u->hw->id = (uint8_t)u->id;
+		u->hw->claimed = lead_here(u) && !mu_class_claim(ch, u->id);
+		propose(u, TAKE, !lead_here(u) || u->hw->claimed);
+		return 0;
+	case TAKE:
+		if (!u->value) {
+			if (give_back(c, u->hw))
+				return PAMI_COLL_POLL;
+			u->tried |= 1ull << u->id;
+			propose(u, ASK, WANTED | possible(u));
+			return 0;
+		}
+		rc = u->gi = 0;
+		if (lead_here(u))
+			rc = mu_class_set(ch, u->id, &u->route, &u->gi);
+		if ((rc == -EAGAIN || rc == -EBUSY) && ++u->tries < TRIES_MAX)
+			return PAMI_COLL_POLL;
+		propose(u, PROGRAM, (rc ? 0u : 1u) | (rc || u->gi ? 0u : 2u));
+		return 0;
+	case PROGRAM:
+		if (!(u->value & 1))
+			return abandon(c);
+		u->hw->gi = u->value >> 1 & 1;
+		if (u->hw->gi && lead_here(u))
+			mu_gi_write(ch, u->id, 4);
+		u->stage = SIGNAL; /* fall through */
+	case SIGNAL:
+		if (u->hw->gi && lead_here(u) && mu_gi_read(ch, u->id) != 4)
+			return PAMI_COLL_POLL;
+		propose(u, READY, 1);
+		return 0;
+	case READY:
+		u->g->hw = u->hw;
+		u->hw = NULL;
+		return PAMI_COLL_DONE;
+	default: /* all are here, nothing is under way any more */
+		if (u->g->hw && give_back(c, u->g->hw))
+			return PAMI_COLL_POLL;
+		hw_delete(u->g->hw);
+		u->g->hw = NULL;
+		return abandon(c);
+	}
+}
+
+/* asks: an AND is under way; then act on its value, which asks again, polls, or ends. */
+static int update_step(struct pami_coll *c)
+{
+	struct update *u = c->user;
+	int rc = 0;
+
+	for (;;) {
+		if (u->asks) {
+			if (!all_and(c, &rc))
+				return rc;
+			u->asks = 0;
+		}
+		rc = act(c);
+		if (rc || !u->asks)
+			return rc;
+	}
+}
+
+static const struct pami_algorithm_info updating = { .name = "class route", .step = update_step };
+
+static void updated(struct pami_coll *c)
+{
+	struct update *u = c->user;
+
+	if (c->result) { /* a member died: nothing to agree on */
+		hw_delete(u->hw);
+		u->hw = NULL;
+	}
+	u->g->optimized = u->g->hw != NULL;
+	c->cb_done = u->fn;
+	c->cookie = u->cookie;
+	free(u);
+}
+
+int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pami_event_function fn, void *cookie)
+{
+	struct update *u = calloc(1, sizeof *u);
+	struct pami_coll *c = u ? pami_coll_new(ctx) : NULL;
+
+	if (!c) {
+		free(u);
+		return -ENOMEM;
+	}
+	c->geometry = g;
+	c->topology = &g->topology;
+	c->size = g->size;
+	c->rank = (uint32_t)g->member[ctx->offset].rank;
+	c->kind = PAMI_COLL_HW;
+	c->sequence = g->hw_updates++;
+	c->key = g->key;
+	c->type = PAMI_XFER_BARRIER;
+	c->info = &updating;
+	c->done = updated;
+	c->user = u;
+	u->g = g;
+	u->fn = fn;
+	u->cookie = cookie;
+	if (on && !g->hw && g->size > 1)
+		u->hw = hw_new(g, c->rank);
+	propose(u, ASK, (on ? WANTED : 0) | (g->hw ? 0xffff : possible(u)));
+	pami_coll_start(c);
+	return 0;
+}
+
+void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx)
+{
+	struct pami_hw *hw = g->hw;
+	unsigned tries = 0;
+
+	if (hw && ctx && hw->claimed) {
+		/* A reduction's result for another node may still pass through. */
+		while (mu_class_release(ctx->channel, hw->id) && ++tries < TRIES_MAX)
+			mu_push(ctx->channel);
+		if (tries == TRIES_MAX)
+			drv_warn("class route %u of geometry %u is still in use: it stays taken", hw->id, g->id);
+	}
+	hw_delete(hw);
+	g->hw = NULL;
+}
