@@ -30,6 +30,7 @@ struct node {
 	uint32_t sequence;
 	uint32_t refused; /* bit per injection queue */
 	uint64_t free_at[EMU_LINKS]; /* when each link has sent what it sends */
+	uint64_t taken_at[EMU_LINKS + EMU_INJECTIONS]; /* when the last packet for this node from there was in */
 };
 
 struct emu_world {
@@ -229,8 +230,15 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 {
 	struct emu_world *w = arg;
 	const struct emu_packet *p = &w->pool[packet];
+	uint64_t *taken = p->route.in < EMU_LINKS + EMU_INJECTIONS ? &w->node[node].taken_at[p->route.in] : NULL;
 
-	deliver(w, node, packet, now + serial_ps(w, p, p->route.source == node && !is_coll(p)));
+	/* Packets that waited behind another in one queue come out together: a short one overtakes no long one. */
+	if (taken && *taken > now)
+		now = *taken;
+	now += serial_ps(w, p, p->route.source == node && !is_coll(p));
+	if (taken)
+		*taken = now;
+	deliver(w, node, packet, now);
 	return 0;
 }
 
