@@ -39,12 +39,15 @@ int pami_scan_linear(struct pami_coll *c);
 int pami_reduce_scatter_pairwise_begin(struct pami_coll *c);
 int pami_reduce_scatter_pairwise(struct pami_coll *c);
 int pami_reduce_scatter_doubling(struct pami_coll *c);
+int pami_reduce_scatter_halving_begin(struct pami_coll *c);
+int pami_reduce_scatter_halving(struct pami_coll *c);
 
 /* coll_allreduce.c */
 int pami_allreduce_begin(struct pami_coll *c);
 int pami_allreduce_doubling(struct pami_coll *c);
 int pami_allreduce_halving_begin(struct pami_coll *c);
 int pami_allreduce_halving(struct pami_coll *c);
+int pami_reduce_halving(struct pami_coll *c);
 int pami_allreduce_ring_begin(struct pami_coll *c);
 int pami_allreduce_ring(struct pami_coll *c);
 
@@ -61,6 +64,8 @@ int pami_allgather_ring(struct pami_coll *c);
 int pami_allgather_bruck_begin(struct pami_coll *c);
 int pami_allgather_bruck(struct pami_coll *c);
 int pami_allgather_linear(struct pami_coll *c);
+int pami_allgather_doubling_begin(struct pami_coll *c);
+int pami_allgather_doubling(struct pami_coll *c);
 
 /* coll_alltoall.c */
 int pami_alltoall_pairwise(struct pami_coll *c);

@@ -88,3 +88,28 @@ int pami_allgather_bruck(struct pami_coll *c)
 	return rc ? rc : pami_coll_recv(c, (uint32_t)((c->rank + have) % c->size), c->phase, c->own + at[have],
 	                                at[have + more] - at[have]);
 }
+
+/* Recursive doubling: neighbours exchange all they have. Powers of two, parts of one length and in a row. */
+int pami_allgather_doubling_begin(struct pami_coll *c)
+{
+	if (!c->recv.counts && !(c->size & (c->size - 1)))
+		return 0;
+	c->info = pami_coll_named(c->type, "I0:Bruck:-:P2P");
+	return c->info->begin(c);
+}
+
+int pami_allgather_doubling(struct pami_coll *c)
+{
+	uint64_t distance = (uint64_t)1 << c->phase;
+	uint32_t partner, mine, theirs;
+	size_t bytes = pami_vector_bytes(&c->recv, 0) * distance;
+	int rc;
+
+	if (distance >= c->size)
+		return PAMI_COLL_DONE;
+	partner = c->rank ^ (uint32_t)distance;
+	mine = c->rank & ~((uint32_t)distance - 1);
+	theirs = partner & ~((uint32_t)distance - 1);
+	rc = pami_coll_send(c, partner, c->phase, pami_vector_at(&c->recv, mine), bytes);
+	return rc ? rc : pami_coll_recv(c, partner, c->phase, pami_vector_at(&c->recv, theirs), bytes);
+}

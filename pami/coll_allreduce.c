@@ -192,6 +192,48 @@ int pami_allreduce_halving(struct pami_coll *c)
 	return p > 2 * k + 1 ? result(c) : 0;
 }
 
+/* ---- Reduce: halving as above, then each part goes straight to the root. ---- */
+
+static int parts_to_root(struct pami_coll *c, const struct fold *f)
+{
+	uint32_t places = 1u << f->rounds, step = f->rounds + 1;
+	size_t at, length, e = c->element_bytes;
+	int rc = 0;
+
+	if (c->rank != c->root) {
+		halved(c, f->place, f->rounds, &at, &length);
+		return f->idle || !length ? 0 : pami_coll_send(c, c->root, step, c->own + at * e, length * e);
+	}
+	for (uint32_t p = 0; p < places && !rc; p++) {
+		halved(c, p, f->rounds, &at, &length);
+		if (!length)
+			continue;
+		if (!f->idle && p == f->place)
+			memcpy(c->target + at * e, c->own + at * e, length * e);
+		else
+			rc = pami_coll_recv(c, fold_rank(f, p), step, c->target + at * e, length * e);
+	}
+	return rc;
+}
+
+/* phase 0: fold; 1 .. k: halve; k + 1: parts to the root; k + 2: done. */
+int pami_reduce_halving(struct pami_coll *c)
+{
+	struct fold f = fold_of(c);
+	uint32_t p = c->phase, k = f.rounds;
+
+	if (p == 1 && f.folded && !f.idle)
+		combine(c, c->rank - 1);
+	if (p >= 2 && p <= k + 1 && !f.idle)
+		halve_combine(c, &f, p - 2);
+	if (p == 0)
+		return !f.folded ? 0 : f.idle ? pami_coll_send(c, c->rank + 1, FOLD, c->own, c->bytes) :
+						pami_coll_recv(c, c->rank - 1, FOLD, c->other, c->bytes);
+	if (p <= k)
+		return f.idle ? 0 : halve(c, &f, p - 1);
+	return p == k + 1 ? parts_to_root(c, &f) : PAMI_COLL_DONE;
+}
+
 /* ---- Ring: each slice goes round once to be summed, once to be known. Commutative only. ---- */
 
 int pami_allreduce_ring_begin(struct pami_coll *c)

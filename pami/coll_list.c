@@ -73,6 +73,7 @@ static const struct pami_algorithm_info reduces[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:BinomialTree:-:P2P", .step = pami_reduce_binomial, .begin = pami_reduce_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_reduce_linear, .begin = pami_reduce_begin },
+	{ .name = "I0:Rabenseifner:-:P2P", .step = pami_reduce_halving, .begin = pami_allreduce_halving_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_reduce, .begin = pami_shm_reduce_begin,
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:BinomialTree:Shmem:P2P"),
@@ -93,6 +94,8 @@ static const struct pami_algorithm_info reduce_scatters[] = {
 	  .begin = pami_reduce_scatter_pairwise_begin },
 	{ .name = "I0:RecursiveDoubling:-:P2P", .step = pami_reduce_scatter_doubling,
 	  .begin = pami_allreduce_begin },
+	{ .name = "I0:RecursiveHalving:-:P2P", .step = pami_reduce_scatter_halving,
+	  .begin = pami_reduce_scatter_halving_begin },
 };
 
 static const struct pami_algorithm_info allgathers[] = {
@@ -100,6 +103,8 @@ static const struct pami_algorithm_info allgathers[] = {
 	{ .name = "I0:Ring:-:P2P", .step = pami_allgather_ring },
 	{ .name = "I0:Bruck:-:P2P", .step = pami_allgather_bruck, .begin = pami_allgather_bruck_begin },
 	{ .name = "I0:Linear:-:P2P", .step = pami_allgather_linear },
+	{ .name = "I0:RecursiveDoubling:-:P2P", .step = pami_allgather_doubling,
+	  .begin = pami_allgather_doubling_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_allgather_begin,
 	  .usable = pami_shm_usable, .team = 1 },
 };

@@ -261,3 +261,36 @@ int pami_reduce_scatter_doubling(struct pami_coll *c)
 		memcpy(c->target, c->own + c->send.offset[c->rank], part(c, c->rank));
 	return rc;
 }
+
+/* ---- Recursive halving: both keep the half that is theirs. Powers of two, commutative. ---- */
+
+int pami_reduce_scatter_halving_begin(struct pami_coll *c)
+{
+	if (!c->commutative || (c->size & (c->size - 1))) {
+		c->info = pami_coll_named(c->type, "I0:Pairwise:-:P2P");
+		return c->info->begin(c);
+	}
+	return pami_reduce_begin(c);
+}
+
+/* phase k: with the one size / 2^(k+1) away; what is still mine begins at the multiple of that below me. */
+int pami_reduce_scatter_halving(struct pami_coll *c)
+{
+	uint32_t distance = c->size >> c->phase, first = distance ? c->rank / distance * distance : 0, partner, theirs;
+	const size_t *offset = c->send.offset;
+	int rc;
+
+	if (c->phase) /* what the phase before received, onto ours */
+		pami_coll_apply(c, c->own + offset[first], c->other, offset[first + distance] - offset[first]);
+	if (distance < 2) {
+		if (part(c, c->rank))
+			memcpy(c->target, c->own + offset[c->rank], part(c, c->rank));
+		return PAMI_COLL_DONE;
+	}
+	distance /= 2;
+	partner = c->rank ^ distance;
+	theirs = partner / distance * distance;
+	first = c->rank / distance * distance;
+	rc = pami_coll_send(c, partner, c->phase, c->own + offset[theirs], offset[theirs + distance] - offset[theirs]);
+	return rc ? rc : pami_coll_recv(c, partner, c->phase, c->other, offset[first + distance] - offset[first]);
+}
