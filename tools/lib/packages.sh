@@ -6,6 +6,8 @@ QT_PACKAGES_NEEDED="gcc g++ libc6-dev meson ninja-build pkg-config python3"
 QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev iproute2 ethtool"
 # MPI in the same process, and its launchers (tests).
 QT_PACKAGES_MPI="openmpi-bin libopenmpi-dev mpich libmpich-dev"
+# Global Arrays and what its library wants (tests/system/ga.sh).
+QT_PACKAGES_GA="libglobalarrays-dev libscalapack-openmpi-dev libscalapack-mpich-dev liblapack-dev libblas-dev gfortran"
 QT_PACKAGES_PEERS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox"
 
 qt_packages_missing() # packages... : prints those not installed
