@@ -112,8 +112,10 @@ static pami_result_t start(pami_context_t context, void *cookie)
 	c->key = m->ending ? g->key : pami_topology_hash(&g->topology) * 31 + g->id;
 	c->type = PAMI_XFER_BARRIER;
 	c->info = &agree;
+	/* The lowest bit: a class route is wanted. Members may differ (the attribute may be unset): the largest decides. */
 	if (!m->ending)
-		c->number = __atomic_fetch_add(&g->client->geometries->next_number, 1, __ATOMIC_RELAXED);
+		c->number = (uint64_t)__atomic_fetch_add(&g->client->geometries->next_number, 1, __ATOMIC_RELAXED) << 1 |
+			    (g->optimized != 0);
 	c->done = agreed;
 	if (pami_geometry_dead(g))
 		c->result = -ESHUTDOWN;
