@@ -113,6 +113,9 @@ int bench_rdma(struct bench_job *job);
 int bench_fifo(struct bench_job *job);
 int bench_exchange(struct bench_job *job);
 int bench_coll(struct bench_job *job);
+int bench_rmw(struct bench_job *job);
+int bench_post(struct bench_job *job);
+int bench_contexts(struct bench_job *job);
 int bench_start(struct bench_job *job);
 int bench_memory_use(struct bench_job *job);
 

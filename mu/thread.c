@@ -407,7 +407,8 @@ static void *engine_thread(void *arg)
 		n += engine_round(p, &e);
 		if (n) {
 			at.loops = 0;
-			sched_yield();
+			if (p->yields || !serves)
+				sched_yield();
 			continue;
 		}
 		if ((e.alone && look_around(p, &e)) || (serves && !mu_comm_may_sleep(p, 0, &at)))

@@ -27,6 +27,9 @@ static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 			r = next;
 			events++;
 		}
+		/* Who waits for these has them; the network gets its turn now and then. */
+		if (ctx->todo == 0 && !mu_virtual && ++ctx->unpolled < 8)
+			return -events;
 	}
 	if (ctx->todo & PAMI_TODO_QUEUE)
 		pami_queue_drain(ctx);
@@ -38,7 +41,6 @@ static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 		/* Collectives through shared memory need nothing of the MU; others get their turn. */
 		if (found && !mu_virtual && ++ctx->unpolled < 8)
 			return -(events + found);
-		ctx->unpolled = 0;
 		events += found;
 	}
 	return events;
@@ -57,6 +59,7 @@ int pami_advance_once(struct pami_context *ctx)
 	}
 	if (PAMI_UNLIKELY(pami_posted_any(&ctx->posted) || ctx->again))
 		events += (int)pami_post_run(ctx);
+	ctx->unpolled = 0;
 	events += mu_poll_now(ctx->channel);
 	ctx->depth--;
 	return events;

@@ -5,6 +5,7 @@
  * names no live request is dropped.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "pami/state.h"
 
@@ -27,6 +28,7 @@ static PAMI_COLD int add_slab(struct pami_context *ctx)
 	ctx->request_slab[n] = slab;
 	ctx->request_slabs = n + 1;
 	for (uint32_t i = PAMI_REQUEST_SLAB; i--;) {
+		slab[i].context = ctx;
 		slab[i].token = n * PAMI_REQUEST_SLAB + i + 1;
 		slab[i].next = ctx->request_free;
 		ctx->request_free = &slab[i];
@@ -43,7 +45,9 @@ struct pami_request *pami_request_new(struct pami_context *ctx)
 	r = ctx->request_free;
 	ctx->request_free = r->next;
 	ctx->outstanding++;
-	*r = (struct pami_request){ .context = ctx, .token = r->token, .awaited = PAMI_REQUEST_LIVE };
+	/* The halves' operations are the MU's and their starter's to fill; context and token stay. */
+	memset(&r->run, 0, sizeof *r - offsetof(struct pami_request, run));
+	r->awaited = PAMI_REQUEST_LIVE;
 	return r;
 }
 
@@ -53,7 +57,8 @@ void pami_request_free(struct pami_request *r)
 
 	if (r->fence)
 		pami_fence_group_done(r->fence);
-	free(r->buffer);
+	if (r->buffer)
+		free(r->buffer);
 	r->awaited = 0;
 	r->next = ctx->request_free;
 	ctx->request_free = r;

@@ -126,7 +126,11 @@ static uint64_t modified(unsigned op, uint64_t old, uint64_t value)
 #define EXECUTE(type)                                                                                  \
 	static uint64_t execute_##type(type *at, unsigned op, type value, type test)                    \
 	{                                                                                               \
-		type old = __atomic_load_n(at, __ATOMIC_ACQUIRE), new;                                  \
+		type old, new;                                                                          \
+                                                                                                        \
+		if ((op & ~1u) == PAMI_ATOMIC_ADD) /* with and without FETCH */                         \
+			return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);                         \
+		old = __atomic_load_n(at, __ATOMIC_ACQUIRE);                                            \
                                                                                                         \
 		do {                                                                                    \
 			if ((op & PAMI_ATOMIC_COMPARE) && old != test)                                  \

@@ -102,6 +102,8 @@ struct pami_request {
 	struct mu_op remote; /* remote half of a put */
 	struct pami_context *context;
 	struct pami_request *next; /* free list, deferred list */
+	uint32_t token;            /* this request's number, from 1, for ever */
+	/* From here on zero in a new request. */
 	pami_request_fn run;       /* called from the deferred list */
 	/* DONE arrived; payload is its answer. */
 	void (*answer)(struct pami_request *r, int result, const void *payload, uint32_t bytes);
@@ -111,7 +113,6 @@ struct pami_request {
 	void *buffer;       /* to be freed with the request; or NULL */
 	void *user;         /* the protocol's own */
 	struct pami_fence_group *fence;
-	uint32_t token;     /* this request's number, from 1, for ever */
 	uint32_t awaited;   /* PAMI_REQUEST_ bits still to come; 0: free it */
 	int result;         /* of a remote half that came early */
 	int deferred_result;

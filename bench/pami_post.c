@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PAMI_Context_post from task 0's own thread to a context that a commthread serves, from before the
+ * call to the first instruction of the work.
+ *
+ * spinning       the commthread is still passing over its contexts: each post follows the last at once,
+ *                and PAMI_COMMTHREAD_MIN_LOOPS should be large (bench/run sets it)
+ * asleep         it sleeps, and the poster shares its core and gives it up
+ * asleep, other  it sleeps, on another core than the poster's
+ * call           what the call takes, the commthread awake
+ * stream         posts a second, never more than 1024 under way
+ */
+#define _GNU_SOURCE
+#include "bench/job.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "drivers/base/clock.h"
+
+enum { STREAM = 1024, EVENTS = 4000 };
+
+struct post {
+	pami_client_t client;
+	pami_context_t context[2];
+	pami_work_t work[STREAM];
+	volatile uint64_t ran;
+	uint64_t at; /* ticks when the work began */
+	int cpu;
+	sem_t done;
+};
+
+static pami_result_t on_work(pami_context_t context, void *cookie)
+{
+	struct post *p = cookie;
+
+	p->at = drv_clock_ticks();
+	__atomic_store_n(&p->ran, p->ran + 1, __ATOMIC_RELEASE);
+	return PAMI_SUCCESS;
+}
+
+static pami_result_t on_work_asleep(pami_context_t context, void *cookie)
+{
+	struct post *p = cookie;
+
+	p->at = drv_clock_ticks();
+	p->cpu = sched_getcpu();
+	sem_post(&p->done);
+	return PAMI_SUCCESS;
+}
+
+static double us(uint64_t ticks)
+{
+	return (double)ticks / (double)drv_clock_ticks_per_us();
+}
+
+static void one_spinning(struct post *p, struct bench_samples *to, int call)
+{
+	uint64_t before = p->ran, start = drv_clock_ticks(), end;
+
+	bench_check(PAMI_Context_post(p->context[1], &p->work[0], on_work, p));
+	end = drv_clock_ticks();
+	while (__atomic_load_n(&p->ran, __ATOMIC_ACQUIRE) == before)
+		drv_cpu_relax();
+	bench_samples_add(to, us((call ? end : p->at) - start));
+}
+
+/* The core stays awake: what is measured is the thread's waking. */
+static void one_asleep(struct post *p, struct bench_samples *to)
+{
+	uint64_t start = drv_clock_ticks();
+
+	/* It goes to sleep meanwhile. */
+	while (us(drv_clock_ticks() - start) < 100)
+		sched_yield();
+	start = drv_clock_ticks();
+	bench_check(PAMI_Context_post(p->context[1], &p->work[0], on_work_asleep, p));
+	while (sem_wait(&p->done))
+		;
+	bench_samples_add(to, us(p->at - start));
+}
+
+static void report(struct bench_job *job, const char *variant, const char *unit, struct bench_samples *medians,
+                   struct bench_samples *events)
+{
+	struct bench_row row = {.bench = "post", .variant = variant, .unit = unit, .from = 0, .to = -1, .hops = -1};
+
+	bench_row_value(&row, medians);
+	if (events->count)
+		bench_row_percentiles(&row, events);
+	bench_row_out(job, &row);
+	bench_samples_free(medians);
+	bench_samples_free(events);
+}
+
+/* how: 0 spinning, 1 call, 2 asleep */
+static void latency(struct bench_job *job, struct post *p, const char *variant, int how)
+{
+	struct bench_samples medians = {0}, all = {0};
+
+	if (!bench_wanted(job, variant))
+		return;
+	for (unsigned r = 0; r < bench_repetitions(job); r++) {
+		struct bench_samples events = {0};
+		int n = how == 2 ? 150 : EVENTS;
+
+		for (int i = 0; i < n; i++) {
+			if (how == 2)
+				one_asleep(p, &events);
+			else
+				one_spinning(p, &events, how);
+		}
+		bench_samples_add(&medians, bench_quantile(&events, 0.5));
+		for (size_t i = 0; i < events.count; i++)
+			bench_samples_add(&all, events.value[i]);
+		bench_samples_free(&events);
+	}
+	report(job, variant, "us", &medians, &all);
+}
+
+static void stream(struct bench_job *job, struct post *p)
+{
+	struct bench_samples rates = {0}, none = {0};
+	const uint64_t count = 200000;
+
+	if (!bench_wanted(job, "stream"))
+		return;
+	for (unsigned r = 0; r < bench_repetitions(job); r++) {
+		uint64_t first = p->ran, start = drv_clock_ticks();
+
+		for (uint64_t i = 0; i < count; i++) {
+			while (i - (__atomic_load_n(&p->ran, __ATOMIC_ACQUIRE) - first) >= STREAM)
+				drv_cpu_relax();
+			bench_check(PAMI_Context_post(p->context[1], &p->work[i % STREAM], on_work, p));
+		}
+		while (__atomic_load_n(&p->ran, __ATOMIC_ACQUIRE) - first < count)
+			drv_cpu_relax();
+		bench_samples_add(&rates, (double)count / us(drv_clock_ticks() - start));
+	}
+	report(job, "stream", "M/s", &rates, &none);
+}
+
+/* On cpu's core, or off it. 0: done */
+static int move(int cpu, int onto)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (onto) {
+		CPU_SET(cpu, &set);
+		return sched_setaffinity(0, sizeof(set), &set);
+	}
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (i != cpu)
+			CPU_SET(i, &set);
+	return sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void measure(struct bench_job *job, struct post *p)
+{
+	struct bench_samples drop = {0};
+	cpu_set_t before;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	one_asleep(p, &drop); /* says where the commthread runs */
+	bench_samples_free(&drop);
+	if (!move(p->cpu, 0)) {
+		latency(job, p, "spinning", 0);
+		latency(job, p, "call", 1);
+		stream(job, p);
+		latency(job, p, "asleep, other", 2);
+	}
+	if (!move(p->cpu, 1))
+		latency(job, p, "asleep", 2);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+int bench_post(struct bench_job *job)
+{
+	static struct post p;
+	pami_result_t (*enter)(pami_context_t, void *, void *, void *, void *);
+	pami_result_t (*enable)(pami_context_t, int);
+	pami_extension_t e;
+
+	if (job->is_virtual)
+		return 0; /* threads have no turn there */
+	sem_init(&p.done, 0, 0);
+	bench_check(PAMI_Client_create("qbench-post", &p.client, NULL, 0));
+	bench_check(PAMI_Context_createv(p.client, NULL, 0, p.context, 2));
+	bench_check(PAMI_Extension_open(p.client, "EXT_async_progress", &e));
+	*(void **)&enter = PAMI_Extension_symbol(e, "register");
+	*(void **)&enable = PAMI_Extension_symbol(e, "enable");
+	bench_barrier(job);
+	if (job->task == 0) {
+		bench_check(enter(p.context[1], NULL, NULL, NULL, NULL));
+		bench_check(enable(p.context[1], 0));
+		measure(job, &p);
+	}
+	bench_barrier(job);
+	bench_check(PAMI_Context_destroyv(p.context, 2));
+	bench_check(PAMI_Client_destroy(&p.client));
+	sem_destroy(&p.done);
+	return 0;
+}
