@@ -28,7 +28,7 @@ struct post {
 	pami_work_t work[STREAM];
 	volatile uint64_t ran;
 	uint64_t at; /* ticks when the work began */
-	int cpu;
+	cpu_set_t set;
 	sem_t done;
 };
 
@@ -46,7 +46,6 @@ static pami_result_t on_work_asleep(pami_context_t context, void *cookie)
 	struct post *p = cookie;
 
 	p->at = drv_clock_ticks();
-	p->cpu = sched_getcpu();
 	sem_post(&p->done);
 	return PAMI_SUCCESS;
 }
@@ -67,12 +66,11 @@ static void one_spinning(struct post *p, struct bench_samples *to, int call)
 	bench_samples_add(to, us((call ? end : p->at) - start));
 }
 
-/* The core stays awake: what is measured is the thread's waking. */
+/* Yielding lets it go to sleep and keeps the core awake: what is measured is the thread's waking. */
 static void one_asleep(struct post *p, struct bench_samples *to)
 {
 	uint64_t start = drv_clock_ticks();
 
-	/* It goes to sleep meanwhile. */
 	while (us(drv_clock_ticks() - start) < 100)
 		sched_yield();
 	start = drv_clock_ticks();
@@ -142,39 +140,56 @@ static void stream(struct bench_job *job, struct post *p)
 	report(job, "stream", "M/s", &rates, &none);
 }
 
-/* On cpu's core, or off it. 0: done */
-static int move(int cpu, int onto)
+/* The commthread binds itself, as work. */
+static pami_result_t on_bind(pami_context_t context, void *cookie)
 {
-	cpu_set_t set;
+	struct post *p = cookie;
 
-	CPU_ZERO(&set);
-	if (onto) {
-		CPU_SET(cpu, &set);
-		return sched_setaffinity(0, sizeof(set), &set);
-	}
-	for (int i = 0; i < CPU_SETSIZE; i++)
-		if (i != cpu)
-			CPU_SET(i, &set);
-	return sched_setaffinity(0, sizeof(set), &set);
+	sched_setaffinity(0, sizeof(p->set), &p->set);
+	sem_post(&p->done);
+	return PAMI_SUCCESS;
+}
+
+static void bind_commthread(struct post *p, const cpu_set_t *set)
+{
+	p->set = *set;
+	bench_check(PAMI_Context_post(p->context[1], &p->work[0], on_bind, p));
+	while (sem_wait(&p->done))
+		;
 }
 
 static void measure(struct bench_job *job, struct post *p)
 {
-	struct bench_samples drop = {0};
-	cpu_set_t before;
+	cpu_set_t before, all, one;
+	int cpu = -1, other = -1;
 
 	sched_getaffinity(0, sizeof(before), &before);
-	one_asleep(p, &drop); /* says where the commthread runs */
-	bench_samples_free(&drop);
-	if (!move(p->cpu, 0)) {
+	sched_getaffinity(1, sizeof(all), &all); /* init's: whatever there is */
+	for (int i = CPU_SETSIZE - 1; i >= 0; i--) {
+		CPU_ZERO(&one);
+		CPU_SET(i, &one);
+		if (CPU_ISSET(i, &all) && !sched_setaffinity(0, sizeof(one), &one)) {
+			other = cpu;
+			cpu = i;
+		}
+	}
+	CPU_ZERO(&one); /* we are on the lowest, cpu */
+	if (other >= 0) {
+		CPU_SET(other, &one);
+		bind_commthread(p, &one);
 		latency(job, p, "spinning", 0);
 		latency(job, p, "call", 1);
 		stream(job, p);
 		latency(job, p, "asleep, other", 2);
+		CPU_ZERO(&one);
 	}
-	if (!move(p->cpu, 1))
+	if (cpu >= 0) {
+		CPU_SET(cpu, &one);
+		bind_commthread(p, &one);
 		latency(job, p, "asleep", 2);
+	}
 	sched_setaffinity(0, sizeof(before), &before);
+	bind_commthread(p, &all);
 }
 
 int bench_post(struct bench_job *job)

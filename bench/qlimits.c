@@ -6,20 +6,24 @@
  *   line     one cache line going back and forth between two processes
  *   ring     the same through drivers/base/ring.h: 8 bytes of payload, and its message rate
  *   memcpy   copying 1 MiB over and over (the cache's bandwidth) and 256 MiB (the memory's)
+ *   wake     a thread sleeping on a futex of the same core: from before the wake to its first instruction
+ *   atomic   fetch-and-add on a line that two processors want, the operations of both
  *   port     frames back and forth over a driver port, frames a second, bytes a second
  *
- * usage: qlimits line|ring|memcpy|all [--csv|--json]
+ * usage: qlimits line|ring|memcpy|wake|atomic|all [--csv|--json]
  *        qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]
  * For `port` start one with --serve and one without, in their network namespaces, with the two
  * files swapped: each writes its address to --self and waits for --peer.
  */
 #define _GNU_SOURCE
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -226,9 +230,100 @@ static void limit_memcpy(void)
 	}
 }
 
+struct wake {
+	uint32_t go, done;
+	uint64_t at;
+	int stop;
+};
+
+static void futex(uint32_t *word, int op, uint32_t value)
+{
+	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
+}
+
+static void wake_sleeper(void *arg)
+{
+	struct wake *w = arg;
+	uint32_t seen = 0;
+
+	while (!w->stop) {
+		while (__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) == seen)
+			futex(&w->go, FUTEX_WAIT, seen);
+		w->at = drv_clock_ticks();
+		seen++;
+		__atomic_store_n(&w->done, seen, __ATOMIC_RELEASE);
+		futex(&w->done, FUTEX_WAKE, 1);
+	}
+}
+
+static void limit_wake(void)
+{
+	struct wake *w = shared(sizeof(*w));
+	struct bench_samples medians = {0};
+	cpu_set_t before, one;
+	pid_t pid;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	sched_setaffinity(0, sizeof(one), &one);
+	pid = child(wake_sleeper, w);
+	for (int r = 0; r < LIMIT_REPETITIONS; r++) {
+		struct bench_samples s = {0};
+
+		for (int i = 0; i < 500; i++) {
+			uint32_t seen = w->done;
+			uint64_t start = drv_clock_ticks();
+
+			while (drv_clock_ticks() - start < 30 * drv_clock_ticks_per_us())
+				sched_yield(); /* it goes to sleep */
+			w->stop = r + 1 == LIMIT_REPETITIONS && i == 499;
+			start = drv_clock_ticks();
+			__atomic_store_n(&w->go, seen + 1, __ATOMIC_RELEASE);
+			futex(&w->go, FUTEX_WAKE, 1);
+			while (__atomic_load_n(&w->done, __ATOMIC_ACQUIRE) == seen)
+				futex(&w->done, FUTEX_WAIT, seen);
+			bench_samples_add(&s, (double)(w->at - start) / (double)drv_clock_ticks_per_us());
+		}
+		bench_samples_add(&medians, bench_quantile(&s, 0.5));
+		bench_samples_free(&s);
+	}
+	waitpid(pid, NULL, 0);
+	sched_setaffinity(0, sizeof(before), &before);
+	limit_out("wake", 0, "us", &medians);
+}
+
+static void atomic_other(void *arg)
+{
+	uint64_t *word = arg;
+
+	while (!__atomic_load_n(&word[8], __ATOMIC_RELAXED))
+		__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+}
+
+static void limit_atomic(void)
+{
+	uint64_t *word = shared(4096); /* [8]: stop */
+	struct bench_samples rates = {0};
+	pid_t pid = child(atomic_other, word);
+
+	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
+		uint64_t start = drv_clock_ns(), first = __atomic_load_n(word, __ATOMIC_RELAXED);
+
+		for (int i = 0; i < 200000; i++)
+			__atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+		if (r > 0)
+			bench_samples_add(&rates, (double)(__atomic_load_n(word, __ATOMIC_RELAXED) - first) * 1e3 /
+			                  (double)(drv_clock_ns() - start));
+	}
+	__atomic_store_n(&word[8], 1, __ATOMIC_RELAXED);
+	waitpid(pid, NULL, 0);
+	limit_out("atomic", 8, "M/s", &rates);
+}
+
 static int wrong(const char *what)
 {
-	fprintf(stderr, "qlimits: cannot use '%s'; usage: qlimits line|ring|memcpy|all [--csv|--json], or\n"
+	fprintf(stderr, "qlimits: cannot use '%s'; usage: qlimits line|ring|memcpy|wake|atomic|all [--csv|--json], or\n"
 	                "qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]\n",
 	        what);
 	return 2;
@@ -262,7 +357,8 @@ int main(int argc, char **argv)
 		return wrong(what ? what : "");
 	int all = !strcmp(what, "all");
 
-	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "memcpy") && strcmp(what, "port"))
+	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "memcpy") && strcmp(what, "wake") &&
+	    strcmp(what, "atomic") && strcmp(what, "port"))
 		return wrong(what);
 	if (!serve)
 		bench_out_begin(format, spec ? (const char *const[]){"port", spec, NULL} : NULL);
@@ -274,5 +370,9 @@ int main(int argc, char **argv)
 		limit_ring();
 	if (all || !strcmp(what, "memcpy"))
 		limit_memcpy();
+	if (all || !strcmp(what, "wake"))
+		limit_wake();
+	if (all || !strcmp(what, "atomic"))
+		limit_atomic();
 	return 0;
 }

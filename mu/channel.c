@@ -303,6 +303,8 @@ int mu_poll_now(struct mu_channel *ch)
 		ch->inside = 0;
 		mu_unlock(&ch->engine);
 	}
+	if (__builtin_expect(__atomic_load_n(&ch->a->ring.asked, __ATOMIC_RELAXED) != 0, 0))
+		mu_share_help(ch);
 	if (gone && ch->on_gone)
 		ch->on_gone(ch->arg);
 	return n + gone + complete(ch);

@@ -99,6 +99,14 @@ struct mu_task_area {
 /* Who of a channel's process may be between drv_ring_reserve() and drv_ring_publish(). */
 enum mu_claimer { MU_CLAIM_USER, MU_CLAIM_ENGINE, MU_CLAIMS };
 
+/* A copy between private memories that both tasks work at (share.c); of the channel that initiates it. */
+struct mu_share {
+	_Alignas(64) uint64_t next, done;
+	uint64_t mine, theirs, bytes, chunk;
+	uint32_t task; /* the other one */
+	int32_t put, error;
+};
+
 /* Registers and memory of one channel, in the host segment. */
 struct mu_channel_area {
 	MUHWI_Fifo_t inj;         /* injection FIFO */
@@ -114,6 +122,7 @@ struct mu_channel_area {
 	struct {
 		_Alignas(64) struct drv_ring_claim c;
 	} claim[MU_CLAIMS]; /* what this channel's senders are about to take, in any ring of the host */
+	struct mu_share share;
 	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
 };
 

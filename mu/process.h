@@ -101,6 +101,7 @@ struct mu_channel {
 	uint32_t counter_task[MU_COUNTERS];
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
+	uint32_t share_generation;
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
@@ -233,6 +234,10 @@ int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes)
 int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes); /* own memory */
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from, uint64_t bytes);
 int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from_va, uint64_t bytes);
+/* share.c: the same as mu_copy_to (put) or mu_copy_from, the other task helping if it polls `channel`. */
+int mu_share_copy(struct mu_channel *ch, uint32_t task, unsigned channel, void *mine, uint64_t theirs,
+                  uint64_t bytes, int put);
+void mu_share_help(struct mu_channel *ch);
 void mu_counter_sub(struct mu_process *p, uint64_t counter, uint64_t bytes); /* in own memory */
 
 /* Count `bytes` of payload that went to (or were fetched from) a task; packets are 512 bytes at most. */

@@ -257,7 +257,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 		return rc ? rc : -EINVAL;
 	direct = is_direct(ch, task);
 	if (direct && fifo_empty(ch)) {
-		rc = mu_copy_to(p, p->entry[task].local, remote, local, bytes);
+		rc = mu_share_copy(ch, task, channel, (void *)(uintptr_t)local, remote, bytes, 1);
 
 		if (rc != -EPERM) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
@@ -295,7 +295,7 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 	if (rc || !bytes)
 		return rc ? rc : -EINVAL;
 	if (is_direct(ch, task) && fifo_empty(ch)) {
-		rc = mu_copy_from(p, p->entry[task].local, local, remote, bytes);
+		rc = mu_share_copy(ch, task, channel, local, remote, bytes, 0);
 
 		if (rc != -EPERM) {
 			mu_traffic_add(ch, task, bytes, MU_FETCHED_BY_USER);

@@ -128,7 +128,8 @@ static void sleep_on_wake(struct mu_process *p, const uint32_t *posted, int64_t 
 	int unsent = 0;
 	uint32_t wakes = posted ? __atomic_load_n(&p->area->wakes, __ATOMIC_ACQUIRE) : 2;
 
-	mu_wakeup_watch(&region, &p->area->posted);
+	if (posted)
+		mu_wakeup_watch(&region, &p->area->posted);
 	for (uint32_t i = 0; i < wakes; i++)
 		mu_wakeup_watch(&region, &p->area->wake[i]);
 	mu_wakeup_arm(&region);

@@ -7,7 +7,7 @@
 
 #include "tests/pami_job.h"
 
-#define WINDOW 70000 /* bytes of each task that belong to one other task */
+#define WINDOW 240000 /* bytes of each task that belong to one other task */
 
 static unsigned char *window;          /* [tasks][WINDOW]; slice t is written by task t only */
 static unsigned char *model;           /* what my slices of the others hold: [tasks][WINDOW] */
@@ -124,7 +124,8 @@ static void random_operations(struct drv_rng *rng)
 {
 	for (int i = 0; i < 1500; i++) {
 		size_t t = drv_rng_below(rng, tasks);
-		size_t most = i % 10 ? 2000 : 60000;
+		/* The long ones are done by both tasks together where they can (mu/share.c). */
+		size_t most = i % 10 ? 2000 : i % 50 ? 60000 : 220000;
 		size_t bytes = drv_rng_below(rng, most), at = drv_rng_below(rng, WINDOW - bytes);
 		size_t here = drv_rng_below(rng, WINDOW - bytes);
 		int region = (int)drv_rng_below(rng, 2);
