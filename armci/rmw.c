@@ -85,6 +85,8 @@ int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 		return ask(&r, seg, prem, ploc, bytes, proc);
 	r.value = armci_rmw_apply(op, prem, r.value);
 	memcpy(ploc, &r.value, bytes);
+	if (!armci_world.thread) /* calls are all the help that others get */
+		armci_poll();
 	return 0;
 }
 ARMCI_ALIAS(Rmw);

@@ -370,7 +370,6 @@ int abench_counter(struct abench *a)
 			if (compute > 0)
 				ARMCIX_Compute(compute);
 			ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, a->mem[0], 0, 0);
-			ARMCIX_Progress();
 		}
 	} else {
 		for (i = 0; i < adds; i++)
