@@ -85,7 +85,8 @@ int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 		return ask(&r, seg, prem, ploc, bytes, proc);
 	r.value = armci_rmw_apply(op, prem, r.value);
 	memcpy(ploc, &r.value, bytes);
-	if (!armci_world.thread) /* calls are all the help that others get */
+	/* Calls are all the help that others get; and a loop over this is a loop in virtual time. */
+	if (!armci_world.thread || armci_world.is_virtual)
 		armci_poll();
 	return 0;
 }
