@@ -365,10 +365,10 @@ int abench_counter(struct abench *a)
 	ARMCI_Barrier();
 	begin = armci_timer();
 	if (a->me == 0 && a->n > 1) {
-		/* Its calls, one after each computation, are all the help that the others get without the thread. */
-		for (old = 0; __atomic_load_n(finished, __ATOMIC_ACQUIRE) < a->n - 1;) {
-			if (compute > 0)
-				ARMCIX_Compute(compute);
+		/* Its calls, one after each computation, are all the help that the others get without the thread;
+		 * if it computes nothing it waits for them below. */
+		for (old = 0; compute > 0 && __atomic_load_n(finished, __ATOMIC_ACQUIRE) < a->n - 1;) {
+			ARMCIX_Compute(compute);
 			ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, a->mem[0], 0, 0);
 		}
 	} else {
