@@ -7,22 +7,17 @@
 #include "drivers/port_driver.h"
 
 #include <ctype.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "drivers/base/log.h"
+#include "drivers/base/module.h"
 
 #ifndef QUINTORUS_BUILD_MODULES
 #define QUINTORUS_BUILD_MODULES ""
-#endif
-#ifndef QUINTORUS_LIB_MODULES
-#define QUINTORUS_LIB_MODULES ""
 #endif
 
 /* open == NULL: in a module of that name, which comes with the Debian package `needs`. */
@@ -101,49 +96,22 @@ int drv_port_arg_unit(const char *text, double *value)
 	return 0;
 }
 
-/* Load one candidate: 1 loaded, 0 no such file, negative errno. */
-static int module_try(const char *path, drv_port_open_fn *open, struct drv_port_why *why)
-{
-	const struct drv_port_module *m;
-	void *h;
-
-	if (access(path, R_OK))
-		return 0;
-	h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!h)
-		return drv_port_fail(why, -ENOENT, "its module does not load: %s", dlerror());
-	m = dlsym(h, "drv_port_module");
-	if (!m || m->abi != DRV_PORT_MODULE_ABI || m->port_bytes != sizeof(struct drv_port)) {
-		dlclose(h);
-		return drv_port_fail(why, -ENOEXEC,
-		                     "%s is of another version of Quintorus; rebuild or reinstall it", path);
-	}
-	/* Never unloaded: DPDK cannot be initialised twice in a process. */
-	*open = m->open;
-	return 1;
-}
-
+/* Never unloaded: DPDK cannot be initialised twice in a process. */
 static int module_load(const struct driver *d, drv_port_open_fn *open, struct drv_port_why *why)
 {
-	const char *places[] = { getenv("QUINTORUS_MODULES"), QUINTORUS_BUILD_MODULES,
-		                 QUINTORUS_LIB_MODULES };
-	char path[PATH_MAX];
+	char name[64], reason[sizeof why->text - 128];
+	const struct drv_port_module *m;
 
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		int rc;
-
-		if (!places[i] || !*places[i])
-			continue;
-		snprintf(path, sizeof path, "%s/libqt_port_%s.so", places[i], d->name);
-		rc = module_try(path, open, why);
-		if (rc)
-			return rc < 0 ? rc : 0;
-	}
-	return drv_port_fail(why, -ENOENT,
-	                     "libqt_port_%s.so is not installed (looked in %s, %s and %s); build with "
-	                     "%s present, or set QUINTORUS_MODULES to its directory",
-	                     d->name, places[0] ? places[0] : "$QUINTORUS_MODULES",
-	                     QUINTORUS_BUILD_MODULES, QUINTORUS_LIB_MODULES, d->needs);
+	snprintf(name, sizeof name, "port_%s", d->name);
+	m = drv_module_symbol(name, QUINTORUS_BUILD_MODULES, "drv_port_module", reason, sizeof reason);
+	if (!m)
+		return drv_port_fail(why, -errno, "%s; build with %s present, or set QUINTORUS_MODULES to its "
+		                     "directory", reason, d->needs);
+	if (m->abi != DRV_PORT_MODULE_ABI || m->port_bytes != sizeof(struct drv_port))
+		return drv_port_fail(why, -ENOEXEC, "libqt_%s.so is of another version of Quintorus; rebuild or "
+		                     "reinstall it", name);
+	*open = m->open;
+	return 0;
 }
 
 static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why);

@@ -3,6 +3,7 @@
 #include "drivers/base/module.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,28 +14,29 @@
 #define QUINTORUS_LIB_MODULES ""
 #endif
 
-/* The directory quintorus/ beside the library (or program) with our code: an installation that moved. */
-static const char *beside_us(char *dir, size_t bytes)
+/* A directory relative to the library (or program) with our code: for an installation that was moved. */
+static const char *from_us(const char *relative, char *dir, size_t bytes)
 {
 	static const char here;
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr(&here, &info) || !info.dli_fname || strlen(info.dli_fname) + sizeof "/quintorus" > bytes)
+	if (!dladdr(&here, &info) || !info.dli_fname || strlen(info.dli_fname) + strlen(relative) >= bytes)
 		return NULL;
 	strcpy(dir, info.dli_fname);
 	slash = strrchr(dir, '/');
 	if (!slash)
 		return NULL;
-	strcpy(slash, "/quintorus");
+	strcpy(slash + 1, relative);
 	return dir;
 }
 
 void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why, size_t bytes)
 {
-	char dir[PATH_MAX], path[PATH_MAX + 64];
+	char beside[PATH_MAX], under[PATH_MAX], path[PATH_MAX + 64];
 	const char *places[] = { getenv("QUINTORUS_MODULES"), build_dir, QUINTORUS_LIB_MODULES,
-		                 beside_us(dir, sizeof dir) };
+		                 from_us("quintorus", beside, sizeof beside),
+		                 from_us("../lib/quintorus", under, sizeof under) };
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		void *h, *found;
@@ -46,14 +48,18 @@ void *drv_module_symbol(const char *name, const char *build_dir, const char *sym
 			continue;
 		h = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (!h) {
+			errno = ENOENT;
 			snprintf(why, bytes, "the module does not load: %s", dlerror());
 			return NULL;
 		}
 		found = dlsym(h, symbol);
-		if (!found)
+		if (!found) {
+			errno = ENOEXEC;
 			snprintf(why, bytes, "%s is of another version of Quintorus; rebuild or reinstall it", path);
+		}
 		return found;
 	}
+	errno = ENOENT;
 	snprintf(why, bytes, "libqt_%s.so is not installed (looked in %s, %s and %s)", name, build_dir,
 	         QUINTORUS_LIB_MODULES, places[3] ? places[3] : "$QUINTORUS_MODULES");
 	return NULL;

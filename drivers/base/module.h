@@ -6,9 +6,10 @@
 #include <stddef.h>
 
 /*
- * Load libqt_NAME.so and return its symbol `symbol`, or NULL with a sentence in why. Looked for in
- * $QUINTORUS_MODULES, build_dir (a build tree's, may be ""), the place of installation, and quintorus/
- * beside the library that this code is part of. Never unloaded. Any thread.
+ * Load libqt_NAME.so and return its symbol `symbol`, or NULL with a sentence in why and errno
+ * ENOENT, or ENOEXEC if the file has no such symbol. Looked for in
+ * $QUINTORUS_MODULES, build_dir (a build tree's, may be ""), the place of installation, quintorus/
+ * beside the library that this code is part of, and ../lib/quintorus. Never unloaded. Any thread.
  */
 void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why, size_t bytes);
 

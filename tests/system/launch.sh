@@ -44,15 +44,18 @@ gone() { # MARK: no process of that mark is left, given some seconds
 }
 
 deaths() { # NAME LAUNCHER...
-	local name=$1 mark="qtmark-$$-$RANDOM" out rc pid
+	local name=$1 mark="qtmark-$$-$RANDOM" how out rc pid
 	shift
-	out=$(timeout $limit "$@" -np 3 "$program" die "$mark" 2>&1)
-	rc=$?
-	if [ $rc != 0 ] && [ $rc != 124 ] && gone "$mark"; then
-		say ok "$name: the death of a task ends the job (status $rc)"
-	else
-		say FAIL "$name: the death of a task (status $rc)"
-	fi
+	for how in die error leave; do
+		out=$(timeout $limit "$@" -np 3 "$program" $how "$mark" 2>&1)
+		rc=$?
+		if [ $rc != 0 ] && [ $rc != 124 ] && gone "$mark"; then
+			say ok "$name: a task that says '$how' ends the job (status $rc)"
+		else
+			say FAIL "$name: a task that says '$how' (status $rc)"
+			tail -5 <<<"$out"
+		fi
+	done
 	mark+=b
 	"$@" -np 3 "$program" wait "$mark" >"$tmp/out" 2>&1 &
 	pid=$!
@@ -101,6 +104,12 @@ with_mpi() { # NAME COMPILER LAUNCHER...
 		-L"$QT_BUILD/armci" -larmci -L"$QT_BUILD/pami" -lpami -Wl,-rpath,"$QT_BUILD/armci:$QT_BUILD/pami"; then
 		say FAIL "$name: does not compile"
 		return
+	fi
+	if "$mpicc" -DWITH_MPI -I"$QT_SOURCE" "$QT_SOURCE/tests/system/launch_program.c" -o "$tmp/static" \
+		"$QT_BUILD/armci/libarmci.a" -L"$QT_BUILD/pami" -lpami -Wl,-rpath,"$QT_BUILD/pami"; then
+		run 2 "$name: libarmci.a" "$@" -np 2 "$tmp/static" mpi-first
+	else
+		say FAIL "$name: does not link with libarmci.a"
 	fi
 	for order in mpi-first mpi-last mpi-ours 'mpi-ours finalize'; do
 		# shellcheck disable=SC2086

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A job by mpirun: who am I, and does memory of others answer.
- * usage: launch_program [die | wait | twice | mpi-first | mpi-last | mpi-ours] [MARK]
+ * usage: launch_program [die | error | leave | wait | twice | mpi-first | mpi-last | mpi-ours] [MARK]
  *   die    task 1 kills itself while the others wait for it     wait   all wait for ever
+ *   error  task 1 ends the job by ARMCI_Error                   leave  task 1 exits without a word
  *   mpi-*  (where MPI was compiled in) MPI_Init before PAMI's start, between it and ARMCI_Init, or in ARMCI_Init;
  *          both count the same tasks, groups have communicators
  */
@@ -12,12 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef WITH_MPI
-#include <mpi.h>
-#else
+#ifndef WITH_MPI
 #define ARMCI_NO_MPI_H
 #endif
-#include "armci/armci.h"
+#include "armci/armci.h" /* brings MPI's names along, where there is MPI */
 #include "pami/pami.h"
 
 #define WORDS 1000
@@ -131,7 +130,11 @@ int main(int argc, char **argv)
 	environment();
 	if (!strcmp(how, "die") && me == 1)
 		kill(getpid(), SIGKILL);
-	if (!strcmp(how, "wait") || !strcmp(how, "die")) {
+	if (!strcmp(how, "error") && me == 1)
+		ARMCI_Error("as told", 3);
+	if (!strcmp(how, "leave") && me == 1)
+		_exit(0);
+	if (!strcmp(how, "wait") || !strcmp(how, "die") || !strcmp(how, "error") || !strcmp(how, "leave")) {
 		printf("waiting\n");
 		fflush(stdout);
 		for (;;)
