@@ -10,7 +10,7 @@
 #include "pami/state.h"
 
 static const struct pami_ext *const extensions[] = {
-	&pami_ext_async, &pami_ext_torus, &pami_ext_local, &pami_ext_test, &pami_ext_memory,
+	&pami_ext_async, &pami_ext_torus, &pami_ext_local, &pami_ext_mapping, &pami_ext_test, &pami_ext_memory,
 };
 
 PAMI_EXPORT pami_result_t PAMI_Extension_open(pami_client_t client, const char *name,

@@ -141,4 +141,11 @@ static const struct pami_ext_symbol local_symbols[] = {
 	{ "get_node_info", (void *)get_node_info, NULL },
 	{ NULL, NULL, NULL },
 };
+/* BGQ_bgq_mapping: the same words, a bit of the other end. */
+static const struct pami_ext_symbol mapping_symbols[] = {
+	{ "mapcache", NULL, local_base },
+	{ NULL, NULL, NULL },
+};
+const struct pami_ext pami_ext_mapping = { "BGQ_bgq_mapping", local_open, mapping_symbols };
+
 const struct pami_ext pami_ext_local = { "EXT_is_local_task", local_open, local_symbols };
