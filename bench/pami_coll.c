@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Collectives of the world: time of one, as task 0 sees it, over a row of them that the members
- * cannot run ahead of (broadcasts change their root). `--only algorithms` times each algorithm of
- * barrier, broadcast, allreduce and allgather by name: what coll_table.def is made from.
+ * cannot run ahead of (those with a root change it). `--only algorithms` times each algorithm of each
+ * collective by name: what bench/coll_table makes coll_table.def from.
  */
 #include "bench/job.h"
 
@@ -14,18 +14,35 @@ enum { MIN = 8, MAX = 1 << 20, NAMES = 32 };
 struct coll {
 	pami_geometry_t world;
 	unsigned char *in, *out;
+	size_t *counts;
 	unsigned busy;
 };
+
+/* Those with a root change it each time. */
+static pami_endpoint_t *root_of(pami_xfer_t *x, pami_xfer_type_t type)
+{
+	return type == PAMI_XFER_BROADCAST ? &x->cmd.xfer_broadcast.root :
+	       type == PAMI_XFER_REDUCE    ? &x->cmd.xfer_reduce.root :
+	       type == PAMI_XFER_GATHER    ? &x->cmd.xfer_gather.root :
+	       type == PAMI_XFER_SCATTER   ? &x->cmd.xfer_scatter.root :
+	                                     NULL;
+}
 
 static const struct kind {
 	const char *name;
 	pami_xfer_type_t type;
-	int sized;
+	int sized, more; /* more: only when asked for, or with all algorithms */
 } kinds[] = {
-	{"barrier", PAMI_XFER_BARRIER, 0},
-	{"broadcast", PAMI_XFER_BROADCAST, 1},
-	{"allreduce", PAMI_XFER_ALLREDUCE, 1},
-	{"allgather", PAMI_XFER_ALLGATHER, 1},
+	{"barrier", PAMI_XFER_BARRIER, 0, 0},
+	{"broadcast", PAMI_XFER_BROADCAST, 1, 0},
+	{"allreduce", PAMI_XFER_ALLREDUCE, 1, 0},
+	{"allgather", PAMI_XFER_ALLGATHER, 1, 0},
+	{"reduce", PAMI_XFER_REDUCE, 1, 1},
+	{"scan", PAMI_XFER_SCAN, 1, 1},
+	{"reduce_scatter", PAMI_XFER_REDUCE_SCATTER, 1, 1},
+	{"gather", PAMI_XFER_GATHER, 1, 1},
+	{"scatter", PAMI_XFER_SCATTER, 1, 1},
+	{"alltoall", PAMI_XFER_ALLTOALL, 1, 1},
 };
 
 static void on_done(pami_context_t context, void *cookie, pami_result_t result)
@@ -43,28 +60,61 @@ static pami_xfer_t prepare(struct bench_job *job, struct coll *c, const struct k
 	x.cb_done = on_done;
 	x.cookie = c;
 	x.algorithm = algorithm;
-	if (k->type == PAMI_XFER_BROADCAST)
-		x.cmd.xfer_broadcast = (pami_broadcast_t){0, (char *)c->in, PAMI_TYPE_BYTE, bytes};
-	else if (k->type == PAMI_XFER_ALLREDUCE)
-		x.cmd.xfer_allreduce = (pami_allreduce_t){(char *)c->in, PAMI_TYPE_DOUBLE, bytes / 8, (char *)c->out,
-		                                          PAMI_TYPE_DOUBLE, bytes / 8, PAMI_DATA_SUM, NULL, 1};
-	else if (k->type == PAMI_XFER_ALLGATHER)
-		x.cmd.xfer_allgather = (pami_allgather_t){(char *)c->in, PAMI_TYPE_BYTE, bytes / job->tasks,
-		                                          (char *)c->out, PAMI_TYPE_BYTE, bytes / job->tasks};
+	size_t part = bytes / job->tasks, elements = bytes / 8;
+	char *in = (char *)c->in, *out = (char *)c->out;
+
+	switch (k->type) {
+	case PAMI_XFER_BROADCAST:
+		x.cmd.xfer_broadcast = (pami_broadcast_t){0, in, PAMI_TYPE_BYTE, bytes};
+		break;
+	case PAMI_XFER_ALLREDUCE:
+		x.cmd.xfer_allreduce = (pami_allreduce_t){in, PAMI_TYPE_DOUBLE, elements, out, PAMI_TYPE_DOUBLE, elements,
+		                                          PAMI_DATA_SUM, NULL, 1};
+		break;
+	case PAMI_XFER_REDUCE:
+		x.cmd.xfer_reduce = (pami_reduce_t){0, in, PAMI_TYPE_DOUBLE, elements, out, PAMI_TYPE_DOUBLE, elements,
+		                                    PAMI_DATA_SUM, NULL, 1};
+		break;
+	case PAMI_XFER_SCAN:
+		x.cmd.xfer_scan = (pami_scan_t){in, PAMI_TYPE_DOUBLE, elements, out, PAMI_TYPE_DOUBLE, elements,
+		                                PAMI_DATA_SUM, NULL, 0};
+		break;
+	case PAMI_XFER_REDUCE_SCATTER:
+		for (size_t i = 0; i < job->tasks; i++)
+			c->counts[i] = elements / job->tasks + (i < elements % job->tasks);
+		x.cmd.xfer_reduce_scatter = (pami_reduce_scatter_t){in, PAMI_TYPE_DOUBLE, elements, out, PAMI_TYPE_DOUBLE,
+		                                                    c->counts, PAMI_DATA_SUM, NULL, 1};
+		break;
+	case PAMI_XFER_ALLGATHER:
+		x.cmd.xfer_allgather = (pami_allgather_t){in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
+		break;
+	case PAMI_XFER_GATHER:
+		x.cmd.xfer_gather = (pami_gather_t){0, in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
+		break;
+	case PAMI_XFER_SCATTER:
+		x.cmd.xfer_scatter = (pami_scatter_t){0, in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
+		break;
+	case PAMI_XFER_ALLTOALL:
+		x.cmd.xfer_alltoall = (pami_alltoall_t){in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
+		break;
+	default:
+		break;
+	}
 	return x;
 }
 
 /* Seconds for `count` of them. */
 static double repeat(struct bench_job *job, struct coll *c, const struct kind *k, pami_xfer_t *x, uint64_t count)
 {
+	pami_endpoint_t *where = root_of(x, k->type);
 	double start;
 	size_t root = 0;
 
 	bench_barrier(job);
 	start = bench_now(job);
 	for (uint64_t i = 0; i < count; i++) {
-		if (k->type == PAMI_XFER_BROADCAST) {
-			x->cmd.xfer_broadcast.root = bench_endpoint(job, root);
+		if (where) {
+			*where = bench_endpoint(job, root);
 			root = root + 1 == job->tasks ? 0 : root + 1;
 		}
 		c->busy = 1;
@@ -140,6 +190,9 @@ int bench_coll(struct bench_job *job)
 	int all = job->options.only && !strcmp(job->options.only, "algorithms");
 
 	bench_check(PAMI_Geometry_world(job->client, &c.world));
+	c.counts = malloc(job->tasks * sizeof(*c.counts));
+	if (!c.counts)
+		return 1;
 	c.in = bench_memory(job, max + 16, NULL);
 	c.out = bench_memory(job, max + 16, NULL);
 	for (size_t i = 0; i < max / 8; i++)
@@ -149,7 +202,7 @@ int bench_coll(struct bench_job *job)
 		pami_algorithm_t a;
 		size_t bytes;
 
-		if (!all && !bench_wanted(job, k->name))
+		if (!all && (!bench_wanted(job, k->name) || (k->more && !job->options.only)))
 			continue;
 		bench_check(PAMI_Geometry_algorithms_query(c.world, k->type, &a, NULL, 1, NULL, NULL, 0));
 		for (unsigned s = 0; bench_size(job, s, MIN, MAX, &bytes) && (k->sized || !s); s++) {
@@ -162,5 +215,6 @@ int bench_coll(struct bench_job *job)
 				measure(job, &c, k, k->name, a, k->sized ? bytes : 0);
 		}
 	}
+	free(c.counts);
 	return 0;
 }

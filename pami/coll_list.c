@@ -177,16 +177,36 @@ const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT] = {
 
 /* ---- The choice ---- */
 
+/* Where the members lie. */
+enum {
+	TEAM = 1,      /* all in one team, real clock */
+	TEAMS = 2,     /* several teams, some of two or more, real clock */
+	HOSTS = 4,     /* none in a team with another, real clock */
+	NODES = 8,     /* virtual clock, several on a node */
+	TORUS = 16,    /* virtual clock, one each */
+	ANYWHERE = 31,
+};
+
+static unsigned where(const struct pami_geometry *g)
+{
+	if (g->one_team)
+		return TEAM;
+	if (g->client->job->virtual_clock)
+		return g->teams || g->team_size > 1 ? NODES : TORUS;
+	return g->teams ? TEAMS : HOSTS;
+}
+
 struct row {
+	unsigned where;
 	uint32_t members_max;
 	size_t bytes_max;
 	const char *name;
 	const struct pami_algorithm_info *info; /* of the name; found at the first use */
 };
 
-#define ROW(type, members, bytes, name) { members, bytes, name, NULL },
+#define ROW(type, where, members, bytes, name) { where, members, bytes, name, NULL },
 #define TABLE(type) static struct row type##_rows[] = {
-#define END() { UINT32_MAX, SIZE_MAX, NULL, NULL } };
+#define END() { ANYWHERE, UINT32_MAX, SIZE_MAX, NULL, NULL } };
 #include "pami/coll_table.def"
 #undef ROW
 #undef TABLE
@@ -226,10 +246,12 @@ const struct pami_algorithm_info *pami_coll_named(pami_xfer_type_t type, const c
 
 static const struct pami_algorithm_info *choose(const struct pami_geometry *g, unsigned type, size_t bytes, int hw)
 {
+	unsigned here = where(g);
+
 	for (struct row *r = choice[type]; r->name; r++) {
 		const struct pami_algorithm_info *info;
 
-		if (g->size > r->members_max || bytes > r->bytes_max)
+		if (!(r->where & here) || g->size > r->members_max || bytes > r->bytes_max)
 			continue;
 		info = __atomic_load_n(&r->info, __ATOMIC_RELAXED);
 		if (PAMI_UNLIKELY(!info)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every collective against a serial model: random cases of type, operation, count, layout, in
- * place, root, algorithm and geometry, several under way at once on geometries that overlap. All
- * tasks draw the same cases. QT_SEED repeats a run; QT_LONG=1 runs three times as many. Argument one-thread
- * (the virtual clock): fewer.
+ * Every collective against a serial model. First in order: each geometry x collective x algorithm x count, with
+ * types, operations, layouts and roots taken in turn (QT_LONG=1: every type with every operation). Then random
+ * cases, several under way at once on geometries that overlap. All tasks draw the same cases. QT_SEED repeats a
+ * run; QT_LONG=1 runs three times as many. Argument one-thread (the virtual clock): fewer.
  */
 #include "tests/pami_job.h"
 #include "tests/system/coll_model.h"
 
-enum { CONTEXTS = 2, GEOMETRIES = 8, UNDER_WAY = 5, MEMBERS_MAX = 64 };
+enum { CONTEXTS = 2, GEOMETRIES = 9, UNDER_WAY = 5, MEMBERS_MAX = 64 };
 
 static struct group {
 	const char *name;
@@ -106,7 +106,7 @@ static void create_range(struct group *g, unsigned id, pami_geometry_range_t *sl
 
 static void make_groups(void)
 {
-	static pami_geometry_range_t odd[MEMBERS_MAX], even[MEMBERS_MAX], one[1], all[1];
+	static pami_geometry_range_t odd[MEMBERS_MAX], even[MEMBERS_MAX], plane[MEMBERS_MAX], one[1], all[1];
 	static pami_task_t list[MEMBERS_MAX];
 	static pami_endpoint_t mixed[MEMBERS_MAX];
 	size_t odds = 0, evens = 0, n = 0;
@@ -168,6 +168,20 @@ static void make_groups(void)
 		for (size_t c = 0; c < CONTEXTS; c++)
 			group_add(g, t, c);
 	create_range(g, 5, all, 1, PAMI_GEOMETRY_NULL, PAMI_ALL_CONTEXTS);
+	/* A plane: pairs, each four tasks from the last. */
+	g = group_new("plane");
+	n = 0;
+	for (size_t t = 0; t + 1 < tasks; t += 4) {
+		plane[n++] = (pami_geometry_range_t){ (pami_task_t)t, (pami_task_t)t + 1 };
+		group_add(g, t, 0);
+		group_add(g, t + 1, 0);
+	}
+	if (!n) {
+		plane[n++] = (pami_geometry_range_t){ 0, 0 };
+		group_add(g, 0, 0);
+	}
+	group_here(g);
+	create_range(g, 7, plane, n, world, 0);
 	/* One task. */
 	g = group_new("one");
 	one[0] = (pami_geometry_range_t){ 0, 0 };
@@ -636,13 +650,41 @@ static uint32_t draw(struct drv_rng *rng, uint32_t below)
 	return (uint32_t)(drv_rng_next(rng) % below);
 }
 
+/* Both lists of algorithms, one behind the other. */
+struct lists {
+	pami_algorithm_t algorithm[64];
+	pami_metadata_t meta[64];
+	uint32_t count;
+};
+
+static void lists(const struct group *g, pami_xfer_type_t xfer, struct lists *l)
+{
+	/* Of those that are no members: the world's, which differ only by what lies on one node. */
+	pami_geometry_t handle = g->handle ? g->handle : groups[0].handle;
+	size_t n[2];
+
+	CHECK_EQ(PAMI_Geometry_algorithms_num(handle, xfer, n), PAMI_SUCCESS);
+	CHECK(n[0] >= 2 && n[0] <= 32 && n[1] <= 32);
+	CHECK(xfer != PAMI_XFER_BROADCAST || n[1] >= 10);
+	CHECK_EQ(PAMI_Geometry_algorithms_query(handle, xfer, l->algorithm, l->meta, n[0], l->algorithm + n[0],
+	                                        l->meta + n[0], n[1]),
+	         PAMI_SUCCESS);
+	l->count = (uint32_t)(n[0] + n[1]);
+	for (uint32_t i = 0; i < l->count; i++) { /* metadata: what they promise is what is done with them here */
+		const pami_metadata_t *m = &l->meta[i];
+
+		CHECK(m->name && strlen(m->name) > 8 && m->range_lo == 0 && m->check_correct.values.inplace &&
+		      m->check_correct.values.alldtop && !m->check_correct.values.checkrequired &&
+		      !m->check_correct.values.nonlocal && !m->check_correct.values.oneatatime);
+		for (uint32_t k = 0; k < i; k++)
+			CHECK(l->algorithm[i] != l->algorithm[k] && (!i || strcmp(m->name, l->meta[k].name)));
+	}
+}
+
 static void draw_case(struct drv_rng *rng, struct one_case *c, int fewer)
 {
 	static const uint32_t counts[] = { 0, 1, 1, 2, 7, 7, 13, 100, 333, 1025, 4099, 20001 };
-	pami_geometry_t world;
-	size_t n[2];
-	pami_algorithm_t algorithms[2][32];
-	pami_metadata_t meta[2][32];
+	struct lists l;
 	uint32_t pick, bytes_max = fewer ? 20000 : 200000;
 
 	memset(c, 0, sizeof *c);
@@ -668,32 +710,19 @@ static void draw_case(struct drv_rng *rng, struct one_case *c, int fewer)
 	c->exclusive = (int)draw(rng, 2);
 	c->seed = ++cases;
 	pick = draw(rng, 1000);
-	/* Lists differ between geometries in length only by what lies on one node. */
-	world = groups[0].handle;
-	if (c->g->handle)
-		world = c->g->handle;
-	CHECK_EQ(PAMI_Geometry_algorithms_num(world, c->xfer, n), PAMI_SUCCESS);
-	CHECK(n[0] >= 2 && n[0] <= 32 && n[1] <= 32);
-	CHECK(c->xfer != PAMI_XFER_BROADCAST || n[1] >= 10);
-	CHECK_EQ(PAMI_Geometry_algorithms_query(world, c->xfer, algorithms[0], meta[0], 32, algorithms[1],
-	                                        meta[1], 32),
-	         PAMI_SUCCESS);
-	pick %= (uint32_t)(n[0] + n[1]);
+	lists(c->g, c->xfer, &l);
+	pick %= l.count;
 	if (draw(rng, 3) == 0)
 		pick = 0;
-	c->algorithm = pick < n[0] ? algorithms[0][pick] : algorithms[1][pick - n[0]];
-	c->name = pick < n[0] ? meta[0][pick].name : meta[1][pick - n[0]].name;
+	c->algorithm = l.algorithm[pick];
+	c->name = l.meta[pick].name;
 }
 
 /* Several cases at once; each context starts its part of each in order. */
-static void round_of_cases(struct drv_rng *rng, int fewer)
+static void run_cases(const struct one_case *c, int count, int fewer)
 {
-	static struct one_case c[UNDER_WAY];
 	static struct side sides[UNDER_WAY][CONTEXTS];
-	int count = 1 + (int)draw(rng, UNDER_WAY), waiting = 0;
 
-	for (int i = 0; i < count; i++)
-		draw_case(rng, &c[i], fewer);
 	for (int i = 0; i < count; i++)
 		for (int k = 0; k < CONTEXTS; k++) {
 			struct side *s = &sides[i][k];
@@ -716,7 +745,6 @@ static void round_of_cases(struct drv_rng *rng, int fewer)
 			}
 			CHECK_EQ(s->done, 0);
 			memset(&x, 0x55, sizeof x); /* it was copied */
-			waiting++;
 			/* In virtual time polling for nothing in particular jumps to the end of time. */
 			if (!fewer && model_hash((uint64_t)i, (uint32_t)me, (uint32_t)k, (uint32_t)cases) % 4 == 0)
 				advance_all();
@@ -735,12 +763,102 @@ static void round_of_cases(struct drv_rng *rng, int fewer)
 		}
 }
 
+static void round_of_cases(struct drv_rng *rng, int fewer)
+{
+	static struct one_case c[UNDER_WAY];
+	int count = 1 + (int)draw(rng, UNDER_WAY);
+
+	for (int i = 0; i < count; i++)
+		draw_case(rng, &c[i], fewer);
+	run_cases(c, count, fewer);
+}
+
+/* ---- In order ---- */
+
+static int has_type(pami_xfer_type_t x)
+{
+	return x != PAMI_XFER_BARRIER;
+}
+
+/* The next valid pair after *type, *op; returns whether it went round. */
+static int next_pair(int *type, int *op)
+{
+	int round = 0;
+
+	do {
+		if (++*op < O_OPS)
+			continue;
+		*op = 0;
+		if (++*type == C_TYPES) {
+			*type = 0;
+			round = 1;
+		}
+	} while (!model_valid(*type, *op));
+	return round;
+}
+
+/* One geometry, collective and algorithm. */
+static void sweep_counts(struct one_case *c, int fewer, int all, int *type, int *op)
+{
+	static const uint32_t counts[] = { 0, 1, 333, 3, 20001 };
+	uint32_t turn = (uint32_t)(cases % 5), kinds = !has_type(c->xfer) ? 1 : all ? 5 : 2;
+
+	/* Not all: two of them, others for the next algorithm. */
+	for (uint32_t k = 0; k < kinds && !failures; k++, turn++) {
+		int round;
+
+		do {
+			round = next_pair(type, op);
+			c->type = *type;
+			c->op = *op;
+			c->count = counts[turn % 5];
+			while (c->count * element_bytes[c->type] > (fewer ? 6000u : 200000u) ||
+			       (c->count > 500 && c->xfer >= PAMI_XFER_ALLTOALL && c->xfer <= PAMI_XFER_ALLTOALLV_INT))
+				c->count /= 2;
+			c->seed = ++cases;
+			c->root = (uint32_t)(cases % c->g->size);
+			c->send_gaps = cases % 5 == 0;
+			c->recv_gaps = cases % 7 == 0;
+			c->in_place = can_alias(c) && cases % 3 ? (int)(cases % 3) : 0;
+			if (c->in_place)
+				c->send_gaps = c->recv_gaps;
+			c->exclusive = cases & 1;
+			run_cases(c, 1, fewer);
+		} while (all && !round && has_type(c->xfer) && !failures);
+	}
+}
+
+/* Members and others go through the same cases; what differs is which lists they see. */
+static void sweep(int fewer, int all)
+{
+	int type = 0, op = 0;
+
+	for (int g = 0; g < group_count; g++)
+		for (int x = 0; x < PAMI_XFER_AMBROADCAST; x++) {
+			struct lists l;
+			uint64_t before = cases;
+			int t = type, o = op;
+
+			if (groups[g].handle) {
+				lists(&groups[g], (pami_xfer_type_t)x, &l);
+				for (uint32_t i = 0; i < l.count && !failures; i++) {
+					struct one_case c = { .g = &groups[g], .xfer = (pami_xfer_type_t)x,
+						              .algorithm = l.algorithm[i], .name = l.meta[i].name };
+
+					sweep_counts(&c, fewer, all, &t, &o);
+				}
+			}
+			cases = before + 1000000; /* of tasks that are no members too */
+			next_pair(&type, &op);
+		}
+}
+
 int main(int argc, char **argv)
 {
 	int fewer = argc > 1 && !strcmp(argv[1], "one-thread");
 	const char *text = getenv("QT_SEED"), *many = getenv("QT_LONG");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20121;
-	int rounds = (fewer ? 60 : 500) * (many && *many == '1' ? 3 : 1);
+	int all = many && *many == '1', rounds = (fewer ? 40 : 200) * (all ? 5 : 1);
 	struct drv_rng rng;
 
 	job_begin(CONTEXTS);
@@ -754,6 +872,8 @@ int main(int argc, char **argv)
 	for (int again = 0; again < 2; again++) { /* ids come back */
 		group_count = 0;
 		make_groups();
+		if (!again)
+			sweep(fewer, all);
 		drv_rng_seed(&rng, seed + (uint64_t)again);
 		for (int i = 0; i < rounds / 2 && !failures; i++)
 			round_of_cases(&rng, fewer);
@@ -762,8 +882,7 @@ int main(int argc, char **argv)
 		destroy_groups();
 	}
 	if (!me)
-		fprintf(stderr, "%llu cases, %llu elements checked on task 0\n", (unsigned long long)cases,
-		        (unsigned long long)checked);
+		fprintf(stderr, "%llu elements checked on task 0\n", (unsigned long long)checked);
 	if (!failures)
 		barrier();
 	return job_end(CONTEXTS);
