@@ -100,7 +100,7 @@ void armci_acc_plain(const struct armci_acc *acc, char *dst, const char *src, si
 	kernels[k](dst, src, bytes / element_bytes[k], acc->scale);
 }
 
-static void stripe_lock(uint32_t *lock)
+void armci_spin_lock(uint32_t *lock)
 {
 	unsigned spins = 0;
 
@@ -112,7 +112,7 @@ static void stripe_lock(uint32_t *lock)
 	}
 }
 
-static void stripe_unlock(uint32_t *lock)
+void armci_spin_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
@@ -129,9 +129,9 @@ void armci_acc_locked(const struct armci_acc *acc, uint32_t *stripes, char *dst,
 		uint32_t *lock = &stripes[va / ARMCI_STRIPE_BYTES % ARMCI_STRIPES * 16];
 
 		part = part < bytes ? part : bytes;
-		stripe_lock(lock);
+		armci_spin_lock(lock);
 		armci_acc_plain(acc, dst, src, part);
-		stripe_unlock(lock);
+		armci_spin_unlock(lock);
 		dst += part;
 		va += part;
 		src += part;

@@ -102,9 +102,7 @@ static int read_request(struct armci_op *op, const struct armci_request *r, size
 
 static void *payload_get(struct armci_op *op, size_t bytes)
 {
-	op->buffer = malloc(bytes ? bytes : 1);
-	if (!op->buffer)
-		armci_die("no memory for a message of %zu bytes", bytes);
+	op->buffer = armci_pool_get(bytes ? bytes : 1);
 	return op->buffer;
 }
 
@@ -328,7 +326,7 @@ static void data_landed(pami_context_t context, void *cookie, pami_result_t resu
 	if (result == PAMI_SUCCESS)
 		data_store(l->op, l->data);
 	armci_op_local_done(l->op, result == PAMI_SUCCESS);
-	free(l);
+	armci_pool_put(l);
 }
 
 static void data_in_place(pami_context_t context, void *cookie, pami_result_t result)
@@ -346,9 +344,7 @@ static void data_receive(struct armci_op *op, size_t bytes, pami_recv_t *recv)
 		recv->local_fn = data_in_place;
 		return;
 	}
-	l = malloc(sizeof(*l) + bytes);
-	if (!l)
-		armci_die("no memory to receive %zu bytes", bytes);
+	l = armci_pool_get(sizeof(*l) + bytes);
 	l->op = op;
 	recv->addr = l->data;
 	recv->cookie = l;

@@ -326,6 +326,7 @@ int PARMCI_Finalize(void)
 	armci_coll_barrier(armci_world.all); /* nobody asks anybody for anything any more */
 	if (ext.disable && armci_world.thread)
 		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_SHARED);
+	armci_pool_release();
 	if (armci_world.memory.free)
 		armci_world.memory.free(armci_world.stripe_page);
 	else
@@ -334,6 +335,7 @@ int PARMCI_Finalize(void)
 	PAMI_Extension_close(ext.memory);
 	PAMI_Context_destroyv(armci_world.context, ARMCI_CONTEXTS);
 	PAMI_Client_destroy(&armci_world.client);
+	armci_pool_forget();
 	armci_req_release_all();
 	armci_mail_release();
 	armci_agg_release();

@@ -207,7 +207,7 @@ static void op_release(struct armci_op *op)
 	if (op->own_region)
 		PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], &op->region);
 	armci_world.target[op->proc].window -= op->window;
-	free(op->buffer);
+	armci_pool_put(op->buffer);
 	if (op->list.count)
 		free(op->list.local);
 	live_ops--;

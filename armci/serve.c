@@ -108,7 +108,7 @@ struct answer {
 
 static void answer_sent(pami_context_t context, void *cookie, pami_result_t result)
 {
-	free(cookie);
+	armci_pool_put(cookie);
 }
 
 static void serve_get(pami_context_t context, const struct armci_request *r, const char *payload,
@@ -124,9 +124,7 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 	if (!list)
 		layout_take(r, payload, &s);
 	bytes = list ? r->count * r->bytes : armci_shape_bytes(&s, s.levels);
-	a = malloc(sizeof(*a) + bytes);
-	if (!a)
-		armci_die("no memory to answer with %zu bytes", bytes);
+	a = armci_pool_get(sizeof(*a) + bytes);
 	a->header = (struct armci_reply){.kind = ARMCI_REPLY_DATA, .token = r->token};
 	if (list)
 		for (i = 0; i < r->count; i++)
@@ -141,7 +139,7 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 					 .dest = origin};
 	if (sizeof(a->header) + bytes <= armci_world.immediate_max) {
 		rc = PAMI_Send_immediate(context, &m.send);
-		free(a);
+		armci_pool_put(a);
 	} else {
 		m.events = (pami_send_event_t){.cookie = a, .local_fn = answer_sent};
 		rc = PAMI_Send(context, &m);
@@ -211,7 +209,7 @@ static void box_full(pami_context_t context, void *cookie, pami_result_t result)
 
 	if (result == PAMI_SUCCESS)
 		serve(context, &b->r, b->payload, b->origin);
-	free(b);
+	armci_pool_put(b);
 }
 
 void armci_serve_request(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
@@ -223,9 +221,7 @@ void armci_serve_request(pami_context_t context, void *cookie, const void *heade
 		serve(context, header, data, origin);
 		return;
 	}
-	b = malloc(sizeof(*b) + bytes);
-	if (!b)
-		armci_die("no memory to receive %zu bytes", bytes);
+	b = armci_pool_get(sizeof(*b) + bytes);
 	memcpy(&b->r, header, sizeof(b->r));
 	b->origin = origin;
 	recv->addr = b->payload;

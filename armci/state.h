@@ -309,7 +309,15 @@ int armci_shape_cut(const struct armci_shape *s, size_t most, armci_slab_fn fn, 
 void armci_shape_pack(const struct armci_shape *s, char *buf);
 void armci_shape_unpack(const struct armci_shape *s, const char *buf);
 
+/* ---- pool.c: buffers of messages, by any thread; get ends the job where there is no memory ---- */
+void *armci_pool_get(size_t bytes);
+void armci_pool_put(void *buffer);
+void armci_pool_release(void);
+void armci_pool_forget(void);
+
 /* ---- acc.c, acc_source.c ---- */
+void armci_spin_lock(uint32_t *lock);
+void armci_spin_unlock(uint32_t *lock);
 /* Kernels by enum armci_simd; false: this processor does not have those instructions. */
 bool armci_acc_choose(int simd);
 /* What is in use: "plain", "avx2", "avx512". */
