@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A member that dies during each collective (torus run --on-death error). Tasks 0, 1 and 2 survive; each of the
+ * others is the victim of one type, in a geometry with the three: it dies before, while or after it takes part.
+ * Every operation's callback must come, once, with success or an error (data that is read from a task just dead
+ * ends with another than PAMI_SHUTDOWN); then the geometry must refuse more; and the survivors must be able to go on.
+ */
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/pami_job.h"
+
+enum { SURVIVORS = 3, TYPES = PAMI_XFER_AMBROADCAST, MEMBERS = SURVIVORS + 1, LONG = 40000 };
+
+struct op {
+	int called;
+	pami_result_t result;
+	char *send, *recv;
+	size_t counts[MEMBERS], displs[MEMBERS];
+	int icounts[MEMBERS], idispls[MEMBERS];
+};
+
+static pami_geometry_t quartet[SURVIVORS + TYPES], trio;
+static uint64_t chance;
+
+static unsigned dice(unsigned n)
+{
+	chance = chance * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(chance >> 33) % n;
+}
+
+static void on_done(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct op *o = cookie;
+
+	o->called++;
+	o->result = result;
+}
+
+static void prepare(struct op *o, pami_xfer_t *x, pami_geometry_t g, pami_xfer_type_t type, size_t n, uint32_t pick,
+                    size_t root_task)
+{
+	pami_algorithm_t a[32];
+	size_t count[2];
+	pami_endpoint_t root = endpoint(root_task, 0);
+	pami_type_t t = PAMI_TYPE_DOUBLE;
+	pami_collective_t *k = &x->cmd;
+	char *snd, *rcv;
+
+	memset(o, 0, sizeof *o);
+	memset(x, 0, sizeof *x);
+	snd = o->send = calloc(MEMBERS, n * 8 + 8);
+	rcv = o->recv = calloc(MEMBERS, n * 8 + 8);
+	for (int i = 0; i < MEMBERS; i++) {
+		o->counts[i] = n;
+		o->displs[i] = n * (size_t)i;
+		o->icounts[i] = (int)n;
+		o->idispls[i] = (int)n * i;
+	}
+	x->cb_done = on_done;
+	x->cookie = o;
+	CHECK_EQ(PAMI_Geometry_algorithms_num(g, type, count), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Geometry_algorithms_query(g, type, a, NULL, 32, NULL, NULL, 0), PAMI_SUCCESS);
+	x->algorithm = a[pick % count[0]];
+	switch (type) {
+	case PAMI_XFER_BROADCAST:
+		k->xfer_broadcast = (pami_broadcast_t){ root, rcv, t, n };
+		break;
+	case PAMI_XFER_ALLREDUCE:
+		k->xfer_allreduce = (pami_allreduce_t){ snd, t, n, rcv, t, n, PAMI_DATA_SUM, NULL, 1 };
+		break;
+	case PAMI_XFER_REDUCE:
+		k->xfer_reduce = (pami_reduce_t){ root, snd, t, n, rcv, t, n, PAMI_DATA_SUM, NULL, 1 };
+		break;
+	case PAMI_XFER_SCAN:
+		k->xfer_scan = (pami_scan_t){ snd, t, n, rcv, t, n, PAMI_DATA_SUM, NULL, 0 };
+		break;
+	case PAMI_XFER_REDUCE_SCATTER:
+		k->xfer_reduce_scatter = (pami_reduce_scatter_t){ snd, t, n * MEMBERS, rcv, t, o->counts, PAMI_DATA_SUM, NULL, 1 };
+		break;
+	case PAMI_XFER_ALLGATHER:
+		k->xfer_allgather = (pami_allgather_t){ snd, t, n, rcv, t, n };
+		break;
+	case PAMI_XFER_ALLGATHERV:
+		k->xfer_allgatherv = (pami_allgatherv_t){ snd, t, n, rcv, t, o->counts, o->displs };
+		break;
+	case PAMI_XFER_ALLGATHERV_INT:
+		k->xfer_allgatherv_int = (pami_allgatherv_int_t){ snd, t, (int)n, rcv, t, o->icounts, o->idispls };
+		break;
+	case PAMI_XFER_GATHER:
+		k->xfer_gather = (pami_gather_t){ root, snd, t, n, rcv, t, n };
+		break;
+	case PAMI_XFER_GATHERV:
+		k->xfer_gatherv = (pami_gatherv_t){ root, snd, t, n, rcv, t, o->counts, o->displs };
+		break;
+	case PAMI_XFER_GATHERV_INT:
+		k->xfer_gatherv_int = (pami_gatherv_int_t){ root, snd, t, (int)n, rcv, t, o->icounts, o->idispls };
+		break;
+	case PAMI_XFER_SCATTER:
+		k->xfer_scatter = (pami_scatter_t){ root, snd, t, n, rcv, t, n };
+		break;
+	case PAMI_XFER_SCATTERV:
+		k->xfer_scatterv = (pami_scatterv_t){ root, snd, t, o->counts, o->displs, rcv, t, n };
+		break;
+	case PAMI_XFER_SCATTERV_INT:
+		k->xfer_scatterv_int = (pami_scatterv_int_t){ root, snd, t, o->icounts, o->idispls, rcv, t, (int)n };
+		break;
+	case PAMI_XFER_ALLTOALL:
+		k->xfer_alltoall = (pami_alltoall_t){ snd, t, n, rcv, t, n };
+		break;
+	case PAMI_XFER_ALLTOALLV:
+		k->xfer_alltoallv = (pami_alltoallv_t){ snd, t, o->counts, o->displs, rcv, t, o->counts, o->displs };
+		break;
+	case PAMI_XFER_ALLTOALLV_INT:
+		k->xfer_alltoallv_int = (pami_alltoallv_int_t){ snd, t, o->icounts, o->idispls, rcv, t, o->icounts, o->idispls };
+		break;
+	default:
+		break;
+	}
+}
+
+static void finish(struct op *o, pami_result_t started)
+{
+	if (started == PAMI_SUCCESS)
+		WAIT(o->called);
+	PAMI_Context_advance(context, 3); /* not twice */
+	CHECK_EQ(o->called, started == PAMI_SUCCESS);
+	CHECK(started == PAMI_SUCCESS || started == PAMI_SHUTDOWN);
+	free(o->send);
+	free(o->recv);
+}
+
+/* One that everybody takes part in. */
+static void whole(pami_geometry_t g, pami_xfer_type_t type, size_t n)
+{
+	struct op o;
+	pami_xfer_t x;
+
+	prepare(&o, &x, g, type, n, 0, 0);
+	CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+	WAIT(o.called);
+	CHECK_EQ(o.result, PAMI_SUCCESS);
+	free(o.send);
+	free(o.recv);
+}
+
+/* What all draw alike for a victim: length, algorithm, root, and how far the victim comes. */
+struct plan {
+	size_t elements, root;
+	uint32_t pick;
+	unsigned polls; /* 0: it does not even start */
+};
+
+static struct plan plan_for(size_t victim, uint64_t seed)
+{
+	static const size_t elements[] = { 1, 7, 300, LONG / 8, LONG };
+	struct plan p;
+
+	chance = seed * 1000 + victim;
+	dice(1);
+	p.elements = elements[dice(5)];
+	p.root = dice(2) ? dice(SURVIVORS) : victim;
+	p.pick = dice(3) ? dice(16) : 0;
+	p.polls = dice(2) ? 0 : 1 + dice(60);
+	return p;
+}
+
+static void be_victim(const struct plan *p)
+{
+	struct op o;
+	pami_xfer_t x;
+
+	whole(quartet[me], PAMI_XFER_BARRIER, 0);
+	prepare(&o, &x, quartet[me], (pami_xfer_type_t)(me - SURVIVORS), p->elements, p->pick, p->root);
+	if (p->polls)
+		PAMI_Collective(context, &x);
+	for (unsigned i = 1; i < p->polls; i++)
+		PAMI_Context_advance(context, 1);
+	raise(SIGKILL);
+}
+
+static void survive(size_t victim, const struct plan *p)
+{
+	struct op o[2];
+	pami_xfer_t x[2];
+	pami_result_t started[2], again;
+
+	whole(quartet[victim], PAMI_XFER_BARRIER, 0);
+	prepare(&o[0], &x[0], quartet[victim], (pami_xfer_type_t)(victim - SURVIVORS), p->elements, p->pick, p->root);
+	prepare(&o[1], &x[1], quartet[victim], PAMI_XFER_ALLREDUCE, 3, 0, 0);
+	for (int i = 0; i < 2; i++)
+		started[i] = PAMI_Collective(context, &x[i]);
+	for (int i = 0; i < 2; i++)
+		finish(&o[i], started[i]);
+	do { /* nobody dead takes part in a barrier; then it is known */
+		prepare(&o[0], &x[0], quartet[victim], PAMI_XFER_BARRIER, 0, 0, 0);
+		again = PAMI_Collective(context, &x[0]);
+		finish(&o[0], again);
+		CHECK(again != PAMI_SUCCESS || o[0].result != PAMI_SUCCESS);
+	} while (again == PAMI_SUCCESS && !failures);
+	whole(trio, PAMI_XFER_ALLREDUCE, 5);
+}
+
+static void make(pami_geometry_t *g, unsigned id, pami_geometry_range_t *range, size_t ranges)
+{
+	int done = 0;
+
+	CHECK_EQ(PAMI_Geometry_create_taskrange(client, 0, NULL, 0, g, PAMI_GEOMETRY_NULL, id, range, ranges, context,
+	                                        flag_done, &done), PAMI_SUCCESS);
+	WAIT(done);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct rlimit none = { 0, 0 };
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+	pami_geometry_range_t range[2] = { { 0, SURVIVORS - 1 } };
+
+	setrlimit(RLIMIT_CORE, &none);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	job_begin(1);
+	if (tasks != SURVIVORS + TYPES) {
+		fprintf(stderr, "%d tasks\n", SURVIVORS + TYPES);
+		return 1;
+	}
+	if (me < SURVIVORS)
+		make(&trio, 1, range, 1);
+	for (size_t v = SURVIVORS; v < tasks; v++) {
+		range[1] = (pami_geometry_range_t){ (pami_task_t)v, (pami_task_t)v };
+		if (me < SURVIVORS || me == v)
+			make(&quartet[v], (unsigned)v, range, 2);
+	}
+	barrier();
+	for (size_t v = SURVIVORS; v < tasks; v++) {
+		struct plan p = plan_for(v, seed);
+		int before = failures;
+
+		if (me == v)
+			be_victim(&p);
+		if (me < SURVIVORS)
+			survive(v, &p);
+		if (failures != before)
+			fprintf(stderr, "task %zu: the above in type %zu, %zu elements, algorithm %u, root %zu, %u polls\n",
+			        me, v - SURVIVORS, p.elements, p.pick, p.root, p.polls);
+	}
+	if (job_end(1))
+		failures++;
+	printf("survivor %zu: %s\n", me, failures ? "wrong" : "right");
+	return failures != 0;
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# A member that dies during each collective, --on-death error: in one team, in several, between nodes.
+# usage: pami_coll_death.sh PROGRAM   (QT_LONG=1: many seeds)
+. "$(dirname "$0")/run.bash"
+limit=$((60 * ${QT_SCALE:-1}))
+all=21
+
+survive() { # survive ARGS...
+	local seed=$RANDOM start
+	start=$(date +%s%N)
+	t run --on-death error --timeout $limit "$@" "$task" "$seed"
+	echo "$*: seed $seed, $((($(date +%s%N) - start) / 1000000)) ms"
+	[ "$(grep -c '^survivor [012]: right$' "$dir/out")" = 3 ] ||
+		{ fail "$* seed $seed: not all survived (status $status)"; head -30 "$dir/err" "$dir/out"; }
+	[ "$status" != 124 ] || fail "$* seed $seed: no end"
+}
+
+for round in $(seq "$([ -n "${QT_LONG:-}" ] && echo 40 || echo 1)"); do
+	survive -n $all
+	survive -n $all --hosts local,local
+	survive -n $all --shape ${all}x1x1x1x1 --hosts local,local,local
+done
+finish
