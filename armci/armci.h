@@ -194,6 +194,8 @@ int ARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int
 int ARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
 	       int *count, int stride_levels, int proc);
 void ARMCI_Copy(void *src, void *dst, int bytes);
+/* A local copy that ignores p; value 0. */
+#define ARMCI_Put1(s, d, b, p) (ARMCI_Copy((s), (d), (b)), 0)
 /* Pack the patch at ptr into buf, and unpack buf into the patch at ptr. Local. */
 void armci_write_strided(void *ptr, int stride_levels, int *stride_arr, int *count, char *buf);
 void armci_read_strided(void *ptr, int stride_levels, int *stride_arr, int *count, char *buf);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include <math.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -29,6 +31,21 @@ static size_t number(const char *text)
 	return v << (*end == 0 ? 0 : *end == 'k' || *end == 'K' ? 10 : 20);
 }
 
+/* One core a process where there are enough, as qbench does; the library's own threads stay free. */
+static void pin(const struct abench *a)
+{
+	cpu_set_t all, one;
+	int want, cpu = 0;
+
+	if (a->is_virtual || sched_getaffinity(0, sizeof(all), &all) || a->n > CPU_COUNT(&all))
+		return;
+	for (want = a->me; want >= 0 && cpu < CPU_SETSIZE; cpu++)
+		want -= CPU_ISSET(cpu, &all) != 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu - 1, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
 void abench_open(struct abench *a, int argc, char **argv)
 {
 	int i;
@@ -39,6 +56,7 @@ void abench_open(struct abench *a, int argc, char **argv)
 	a->peer = a->n > 1 ? 1 : 0;
 	a->drives = a->me == 0;
 	a->is_virtual = ARMCIX_Clock_is_virtual();
+	pin(a);
 	a->repetitions = a->is_virtual ? 1 : 7;
 	a->seconds = a->is_virtual ? 0.3e-3 : 10e-3;
 	for (i = 0; i < argc; i++) {

@@ -162,6 +162,123 @@ static void conflicts(void)
 	CHECK(ARMCI_Get(mem[4][next], a, sizeof(a), next) == 0 && a[0] == 2);
 }
 
+/* ---- location consistency: no fence, exact results, whatever way each step travels ---- */
+
+static const struct {
+	int op;
+	size_t bytes;
+} types[] = {{ARMCI_ACC_INT, sizeof(int)},	 {ARMCI_ACC_LNG, sizeof(long)},	   {ARMCI_ACC_FLT, sizeof(float)},
+	     {ARMCI_ACC_DBL, sizeof(double)},	 {ARMCI_ACC_CPL, 2 * sizeof(float)}, {ARMCI_ACC_DCP, 2 * sizeof(double)}};
+
+/* Element of a type with that real value. */
+static void set(int op, void *p, long v)
+{
+	float f[2] = {(float)v, 0};
+	double d[2] = {(double)v, 0};
+	int i = (int)v;
+
+	memset(p, 0, 16);
+	if (op == ARMCI_ACC_INT)
+		memcpy(p, &i, sizeof(i));
+	else if (op == ARMCI_ACC_LNG)
+		memcpy(p, &v, sizeof(v));
+	else if (op == ARMCI_ACC_FLT || op == ARMCI_ACC_CPL)
+		memcpy(p, f, sizeof(f));
+	else
+		memcpy(p, d, sizeof(d));
+}
+
+static void fill(int op, size_t bytes, char *p, int elements, long v)
+{
+	char one[16];
+	int i;
+
+	set(op, one, v);
+	for (i = 0; i < elements; i++)
+		memcpy(p + (size_t)i * bytes, one, bytes);
+}
+
+/* Put, accumulate in three forms, put over a part, non-blocking ones that were waited for, get. */
+static void litmus(int op, size_t bytes)
+{
+	enum { SIDE = 12, ALL = SIDE * SIDE };
+	static char a[ALL * 16], got[ALL * 16], want[ALL * 16];
+	void *here[ALL], *there[ALL];
+	char *at = (char *)mem[5][next] + 64, scale[16];
+	int row = (int)bytes * SIDE, counts[2] = {row, SIDE}, i, round;
+	armci_giov_t v = {here, there, (int)bytes, ALL};
+	armci_hdl_t h;
+
+	set(op, scale, 2);
+	for (i = 0; i < ALL; i++) {
+		here[i] = a + (size_t)i * bytes;
+		there[i] = at + (size_t)((i * 5) % ALL) * bytes;
+	}
+	for (round = 0; round < 5; round++) {
+		fill(op, bytes, a, ALL, 7 + round);
+		CHECK(ARMCI_Put(a, at, ALL * (int)bytes, next) == 0);
+		fill(op, bytes, a, ALL, 3);
+		CHECK(ARMCI_Acc(op, scale, a, at, ALL * (int)bytes, next) == 0);
+		CHECK(ARMCI_AccS(op, scale, a, &row, at, &row, counts, 1, next) == 0);
+		CHECK(ARMCI_AccV(op, scale, &v, 1, next) == 0);
+		CHECK(ARMCI_Get(at, got, ALL * (int)bytes, next) == 0);
+		fill(op, bytes, want, ALL, 7 + round + 18);
+		CHECK(!memcmp(got, want, ALL * bytes));
+		/* a put behind accumulates, in small pieces, then read back by the same and other forms */
+		counts[0] = (int)bytes;
+		fill(op, bytes, a, ALL, 100);
+		ARMCI_INIT_HANDLE(&h);
+		CHECK(ARMCI_NbPutS(a, &row, at, &row, counts, 1, next, &h) == 0 && ARMCI_Wait(&h) == 0);
+		for (i = 0; i < SIDE; i++)
+			fill(op, bytes, want + (size_t)(i * SIDE) * bytes, 1, 100);
+		CHECK(ARMCI_NbAccS(op, scale, a, &row, at, &row, counts, 1, next, &h) == 0 && ARMCI_Wait(&h) == 0);
+		for (i = 0; i < SIDE; i++)
+			fill(op, bytes, want + (size_t)(i * SIDE) * bytes, 1, 300);
+		counts[0] = row;
+		CHECK(ARMCI_GetS(at, &row, got, &row, counts, 1, next) == 0 && !memcmp(got, want, ALL * bytes));
+		fill(op, bytes, got, ALL, 0);
+		ARMCI_INIT_HANDLE(&h);
+		CHECK(ARMCI_NbGet(at, got, ALL * (int)bytes, next, &h) == 0 && ARMCI_Wait(&h) == 0);
+		CHECK(!memcmp(got, want, ALL * bytes));
+	}
+}
+
+/* The counter sees the put before it, and the get sees the counter. */
+static void litmus_rmw(void)
+{
+	long *at = (long *)mem[5][next], old, v;
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		v = 1000 * i;
+		CHECK(ARMCI_Put(&v, at, sizeof(v), next) == 0);
+		CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, at, 5, next) == 0 && old == v);
+		CHECK(ARMCI_GetValueLong(at, next) == v + 5);
+		CHECK(ARMCI_PutValueLong(-1, at, next) == 0);
+		v = 77;
+		CHECK(ARMCI_Rmw(ARMCI_SWAP_LONG, &v, at, 0, next) == 0 && v == -1);
+	}
+}
+
+/* As many handles as anybody uses, all open at once. */
+static void flood(void)
+{
+	static armci_hdl_t h[2000];
+	static int v[2000];
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		v[i] = i;
+		ARMCI_INIT_HANDLE(&h[i]);
+		CHECK(ARMCI_NbPut(&v[i], (int *)mem[5][next] + i, sizeof(int), next, &h[i]) == 0);
+	}
+	for (i = 1999; i >= 0; i--)
+		CHECK(ARMCI_Wait(&h[i]) == 0);
+	CHECK(ARMCI_Get(mem[5][next], v, sizeof(v), next) == 0);
+	for (i = 0; i < 2000; i++)
+		CHECK(v[i] == i);
+}
+
 static void aggregates(void)
 {
 	static double v[1000];
@@ -183,7 +300,7 @@ static void aggregates(void)
 
 int main(void)
 {
-	int rc;
+	int rc, i;
 
 	if (ARMCI_Init())
 		return 1;
@@ -198,6 +315,10 @@ int main(void)
 	conflicts();
 	ARMCI_Barrier();
 	aggregates();
+	for (i = 0; i < (int)(sizeof(types) / sizeof(types[0])); i++)
+		litmus(types[i].op, types[i].bytes);
+	litmus_rmw();
+	flood();
 	close_all();
 	rc = check_report("protocols");
 	ARMCI_Finalize();
