@@ -8,7 +8,8 @@
  * Messages are matched by (key of the geometry, number of the operation on it, step, sender's rank);
  * what arrives before the operation was called here waits, data of a rendezvous at its origin.
  *
- *   coll.c          starting, matching, completing           coll_args.c    what the user passed
+ *   coll.c          starting, running, completing            coll_args.c    what the user passed
+ *   coll_message.c  sending, matching, keeping what is early
  *   coll_list.c     lists of algorithms, metadata, choice    coll_table.def the choice
  *   coll_barrier.c, coll_broadcast.c ...   the algorithms    coll_shm.c     within one node
  *

@@ -257,7 +257,14 @@ static int may_create(pami_client_t client, pami_configuration_t configuration[]
 	return geometry != NULL;
 }
 
-/* Endpoints of `count` tasks from `task`; all contexts are added at the end. */
+/* What the three creating functions are given; one of the arrays. */
+struct members {
+	const pami_geometry_range_t *slices;
+	const pami_task_t *tasks;
+	const pami_endpoint_t *endpoints;
+	size_t count, offset; /* offset of tasks; PAMI_ALL_CONTEXTS: each stands for all its contexts */
+};
+
 static int add_tasks(struct pami_geometry *g, uint32_t task, uint32_t count, size_t offset)
 {
 	const struct pami_client *c = g->client;
@@ -269,22 +276,43 @@ static int add_tasks(struct pami_geometry *g, uint32_t task, uint32_t count, siz
 	                         count, 64);
 }
 
-static int end_tasks(struct pami_geometry *g, size_t offset)
+static int add_member(struct pami_geometry *g, struct pami_context *ctx, const struct members *m, size_t i)
 {
-	return pami_topology_end(&g->topology, offset == PAMI_ALL_CONTEXTS ? g->client->created : 1);
+	if (m->endpoints)
+		return pami_endpoint_ok(ctx, m->endpoints[i]) ? pami_topology_add(&g->topology, m->endpoints[i], 1, 0) :
+								-EINVAL;
+	if (m->tasks)
+		return add_tasks(g, m->tasks[i], 1, m->offset);
+	return m->slices[i].hi < m->slices[i].lo ?
+		       -EINVAL :
+		       add_tasks(g, m->slices[i].lo, m->slices[i].hi - m->slices[i].lo + 1, m->offset);
 }
 
-static struct pami_geometry *new_geometry(pami_client_t client, unsigned id, pami_configuration_t conf[],
-                                          size_t confs)
+static pami_result_t create_of(const struct members *m, pami_client_t client, pami_configuration_t configuration[],
+                               size_t configurations, pami_geometry_t *geometry, pami_geometry_t parent, unsigned id,
+                               pami_context_t context, pami_event_function fn, void *cookie)
 {
-	struct pami_geometry *g = pami_geometry_alloc(client, id);
+	struct pami_context *ctx = context;
+	int all = !m->endpoints && m->offset == PAMI_ALL_CONTEXTS, rc = 0;
+	struct pami_geometry *g;
+	pami_result_t result;
 
-	if (g) {
-		pami_topology_init(&g->topology);
-		for (size_t i = 0; i < confs; i++)
-			g->optimized = conf[i].value.intval != 0;
-	}
-	return g;
+	if (!may_create(client, configuration, configurations, geometry, id, context, fn, cookie, &result))
+		return result;
+	if (!m->slices && !m->tasks && !m->endpoints)
+		return pami_fail(PAMI_INVAL, "no members");
+	if (all && parent)
+		return pami_fail(PAMI_INVAL, "all contexts together with a parent");
+	g = pami_geometry_alloc(client, id);
+	if (!g)
+		return pami_result(-ENOMEM);
+	pami_topology_init(&g->topology);
+	for (size_t i = 0; i < configurations; i++)
+		g->optimized = configuration[i].value.intval != 0;
+	for (size_t i = 0; i < m->count && !rc; i++)
+		rc = add_member(g, ctx, m, i);
+	rc = rc ? rc : pami_topology_end(&g->topology, all ? g->client->created : 1);
+	return create(g, geometry, ctx, all || m->endpoints, fn, cookie, rc);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_create_taskrange(
@@ -292,24 +320,9 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_create_taskrange(
 	pami_geometry_t *geometry, pami_geometry_t parent, unsigned id, pami_geometry_range_t *task_slices,
 	size_t slice_count, pami_context_t context, pami_event_function fn, void *cookie)
 {
-	struct pami_geometry *g;
-	pami_result_t result;
-	int rc = 0;
+	struct members m = { .slices = task_slices, .count = slice_count, .offset = context_offset };
 
-	if (!may_create(client, configuration, num_configs, geometry, id, context, fn, cookie, &result))
-		return result;
-	if (!task_slices || (context_offset == PAMI_ALL_CONTEXTS && parent))
-		return pami_fail(PAMI_INVAL, "no slices, or all contexts together with a parent");
-	g = new_geometry(client, id, configuration, num_configs);
-	if (!g)
-		return pami_result(-ENOMEM);
-	for (size_t i = 0; i < slice_count && !rc; i++)
-		rc = task_slices[i].hi < task_slices[i].lo ?
-			     -EINVAL :
-			     add_tasks(g, task_slices[i].lo, task_slices[i].hi - task_slices[i].lo + 1,
-		                       context_offset);
-	rc = rc ? rc : end_tasks(g, context_offset);
-	return create(g, geometry, pami_context_of(context), context_offset == PAMI_ALL_CONTEXTS, fn, cookie, rc);
+	return create_of(&m, client, configuration, num_configs, geometry, parent, id, context, fn, cookie);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_create_tasklist(
@@ -317,21 +330,9 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_create_tasklist(
 	pami_geometry_t *geometry, pami_geometry_t parent, unsigned id, pami_task_t *tasks, size_t task_count,
 	pami_context_t context, pami_event_function fn, void *cookie)
 {
-	struct pami_geometry *g;
-	pami_result_t result;
-	int rc = 0;
+	struct members m = { .tasks = tasks, .count = task_count, .offset = context_offset };
 
-	if (!may_create(client, configuration, num_configs, geometry, id, context, fn, cookie, &result))
-		return result;
-	if (!tasks || (context_offset == PAMI_ALL_CONTEXTS && parent))
-		return pami_fail(PAMI_INVAL, "no tasks, or all contexts together with a parent");
-	g = new_geometry(client, id, configuration, num_configs);
-	if (!g)
-		return pami_result(-ENOMEM);
-	for (size_t i = 0; i < task_count && !rc; i++)
-		rc = add_tasks(g, tasks[i], 1, context_offset);
-	rc = rc ? rc : end_tasks(g, context_offset);
-	return create(g, geometry, pami_context_of(context), context_offset == PAMI_ALL_CONTEXTS, fn, cookie, rc);
+	return create_of(&m, client, configuration, num_configs, geometry, parent, id, context, fn, cookie);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_create_endpointlist(
@@ -339,23 +340,9 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_create_endpointlist(
 	pami_geometry_t *geometry, unsigned id, pami_endpoint_t *endpoints, size_t endpoint_count,
 	pami_context_t context, pami_event_function fn, void *cookie)
 {
-	struct pami_geometry *g;
-	pami_result_t result;
-	int rc = 0;
+	struct members m = { .endpoints = endpoints, .count = endpoint_count };
 
-	if (!may_create(client, configuration, num_configs, geometry, id, context, fn, cookie, &result))
-		return result;
-	if (!endpoints)
-		return pami_fail(PAMI_INVAL, "no endpoints");
-	g = new_geometry(client, id, configuration, num_configs);
-	if (!g)
-		return pami_result(-ENOMEM);
-	for (size_t i = 0; i < endpoint_count && !rc; i++)
-		rc = pami_endpoint_ok(pami_context_of(context), endpoints[i]) ?
-			     pami_topology_add(&g->topology, endpoints[i], 1, 0) :
-			     -EINVAL;
-	rc = rc ? rc : pami_topology_end(&g->topology, 1);
-	return create(g, geometry, pami_context_of(context), 1, fn, cookie, rc);
+	return create_of(&m, client, configuration, num_configs, geometry, PAMI_GEOMETRY_NULL, id, context, fn, cookie);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Geometry_destroy(pami_client_t client, pami_geometry_t *geometry,

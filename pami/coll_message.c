@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of collectives: matched by key, sequence, kind, step and rank with receives that are posted, or kept
+ * until they are; and what becomes of both when members die or a geometry ends.
+ */
+#include <stdlib.h>
+
+#include "pami/coll_shm.h"
+#include "pami/coll_state.h"
+
+static void unlink_early(struct pami_coll_state *s, unsigned b, struct coll_message **at)
+{
+	struct coll_message *m = *at;
+
+	*at = m->next;
+	if (s->early_last[b] == &m->next)
+		s->early_last[b] = at;
+	s->early_bytes -= sizeof *m + (m->inbound ? 0 : m->bytes);
+}
+
+/* ---- Members that died ---- */
+
+/* One of those that a dead member leaves without end, not yet ended; NULL: none. */
+static struct pami_coll *find_lost(struct pami_coll_state *s)
+{
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct pami_coll *c = s->active[b].first; c; c = c->next)
+			if (!c->result && c->geometry && pami_geometry_dead(c->geometry))
+				return c;
+	return NULL;
+}
+
+/* Data that nobody here will use: its sender must not wait for us for ever. */
+static const pami_recv_t into_nothing = { .type = PAMI_BYTES, .data_fn = pami_data_noop };
+
+static int is_lost(struct pami_context *ctx, uint64_t key)
+{
+	struct pami_geometry *g = mu_gone_count() ? pami_geometry_by_key(ctx->client, key) : NULL;
+
+	return g && pami_geometry_dead(g);
+}
+
+/* What came early for operations that will not take place. */
+static void drop_early(struct pami_context *ctx)
+{
+	struct pami_coll_state *s = ctx->coll;
+
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct coll_message **at = &s->early[b], *m; (m = *at);) {
+			if (!is_lost(ctx, m->header.key)) {
+				at = &m->next;
+				continue;
+			}
+			unlink_early(s, b, at);
+			if (m->inbound)
+				pami_inbound_resume(m->inbound, &into_nothing);
+			free(m);
+		}
+}
+
+void pami_coll_gone(struct pami_context *ctx)
+{
+	struct pami_coll *c;
+
+	drop_early(ctx);
+	pami_short_gone(ctx, &ctx->coll->shorts);
+	/* Callbacks may start and end others: from the beginning each time. */
+	while ((c = find_lost(ctx->coll))) {
+		c->result = -ESHUTDOWN;
+		if (!c->polled) /* else its turn comes */
+			pami_coll_run(c);
+	}
+}
+
+/* ---- Sending, receiving ---- */
+
+static void sent(pami_context_t context, void *cookie, pami_result_t result)
+{
+	pami_coll_less(cookie, result == PAMI_SUCCESS ? 0 : result == PAMI_SHUTDOWN ? -ESHUTDOWN : -EIO);
+}
+
+static void received(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct pami_coll_recv *r = cookie;
+	struct pami_coll *c = r->coll;
+
+	pami_coll_recv_free(context, r);
+	sent(context, c, result);
+}
+
+int pami_coll_send(struct pami_coll *c, uint32_t rank, uint32_t step, const void *data, size_t bytes)
+{
+	struct coll_header h = { c->key, c->sequence, c->rank, step, c->kind };
+	pami_endpoint_t dest = pami_topology_endpoint(c->topology, rank);
+	pami_send_t s;
+	int rc;
+
+	if (PAMI_LIKELY(sizeof h + bytes <= MU_PACKET_BYTES)) {
+		struct pami_wire wire = { .kind = PAMI_WIRE_SHORT, .origin = c->context->offset,
+			                  .dispatch = PAMI_DISPATCH_COLL, .header = sizeof h,
+			                  .data = (uint32_t)bytes };
+
+		mu_charge(MU_COST_send_immediate, 1);
+		return pami_queue_short(c->context, dest, &wire, &h, sizeof h, data, (uint32_t)bytes);
+	}
+	s = (pami_send_t){ .send = { .header = { &h, sizeof h }, .data = { (void *)(uintptr_t)data, bytes },
+		                     .dispatch = PAMI_DISPATCH_COLL, .dest = dest },
+		           .events = { .cookie = c, .local_fn = sent } };
+	c->outstanding++;
+	rc = pami_send_message(c->context, &s);
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+static void got(struct mu_op *op, int result)
+{
+	pami_coll_less(PAMI_CONTAINER(op, struct pami_coll, get), result);
+}
+
+int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes)
+{
+	int rc;
+
+	if (!bytes)
+		return 0;
+	c->get.done = got;
+	c->outstanding++;
+	rc = pami_queue_get(c->context, pami_topology_endpoint(c->topology, rank), to, from, bytes, &c->get);
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+int pami_coll_put(struct pami_coll *c, uint32_t rank, const void *from, uint64_t to, size_t bytes)
+{
+	int rc;
+
+	if (!bytes)
+		return 0;
+	c->get.done = got;
+	c->outstanding++;
+	rc = pami_queue_put(c->context, pami_topology_endpoint(c->topology, rank), from, to, bytes, NULL, &c->get);
+	if (rc)
+		c->outstanding--;
+	return rc;
+}
+
+static pami_recv_t recv_into(struct pami_coll_recv *r, void *data)
+{
+	return (pami_recv_t){ .cookie = r, .local_fn = received, .addr = data, .type = PAMI_BYTES,
+		              .data_fn = pami_data_copy };
+}
+
+/* The message of a receive that came early, off the list; or NULL. */
+static struct coll_message *take_early(struct pami_coll *c, uint32_t rank, uint32_t step)
+{
+	struct pami_coll_state *s = c->context->coll;
+	unsigned b = bucket(c->key, c->sequence);
+
+	for (struct coll_message **at = &s->early[b], *m; (m = *at); at = &m->next)
+		if (m->header.key == c->key && m->header.sequence == c->sequence && m->header.rank == rank &&
+		    m->header.step == step && m->header.kind == c->kind) {
+			unlink_early(s, b, at);
+			return m;
+		}
+	return NULL;
+}
+
+static struct pami_coll_recv *recv_new(struct pami_context *ctx)
+{
+	struct pami_coll_recv *r = ctx->coll->free_recv;
+
+	if (PAMI_UNLIKELY(!r))
+		return malloc(sizeof *r);
+	ctx->coll->free_recv = r->next;
+	return r;
+}
+
+int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data, size_t bytes)
+{
+	struct coll_message *m = take_early(c, rank, step);
+	struct pami_coll_recv *r;
+	pami_recv_t recv;
+
+	if (m && !m->inbound) {
+		int rc = m->bytes == bytes ? 0 : -EPROTO;
+
+		if (!rc && bytes)
+			memcpy(data, m->data, bytes);
+		free(m);
+		return rc;
+	}
+	r = recv_new(c->context);
+	if (!r)
+		return -ENOMEM;
+	*r = (struct pami_coll_recv){ c->posted, c, rank, step, data, bytes };
+	c->outstanding++;
+	if (!m) {
+		c->posted = r;
+		return 0;
+	}
+	recv = recv_into(r, data);
+	if (m->bytes != bytes) { /* take it anyway, into nothing: the operation ends with an error */
+		recv.data_fn = pami_data_noop;
+		c->result = -EPROTO;
+	}
+	pami_inbound_resume(m->inbound, &recv);
+	free(m);
+	return 0;
+}
+
+static struct pami_coll_recv *take_posted(struct pami_context *ctx, const struct coll_header *h)
+{
+	for (struct pami_coll *c = ctx->coll->active[bucket(h->key, h->sequence)].first; c; c = c->next) {
+		if (c->key != h->key || c->sequence != h->sequence || c->kind != h->kind)
+			continue;
+		for (struct pami_coll_recv **at = &c->posted, *r; (r = *at); at = &r->next)
+			if (r->rank == h->rank && r->step == h->step) {
+				*at = r->next;
+				return r;
+			}
+	}
+	return NULL;
+}
+
+static PAMI_COLD void keep(struct pami_context *ctx, const struct coll_header *h, const void *data,
+                           size_t bytes, int here)
+{
+	struct pami_coll_state *s = ctx->coll;
+	unsigned b = bucket(h->key, h->sequence);
+	size_t all = sizeof(struct coll_message) + (here ? bytes : 0);
+	struct coll_message *m = s->early_bytes + all <= pami_limits.held_max ? malloc(all) : NULL;
+
+	if (!m) {
+		pami_receive_refuse(ctx, h->rank, "no room to keep a collective's message");
+		return;
+	}
+	*m = (struct coll_message){ .header = *h, .bytes = bytes };
+	if (!here)
+		m->inbound = pami_inbound_defer(ctx);
+	else if (bytes)
+		memcpy(m->data, data, bytes);
+	s->early_bytes += all;
+	*s->early_last[b] = m;
+	s->early_last[b] = &m->next;
+}
+
+void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
+                        const void *pipe_addr, size_t data_size, pami_endpoint_t origin,
+                        pami_recv_t *recv)
+{
+	struct pami_context *ctx = pami_context_of(context);
+	struct pami_coll_recv *r;
+	struct coll_header h;
+	struct pami_coll *c;
+
+	if (header_size < sizeof h) {
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "not a collective's message");
+		return;
+	}
+	memcpy(&h, header_addr, sizeof h);
+	if (PAMI_UNLIKELY(h.kind == PAMI_COLL_AM)) {
+		pami_am_receive(ctx, header_addr, header_size, pipe_addr, data_size, origin, recv);
+		return;
+	}
+	r = take_posted(ctx, &h);
+	if (!r && is_lost(ctx, h.key)) {
+		if (recv)
+			*recv = into_nothing;
+		return;
+	}
+	if (!r) {
+		keep(ctx, &h, pipe_addr, data_size, !recv);
+		return;
+	}
+	c = r->coll;
+	if (PAMI_LIKELY(!recv)) {
+		int rc = r->bytes == data_size ? 0 : -EPROTO; /* members disagree about the count */
+
+		if (!rc && data_size)
+			memcpy(r->data, pipe_addr, data_size);
+		pami_coll_recv_free(ctx, r);
+		pami_coll_less(c, rc);
+		return;
+	}
+	*recv = recv_into(r, r->data);
+	if (r->bytes != data_size) {
+		c->result = -EPROTO;
+		recv->data_fn = pami_data_noop;
+	}
+}
+
+void pami_coll_forget(struct pami_context *ctx, uint64_t key)
+{
+	struct pami_coll_state *s = ctx->coll;
+
+	for (unsigned b = 0; b < BUCKETS; b++)
+		for (struct coll_message **at = &s->early[b], *m; (m = *at);) {
+			if (m->header.key != key || m->inbound) {
+				at = &m->next;
+				continue;
+			}
+			unlink_early(s, b, at);
+			free(m);
+		}
+}
