@@ -232,12 +232,14 @@ static int alloc_destroy(struct armci_group *g, void *ptr)
 
 int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
 {
+	ARMCI_ENTER;
 	return alloc_create(armci_world.all, ptrs, bytes);
 }
 ARMCI_ALIAS(Malloc);
 
 int PARMCI_Free(void *ptr)
 {
+	ARMCI_ENTER;
 	return alloc_destroy(armci_world.all, ptr);
 }
 ARMCI_ALIAS(Free);
@@ -245,6 +247,7 @@ ARMCI_ALIAS(Free);
 /* Every device is ordinary memory. */
 int PARMCI_Malloc_memdev(void **ptrs, armci_size_t bytes, const char *device)
 {
+	ARMCI_ENTER;
 	return alloc_create(armci_world.all, ptrs, bytes);
 }
 ARMCI_ALIAS(Malloc_memdev);
@@ -261,12 +264,14 @@ static struct armci_group *member_of(ARMCI_Group *group, const char *call)
 /* A byte at least, so that every member has a pointer that says whose it is when it is freed. */
 int PARMCI_Malloc_group_memdev(void **ptrs, armci_size_t bytes, ARMCI_Group *group, const char *device)
 {
+	ARMCI_ENTER;
 	return alloc_create(member_of(group, "ARMCI_Malloc_group_memdev"), ptrs, bytes ? bytes : 1);
 }
 ARMCI_ALIAS(Malloc_group_memdev);
 
 int PARMCI_Free_memdev(void *ptr)
 {
+	ARMCI_ENTER;
 	return alloc_destroy(armci_world.all, ptr);
 }
 ARMCI_ALIAS(Free_memdev);
@@ -275,11 +280,13 @@ ARMCI_ALIAS(Free_memdev);
 
 int ARMCI_Malloc_group(void **ptrs, armci_size_t bytes, ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	return alloc_create(member_of(group, "ARMCI_Malloc_group"), ptrs, bytes);
 }
 
 int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	return alloc_destroy(member_of(group, "ARMCI_Free_group"), ptr);
 }
 
@@ -292,6 +299,7 @@ void ARMCI_Set_shm_limit(unsigned long bytes)
 
 void *PARMCI_Malloc_local(armci_size_t bytes)
 {
+	ARMCI_ENTER;
 	size_t whole = bytes > 0 ? (size_t)bytes : 1;
 	struct armci_seg *s = calloc(1, sizeof(*s));
 	void *p = s && bytes >= 0 ? armci_memory_get(whole, &s->own) : NULL;
@@ -312,6 +320,7 @@ ARMCI_ALIAS(Malloc_local);
 
 int PARMCI_Free_local(void *ptr)
 {
+	ARMCI_ENTER;
 	struct armci_map *m = &armci_world.local_map;
 	struct armci_seg *s;
 	uint32_t i;

@@ -25,6 +25,7 @@ int ARMCIX_Clock_is_virtual(void)
 
 void ARMCIX_Progress(void)
 {
+	ARMCI_ENTER;
 	armci_poll();
 	if (armci_world.thread && !armci_world.is_virtual)
 		PAMI_Context_trylock_advancev(&armci_world.context[ARMCI_SERVE], 1, 1);

@@ -62,36 +62,42 @@ static int contig_acc(int op, void *scale, void *src, void *dst, int bytes, int 
 
 int PARMCI_Put(void *src, void *dst, int bytes, int proc)
 {
+	ARMCI_ENTER;
 	return contig(ARMCI_KIND_PUT, NULL, src, dst, bytes, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(Put);
 
 int PARMCI_Get(void *src, void *dst, int bytes, int proc)
 {
+	ARMCI_ENTER;
 	return contig(ARMCI_KIND_GET, NULL, dst, src, bytes, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(Get);
 
 int PARMCI_Acc(int op, void *scale, void *src, void *dst, int bytes, int proc)
 {
+	ARMCI_ENTER;
 	return contig_acc(op, scale, src, dst, bytes, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(Acc);
 
 int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return contig(ARMCI_KIND_PUT, NULL, src, dst, bytes, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbPut);
 
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return contig(ARMCI_KIND_GET, NULL, dst, src, bytes, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbGet);
 
 int PARMCI_NbAcc(int op, void *scale, void *src, void *dst, int bytes, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return contig_acc(op, scale, src, dst, bytes, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbAcc);
@@ -122,6 +128,7 @@ ARMCI_ALIAS(NbAcc);
 
 static int armci_run_value(const void *v, size_t bytes, void *dst, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	struct armci_shape s = {
 	    .local = (char *)(uintptr_t)v, .remote = (uintptr_t)dst, .count = {bytes}};
 

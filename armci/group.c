@@ -256,11 +256,13 @@ struct armci_group *armci_group_scope(struct armci_group *g, int scope)
 
 void ARMCI_Group_get_world(ARMCI_Group *out)
 {
+	ARMCI_ENTER;
 	handle_set(out, armci_world.all);
 }
 
 void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
 {
+	ARMCI_ENTER;
 	struct armci_group *p = armci_group_of(parent, "ARMCI_Group_create_child"), *g;
 	bool member = false;
 	unsigned id;
@@ -289,11 +291,13 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Grou
 
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out)
 {
+	ARMCI_ENTER;
 	ARMCI_Group_create_child(n, pid_list, out, &table.parent);
 }
 
 void ARMCI_Group_free(ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	struct armci_group *g = armci_group_of(group, "ARMCI_Group_free");
 
 	if (!g || g == armci_world.all)
@@ -306,28 +310,33 @@ void ARMCI_Group_free(ARMCI_Group *group)
 
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
 {
+	ARMCI_ENTER;
 	*rank = group->rank;
 	return group->rank < 0;
 }
 
 void ARMCI_Group_size(ARMCI_Group *group, int *size)
 {
+	ARMCI_ENTER;
 	*size = group->size;
 }
 
 void ARMCI_Group_set_default(ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	armci_group_of(group, "ARMCI_Group_set_default");
 	table.parent = *group;
 }
 
 void ARMCI_Group_get_default(ARMCI_Group *out)
 {
+	ARMCI_ENTER;
 	*out = table.parent;
 }
 
 int ARMCI_Absolute_id(ARMCI_Group *group, int group_rank)
 {
+	ARMCI_ENTER;
 	struct armci_group *g = armci_group_of(group, "ARMCI_Absolute_id");
 
 	return !g || group_rank < 0 || group_rank >= g->size ? -1 : (int)g->task[group_rank];
@@ -349,6 +358,7 @@ static int by_key(const void *a, const void *b)
 
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out)
 {
+	ARMCI_ENTER;
 	struct armci_group *p = armci_group_of(parent, "ARMCIX_Group_split");
 	struct part mine, *all;
 	int *list, n = 0, i;
@@ -373,6 +383,7 @@ int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out
 
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out)
 {
+	ARMCI_ENTER;
 	return ARMCIX_Group_split(parent, 0, 0, out);
 }
 

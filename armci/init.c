@@ -42,11 +42,35 @@ int armci_check_proc(int proc)
 	return proc < 0 || proc >= armci_world.nproc ? FAIL5 : 0;
 }
 
+void armci_enter_single(void)
+{
+	if (!armci_world.inside++)
+		PAMI_Context_lock(armci_world.context[ARMCI_ORIGIN]);
+}
+
+void armci_leave_single(void)
+{
+	if (!--armci_world.inside)
+		PAMI_Context_unlock(armci_world.context[ARMCI_ORIGIN]);
+}
+
+void armci_serve_lock(void)
+{
+	if (!armci_world.single)
+		PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+}
+
+void armci_serve_unlock(void)
+{
+	if (!armci_world.single)
+		PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+}
+
 /* Idle polls of ORIGIN run what asynchronous progress would, so SERVE needs its own only without that.
  */
 void armci_poll(void)
 {
-	if (armci_world.thread)
+	if (armci_world.thread || armci_world.single)
 		PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
 	else
 		PAMI_Context_advancev(armci_world.context, ARMCI_CONTEXTS, 16);
@@ -165,11 +189,17 @@ int armci_client_open(void)
 
 static int open_contexts(void)
 {
-	pami_result_t rc =
-		PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context, ARMCI_CONTEXTS);
+	bool single = armci_env.contexts == ARMCI_CONTEXTS_ONE;
+	pami_result_t rc = PAMI_Context_createv(armci_world.client, NULL, 0, armci_world.context,
+						single ? 1 : ARMCI_CONTEXTS);
 
-	if (rc == PAMI_SUCCESS)
+	if (rc == PAMI_SUCCESS) {
+		if (single)
+			armci_world.context[ARMCI_SERVE] = armci_world.context[ARMCI_ORIGIN];
+		armci_world.single = single;
+		armci_enter();
 		return 0;
+	}
 	drv_error("armci: no PAMI contexts (result %d)", (int)rc);
 	PAMI_Client_destroy(&armci_world.client);
 	armci_world.client = NULL;
@@ -188,8 +218,9 @@ static int set_dispatch(void)
 		       serve = armci_world.context[ARMCI_SERVE];
 
 	/* Both on both: a context may send only the ids it knows. */
-	if (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
-	    PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	if ((!armci_world.single &&
+	     (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
+	      PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS)) ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_MAIL, mail, NULL, hint) != PAMI_SUCCESS ||
@@ -292,6 +323,8 @@ int PARMCI_Init(void)
 	if (armci_world.users++)
 		return 0;
 	rc = start();
+	if (armci_world.single && armci_world.inside)
+		armci_leave_single();
 	if (rc)
 		armci_world.users = 0;
 	return rc;
@@ -316,6 +349,7 @@ int PARMCI_Finalize(void)
 
 	if (armci_world.users == 0 || --armci_world.users)
 		return 0;
+	armci_enter();
 	armci_fence_all();
 	armci_coll_barrier(armci_world.all);
 	armci_notify_release();
@@ -333,7 +367,9 @@ int PARMCI_Finalize(void)
 		free(armci_world.stripe_page);
 	PAMI_Extension_close(ext.progress);
 	PAMI_Extension_close(ext.memory);
-	PAMI_Context_destroyv(armci_world.context, ARMCI_CONTEXTS);
+	if (armci_world.single)
+		armci_leave_single();
+	PAMI_Context_destroyv(armci_world.context, armci_world.single ? 1 : ARMCI_CONTEXTS);
 	PAMI_Client_destroy(&armci_world.client);
 	armci_pool_forget();
 	armci_req_release_all();

@@ -192,6 +192,7 @@ static int receive(int tag, void *buf, int buflen, int *msglen, int from)
 
 void armci_msg_snd(int tag, void *buf, int len, int to)
 {
+	ARMCI_ENTER;
 	struct header h = {.tag = tag, .from = armci_world.me, .bytes = len > 0 ? (uint64_t)len : 0};
 	struct armci_target *t;
 
@@ -210,6 +211,7 @@ void armci_msg_snd(int tag, void *buf, int len, int to)
 
 void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from)
 {
+	ARMCI_ENTER;
 	if (armci_check_proc(from))
 		armci_die("armci_msg_rcv: there is no process %d", from);
 	receive(tag, buf, buflen, msglen, from);
@@ -217,6 +219,7 @@ void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from)
 
 int armci_msg_rcvany(int tag, void *buf, int buflen, int *msglen)
 {
+	ARMCI_ENTER;
 	return receive(tag, buf, buflen, msglen, -1);
 }
 

@@ -72,6 +72,7 @@ void armci_memget_release(void)
 
 void PARMCI_Memget(size_t bytes, armci_meminfo_t *info, int memflg)
 {
+	ARMCI_ENTER;
 	pami_memregion_t *region = NULL;
 	struct card c;
 
@@ -93,6 +94,7 @@ ARMCI_ALIAS(Memget);
 
 void *PARMCI_Memat(armci_meminfo_t *info, long offset)
 {
+	ARMCI_ENTER;
 	struct given *g;
 	struct card c;
 
@@ -111,6 +113,7 @@ ARMCI_ALIAS(Memat);
 /* Only the creator frees; the others forget. */
 void PARMCI_Memctl(armci_meminfo_t *info)
 {
+	ARMCI_ENTER;
 	struct given *g;
 	struct card c;
 

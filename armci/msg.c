@@ -73,6 +73,7 @@ static void absolute(void *x, size_t n, int type)
 /* In place over g; NULL: this process is outside of the scope and keeps what it has. */
 static void gop(struct armci_group *g, void *x, int n, const char *text, int type)
 {
+	ARMCI_ENTER;
 	const struct {
 		int type;
 		size_t bytes;
@@ -124,6 +125,7 @@ static void bcast(struct armci_group *g, void *buf, int len, int root)
 
 void parmci_msg_barrier(void)
 {
+	ARMCI_ENTER;
 	armci_coll_barrier(armci_world.all);
 }
 extern __typeof__(parmci_msg_barrier) armci_msg_barrier
@@ -131,6 +133,7 @@ extern __typeof__(parmci_msg_barrier) armci_msg_barrier
 
 void parmci_msg_group_barrier(ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	armci_coll_barrier(group_of(group));
 }
 extern __typeof__(parmci_msg_group_barrier) armci_msg_group_barrier
@@ -162,21 +165,25 @@ GOP(dgop, double, ARMCI_DOUBLE)
 
 void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type)
 {
+	ARMCI_ENTER;
 	gop(armci_group_scope(armci_world.all, scope), x, n, op, type);
 }
 
 void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int type, ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	gop(armci_group_scope(group_of(group), scope), x, n, op, type);
 }
 
 void armci_msg_reduce(void *x, int n, const char *op, int type)
 {
+	ARMCI_ENTER;
 	gop(armci_world.all, x, n, op, type);
 }
 
 void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type)
 {
+	ARMCI_ENTER;
 	armci_msg_gop_scope(scope, x, n, op, type);
 }
 
@@ -197,26 +204,31 @@ double armci_timer(void)
 
 void armci_msg_bcast(void *buf, int len, int root)
 {
+	ARMCI_ENTER;
 	bcast(armci_world.all, buf, len, root);
 }
 
 void armci_msg_brdcst(void *buf, int len, int root)
 {
+	ARMCI_ENTER;
 	bcast(armci_world.all, buf, len, root);
 }
 
 void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
 {
+	ARMCI_ENTER;
 	bcast(armci_group_scope(armci_world.all, scope), buf, len, root);
 }
 
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	bcast(armci_group_scope(group_of(group), scope), buf, len, root);
 }
 
 void armci_msg_clus_brdcst(void *buf, int len)
 {
+	ARMCI_ENTER;
 	bcast(armci_group_scope(armci_world.all, SCOPE_NODE), buf, len, armci_domain_first(armci_world.me));
 }
 
@@ -231,11 +243,13 @@ static void exchange(struct armci_group *g, void **ptr_ar, int n)
 
 void armci_exchange_address(void **ptr_ar, int n)
 {
+	ARMCI_ENTER;
 	exchange(armci_world.all, ptr_ar, n);
 }
 
 void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	exchange(group_of(group), ptr_ar, n);
 }
 

@@ -155,9 +155,9 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 		armci_die("no memory for mutexes");
 	for (i = 0; m && i < num; i++)
 		m[i] = (struct mutex){NOBODY, NOBODY, NOBODY};
-	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_lock();
 	place = m && num >= 0 ? host(m, num) : -1;
-	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_unlock();
 	if (place >= 0)
 		mine = (struct share){(uint32_t)place, num};
 	else
@@ -170,9 +170,9 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 	if (!bad)
 		return s;
 	if (place >= 0) {
-		PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+		armci_serve_lock();
 		hosts.set[place] = (struct hosted){NULL, 0};
-		PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+		armci_serve_unlock();
 		free(m);
 	}
 	free(s);
@@ -188,11 +188,11 @@ static void set_destroy(armcix_mutex_hdl_t s)
 
 	armci_fence_all(); /* my unlocks have arrived */
 	armci_coll_barrier(g);
-	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_lock();
 	h = &hosts.set[s->share[g->rank].set];
 	m = h->mutex;
 	*h = (struct hosted){NULL, 0};
-	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_unlock();
 	free(m);
 	free(s);
 	armci_group_put(g);
@@ -275,6 +275,7 @@ void armci_mutex_give(int proc)
 
 int PARMCI_Create_mutexes(int num)
 {
+	ARMCI_ENTER;
 	if (world_set)
 		armci_die("ARMCI_Create_mutexes: there is a set of mutexes already");
 	world_set = set_create(armci_world.all, num);
@@ -284,6 +285,7 @@ ARMCI_ALIAS(Create_mutexes);
 
 int PARMCI_Destroy_mutexes(void)
 {
+	ARMCI_ENTER;
 	if (!world_set)
 		armci_die("ARMCI_Destroy_mutexes: there is no set of mutexes");
 	set_destroy(world_set);
@@ -294,6 +296,7 @@ ARMCI_ALIAS(Destroy_mutexes);
 
 void PARMCI_Lock(int mutex, int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = request_of(world_set, "ARMCI_Lock", ARMCI_REQUEST_LOCK, mutex, proc);
 
 	ask(&r, "ARMCI_Lock", proc);
@@ -302,6 +305,7 @@ ARMCI_ALIAS(Lock);
 
 void PARMCI_Unlock(int mutex, int proc)
 {
+	ARMCI_ENTER;
 	unlock(world_set, "ARMCI_Unlock", mutex, proc);
 }
 ARMCI_ALIAS(Unlock);
@@ -310,6 +314,7 @@ ARMCI_ALIAS(Unlock);
 
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g)
 {
+	ARMCI_ENTER;
 	struct armci_group *group = armci_group_of(g, "ARMCIX_Create_mutexes_hdl");
 
 	if (!group)
@@ -319,6 +324,7 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g)
 
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)
 {
+	ARMCI_ENTER;
 	if (!h)
 		return FAIL;
 	set_destroy(h);
@@ -327,6 +333,7 @@ int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = request_of(h, "ARMCIX_Lock_hdl", ARMCI_REQUEST_LOCK, mutex, proc);
 
 	ask(&r, "ARMCIX_Lock_hdl", proc);
@@ -334,6 +341,7 @@ void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = request_of(h, "ARMCIX_Trylock_hdl", ARMCI_REQUEST_TRYLOCK, mutex, proc);
 
 	return ask(&r, "ARMCIX_Trylock_hdl", proc);
@@ -341,6 +349,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 {
+	ARMCI_ENTER;
 	unlock(h, "ARMCIX_Unlock_hdl", mutex, proc);
 }
 

@@ -18,6 +18,7 @@ void ARMCI_SET_AGGREGATE_HANDLE(armci_hdl_t *h)
 
 void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	PARMCI_Wait(h);
 	h->armci_flags &= ~(unsigned)ARMCI_HANDLE_AGGREGATE;
 }
@@ -26,6 +27,7 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *h)
 
 int PARMCI_Wait(armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	if (!h)
 		return 0;
 	if (armci_world.aggs)
@@ -36,6 +38,7 @@ ARMCI_ALIAS(Wait);
 
 int PARMCI_Test(armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	if (!h)
 		return 0;
 	if (armci_world.aggs)
@@ -48,6 +51,7 @@ ARMCI_ALIAS(Test);
 
 int PARMCI_WaitProc(int proc)
 {
+	ARMCI_ENTER;
 	if (armci_check_proc(proc))
 		return FAIL5;
 	if (armci_world.aggs)
@@ -60,6 +64,7 @@ ARMCI_ALIAS(WaitProc);
 
 int PARMCI_WaitAll(void)
 {
+	ARMCI_ENTER;
 	if (armci_world.aggs)
 		armci_agg_flush_all();
 	while (armci_world.pending)

@@ -24,6 +24,7 @@ static pami_work_t wake;
 
 int armci_notify_init(void)
 {
+	ARMCI_ENTER;
 	size_t n = (size_t)armci_world.nproc;
 
 	counts.arrived = calloc(n, sizeof(*counts.arrived));
@@ -37,6 +38,7 @@ int armci_notify_init(void)
 
 void armci_notify_release(void)
 {
+	ARMCI_ENTER;
 	while (__atomic_load_n(&counts.posted, __ATOMIC_ACQUIRE))
 		armci_poll();
 	free(counts.arrived);
@@ -54,6 +56,7 @@ static pami_result_t awake(pami_context_t context, void *cookie)
 /* What arrives on SERVE wakes whoever drives that, not a thread that waits on ORIGIN. */
 void armci_notify_serve(const struct armci_request *r)
 {
+	ARMCI_ENTER;
 	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&counts.waiting, __ATOMIC_SEQ_CST) &&
 	    !__atomic_exchange_n(&counts.posted, 1, __ATOMIC_ACQ_REL))
@@ -62,6 +65,7 @@ void armci_notify_serve(const struct armci_request *r)
 
 int parmci_notify(int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = {
 	    .kind = ARMCI_REQUEST_NOTIFY, .addr = (uint64_t)armci_world.me};
 
@@ -80,6 +84,7 @@ extern __typeof__(parmci_notify) armci_notify
 
 int parmci_notify_wait(int proc, int *pval)
 {
+	ARMCI_ENTER;
 	unsigned want, have;
 
 	if (armci_check_proc(proc))
@@ -106,6 +111,7 @@ static int flag_put(int *flag, int value, int proc)
 
 int PARMCI_Put_flag(void *src, void *dst, int bytes, int *flag, int value, int proc)
 {
+	ARMCI_ENTER;
 	int rc = PARMCI_Put(src, dst, bytes, proc);
 
 	return rc ? rc : flag_put(flag, value, proc);
@@ -115,6 +121,7 @@ ARMCI_ALIAS(Put_flag);
 int PARMCI_PutS_flag(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		     int stride_levels, int *flag, int value, int proc)
 {
+	ARMCI_ENTER;
 	int rc = PARMCI_PutS(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, proc);
 
 	return rc ? rc : flag_put(flag, value, proc);
@@ -124,6 +131,7 @@ ARMCI_ALIAS(PutS_flag);
 int PARMCI_PutS_flag_dir(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 			 int stride_levels, int *flag, int value, int proc)
 {
+	ARMCI_ENTER;
 	return PARMCI_PutS_flag(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, flag, value,
 				proc);
 }

@@ -338,6 +338,7 @@ void armci_fence_all(void)
 
 void PARMCI_Fence(int proc)
 {
+	ARMCI_ENTER;
 	if (armci_check_proc(proc))
 		armci_die("ARMCI_Fence: there is no process %d", proc);
 	armci_fence(proc);
@@ -346,12 +347,14 @@ ARMCI_ALIAS(Fence);
 
 void PARMCI_AllFence(void)
 {
+	ARMCI_ENTER;
 	armci_fence_all();
 }
 ARMCI_ALIAS(AllFence);
 
 void PARMCI_GroupFence(ARMCI_Group *group)
 {
+	ARMCI_ENTER;
 	struct armci_group *g = group ? armci_group_of(group, "ARMCI_GroupFence") : armci_world.all;
 	int i;
 
@@ -362,6 +365,7 @@ ARMCI_ALIAS(GroupFence);
 
 void PARMCI_Barrier(void)
 {
+	ARMCI_ENTER;
 	armci_fence_all();
 	armci_coll_barrier(armci_world.all);
 }

@@ -49,17 +49,17 @@ int armci_region_offer(struct armci_seg *seg)
 {
 	int rc;
 
-	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_lock();
 	rc = armci_map_add(&own, seg);
-	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_unlock();
 	return rc;
 }
 
 void armci_region_withdraw(struct armci_seg *seg)
 {
-	PAMI_Context_lock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_lock();
 	armci_map_remove(&own, seg);
-	PAMI_Context_unlock(armci_world.context[ARMCI_SERVE]);
+	armci_serve_unlock();
 }
 
 void armci_region_serve(uint64_t va, struct armci_region_card *card)

@@ -66,6 +66,7 @@ static size_t word_bytes(int op)
 
 int PARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = {.kind = ARMCI_REQUEST_RMW, .op = op};
 	size_t bytes = word_bytes(op);
 	struct armci_seg *seg;
@@ -96,6 +97,7 @@ ARMCI_ALIAS(Rmw);
 
 int ARMCIX_Compare_and_swap(int op, void *ploc, void *desired, void *prem, int proc)
 {
+	ARMCI_ENTER;
 	struct armci_request r = {.kind = ARMCI_REQUEST_CAS, .op = op};
 	size_t bytes = word_bytes(op);
 	struct armci_seg *seg;

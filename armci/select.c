@@ -41,6 +41,7 @@ static long double first_of(const void *record, int type)
 /* Everybody sees all records and takes the first best, so all take the same. */
 void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, int contribute)
 {
+	ARMCI_ENTER;
 	struct armci_group *g = armci_group_scope(armci_world.all, scope);
 	bool greatest = !strncmp(op, "max", 3);
 	char *mine, *all, *best = NULL;
@@ -77,6 +78,7 @@ void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, in
 
 void armci_msg_sel(void *x, int n, const char *op, int type, int contribute)
 {
+	ARMCI_ENTER;
 	armci_msg_sel_scope(SCOPE_ALL, x, n, op, type, contribute);
 }
 
@@ -90,6 +92,7 @@ static int place(int scope, int i, int count, int root)
 
 void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right)
 {
+	ARMCI_ENTER;
 	int first = armci_domain_first(armci_world.me), me, count;
 
 	*root = 0;
@@ -119,6 +122,7 @@ void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right)
 void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
 			   ARMCI_Group *mastergroup)
 {
+	ARMCI_ENTER;
 	int master = ARMCI_Absolute_id(mastergroup, grp_master), i;
 
 	if (armci_world.me != master) {

@@ -154,6 +154,8 @@ struct armci_ext_memory {
 struct armci_world {
 	int users; /* Init minus Finalize */
 	int me, nproc;
+	bool single;    /* one context is ORIGIN and SERVE: whoever uses it holds its lock */
+	unsigned inside; /* depth of calls of the application's thread */
 	pami_client_t client;
 	pami_context_t context[ARMCI_CONTEXTS];
 	size_t immediate_max;
@@ -197,11 +199,13 @@ enum armci_strided_method { ARMCI_STRIDED_AUTO, ARMCI_STRIDED_DIRECT, ARMCI_STRI
 enum armci_conflict_rule { ARMCI_CONFLICT_RANGE, ARMCI_CONFLICT_REGION, ARMCI_CONFLICT_TARGET };
 enum armci_acc_method { ARMCI_ACC_TARGET, ARMCI_ACC_SOURCE, ARMCI_ACC_PIPELINED };
 enum armci_simd { ARMCI_SIMD_AUTO, ARMCI_SIMD_PLAIN, ARMCI_SIMD_AVX2, ARMCI_SIMD_AVX512 };
+enum armci_context_rule { ARMCI_CONTEXTS_TWO, ARMCI_CONTEXTS_ONE };
 enum armci_mapping { ARMCI_MAP_NODE, ARMCI_MAP_HOST, ARMCI_MAP_NONE };
 struct armci_env {
 	int verbose;
 	bool debug_alloc;
 	bool thread;
+	int contexts;  /* enum armci_context_rule */
 	bool alone; /* every process a domain of its own */
 	int direct; /* enum armci_mapping */
 	size_t pack_bytes;
@@ -221,6 +225,29 @@ int armci_env_read(void);
 void armci_env_print(void);
 
 /* ---- init.c ---- */
+/*
+ * First in every call of the program that touches state or PAMI. With two contexts it does nothing; with one
+ * the thread that serves others must stay out until the call returns.
+ */
+void armci_enter_single(void);
+void armci_leave_single(void);
+static inline bool armci_enter(void)
+{
+	bool single = armci_world.single;
+
+	if (__builtin_expect(single, 0))
+		armci_enter_single();
+	return single;
+}
+static inline void armci_leave(const bool *entered)
+{
+	if (__builtin_expect(*entered, 0))
+		armci_leave_single();
+}
+#define ARMCI_ENTER const bool armci_entered __attribute__((cleanup(armci_leave), unused)) = armci_enter()
+/* Around what SERVE's handlers read. */
+void armci_serve_lock(void);
+void armci_serve_unlock(void);
 /* The job without its messages: who and how many we are. Once; 0 or not. */
 int armci_client_open(void);
 /* One round of progress; call it while waiting. */
@@ -417,6 +444,7 @@ static inline pami_endpoint_t armci_endpoint(int proc, size_t context)
 {
 	struct armci_target *t = &armci_world.target[proc];
 
+	context = armci_world.single ? ARMCI_ORIGIN : context;
 	if (__builtin_expect(!t->known[context], 0)) {
 		PAMI_Endpoint_create(armci_world.client, (pami_task_t)proc, context,
 				     &t->endpoint[context]);

@@ -69,6 +69,7 @@ static int strided_acc(int op, void *scale, const struct strided *a, int proc, e
 int PARMCI_PutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		int stride_levels, int proc)
 {
+	ARMCI_ENTER;
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
 	return strided(ARMCI_KIND_PUT, NULL, &a, proc, ARMCI_BLOCKING, NULL);
@@ -78,6 +79,7 @@ ARMCI_ALIAS(PutS);
 int PARMCI_GetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		int stride_levels, int proc)
 {
+	ARMCI_ENTER;
 	struct strided a = {dst, dst_stride_ar, src, src_stride_ar, count, stride_levels};
 
 	return strided(ARMCI_KIND_GET, NULL, &a, proc, ARMCI_BLOCKING, NULL);
@@ -87,6 +89,7 @@ ARMCI_ALIAS(GetS);
 int PARMCI_AccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
 		int *count, int stride_levels, int proc)
 {
+	ARMCI_ENTER;
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
 	return strided_acc(op, scale, &a, proc, ARMCI_BLOCKING, NULL);
@@ -96,6 +99,7 @@ ARMCI_ALIAS(AccS);
 int PARMCI_NbPutS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		  int stride_levels, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
 	return strided(ARMCI_KIND_PUT, NULL, &a, proc, ARMCI_NONBLOCKING, h);
@@ -105,6 +109,7 @@ ARMCI_ALIAS(NbPutS);
 int PARMCI_NbGetS(void *src, int *src_stride_ar, void *dst, int *dst_stride_ar, int *count,
 		  int stride_levels, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	struct strided a = {dst, dst_stride_ar, src, src_stride_ar, count, stride_levels};
 
 	return strided(ARMCI_KIND_GET, NULL, &a, proc, ARMCI_NONBLOCKING, h);
@@ -114,6 +119,7 @@ ARMCI_ALIAS(NbGetS);
 int PARMCI_NbAccS(int op, void *scale, void *src, int *src_stride_ar, void *dst, int *dst_stride_ar,
 		  int *count, int stride_levels, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	struct strided a = {src, src_stride_ar, dst, dst_stride_ar, count, stride_levels};
 
 	return strided_acc(op, scale, &a, proc, ARMCI_NONBLOCKING, h);

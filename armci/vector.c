@@ -65,36 +65,42 @@ static int vector_acc(int op, void *scale, const armci_giov_t *darr, int len, in
 
 int PARMCI_PutV(armci_giov_t *darr, int len, int proc)
 {
+	ARMCI_ENTER;
 	return vector(ARMCI_KIND_PUT, NULL, darr, len, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(PutV);
 
 int PARMCI_GetV(armci_giov_t *darr, int len, int proc)
 {
+	ARMCI_ENTER;
 	return vector(ARMCI_KIND_GET, NULL, darr, len, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(GetV);
 
 int PARMCI_AccV(int op, void *scale, armci_giov_t *darr, int len, int proc)
 {
+	ARMCI_ENTER;
 	return vector_acc(op, scale, darr, len, proc, ARMCI_BLOCKING, NULL);
 }
 ARMCI_ALIAS(AccV);
 
 int PARMCI_NbPutV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return vector(ARMCI_KIND_PUT, NULL, darr, len, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbPutV);
 
 int PARMCI_NbGetV(armci_giov_t *darr, int len, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return vector(ARMCI_KIND_GET, NULL, darr, len, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbGetV);
 
 int PARMCI_NbAccV(int op, void *scale, armci_giov_t *darr, int len, int proc, armci_hdl_t *h)
 {
+	ARMCI_ENTER;
 	return vector_acc(op, scale, darr, len, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbAccV);

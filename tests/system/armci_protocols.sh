@@ -25,17 +25,18 @@ run() {
 nodes='--shape 3x1x1x1x1x1'
 for setting in '' QUINTORUS_ARMCI_REGIONS=0 QUINTORUS_ARMCI_REGIONS=2 ARMCI_STRIDED_METHOD=DIRECT ARMCI_STRIDED_METHOD=IOV \
 	QUINTORUS_ARMCI_CONFLICTS=region QUINTORUS_ARMCI_CONFLICTS=target QUINTORUS_ARMCI_ACC=source \
-	QUINTORUS_ARMCI_ACC=pipelined QUINTORUS_ARMCI_SIMD=plain; do
+	QUINTORUS_ARMCI_ACC=pipelined QUINTORUS_ARMCI_SIMD=plain QUINTORUS_ARMCI_CONTEXTS=1; do
 	run "protocols $setting" $nodes env $setting "$program"
 	case $setting in
 	*ACC=*) # many round trips: the accumulates only, and not in virtual time
 		for c in acc order long_patches; do run "$c, $setting" $nodes env $setting "$all" $c; done
 		continue ;;
-	*REGIONS=0 | *DIRECT) run "every function, $setting" $nodes env $setting "$all" ;;
+	*REGIONS=0 | *DIRECT | *CONTEXTS=1) run "every function, $setting" $nodes env $setting "$all" ;;
 	esac
 	run "protocols $setting, virtual time" --clock virtual $nodes env $setting "$program"
 done
 run 'random, typed patches' $nodes env ARMCI_STRIDED_METHOD=DIRECT QUINTORUS_ARMCI_REGIONS=1 "$fuzz" 100 "$seed"
+run 'random, one context' $nodes env QUINTORUS_ARMCI_CONTEXTS=1 "$fuzz" 100 "$seed"
 run 'random, no regions' $nodes env QUINTORUS_ARMCI_REGIONS=0 "$fuzz" 100 "$seed"
 run 'random, sources add' --shape 2x1x1x1x1x2 env QUINTORUS_ARMCI_ACC=pipelined "$fuzz" 30 "$seed"
 run 'random, conflicts by process' $nodes env QUINTORUS_ARMCI_CONFLICTS=target "$fuzz" 100 "$seed"
