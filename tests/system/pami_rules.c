@@ -813,7 +813,10 @@ int main(int argc, char **argv)
 	r10_any_bits_as_send_hints();
 	r11_any_dispatch_hint();
 	r12_destroyed_handles_are_null();
-	r13_large_transfers(getenv("QT_LONG") ? (size_t)600 << 20 : quick ? 300000 : (size_t)5 << 20);
+	/* QT_LARGE: megabytes, for the test pami_large */
+	r13_large_transfers(getenv("QT_LARGE") ? strtoul(getenv("QT_LARGE"), NULL, 10) << 20 :
+	                    quick              ? 300000 :
+	                                         (size_t)5 << 20);
 	r14_cancelled_progress_threads();
 	r15_no_stdout_no_signal_handlers();
 	barrier();
