@@ -2,7 +2,8 @@
 /*
  * Collectives of the world: time of one, as task 0 sees it, over a row of them that the members
  * cannot run ahead of (those with a root change it). `--only algorithms` times each algorithm of each
- * collective by name: what bench/coll_table makes coll_table.def from.
+ * collective by name: what bench/coll_table makes coll_table.def from; `--only 'broadcast I0:Rectangle'` those of
+ * one collective whose name begins so.
  */
 #include "bench/job.h"
 
@@ -164,6 +165,15 @@ static void measure(struct bench_job *job, struct coll *c, const struct kind *k,
 	bench_samples_free(&repetitions);
 }
 
+/* --only names algorithms of this collective. */
+static int one_algorithm(const struct bench_job *job, const struct kind *k)
+{
+	const char *only = job->options.only;
+	size_t n = strlen(k->name);
+
+	return only && !strncmp(only, k->name, n) && only[n] == ' ';
+}
+
 static void measure_all(struct bench_job *job, struct coll *c, const struct kind *k, size_t bytes)
 {
 	static pami_algorithm_t a[NAMES], b[NAMES];
@@ -179,6 +189,8 @@ static void measure_all(struct bench_job *job, struct coll *c, const struct kind
 		const char *name = i < counts[0] ? m[i].name : n[i - counts[0]].name;
 
 		snprintf(variant, sizeof(variant), "%s %s", k->name, name);
+		if (one_algorithm(job, k) && strncmp(variant, job->options.only, strlen(job->options.only)))
+			continue;
 		measure(job, c, k, variant, i < counts[0] ? a[i] : b[i - counts[0]], bytes);
 	}
 }
@@ -202,14 +214,14 @@ int bench_coll(struct bench_job *job)
 		pami_algorithm_t a;
 		size_t bytes;
 
-		if (!all && (!bench_wanted(job, k->name) || (k->more && !job->options.only)))
+		if (!all && !one_algorithm(job, k) && (!bench_wanted(job, k->name) || (k->more && !job->options.only)))
 			continue;
 		bench_check(PAMI_Geometry_algorithms_query(c.world, k->type, &a, NULL, 1, NULL, NULL, 0));
 		for (unsigned s = 0; bench_size(job, s, MIN, MAX, &bytes) && (k->sized || !s); s++) {
 			bytes = bytes / 8 * 8;
 			if (k->sized && !bytes)
 				continue;
-			if (all)
+			if (all || one_algorithm(job, k))
 				measure_all(job, &c, k, k->sized ? bytes : 0);
 			else
 				measure(job, &c, k, k->name, a, k->sized ? bytes : 0);

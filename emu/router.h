@@ -27,7 +27,8 @@
 #include "emu/hw_packet.h"
 #include "emu/vc.h"
 
-#define EMU_INJECTIONS      4  /* local injection queues: 0, 1 normal, 2 high priority, 3 local (self) */
+#define EMU_INJECTIONS      14 /* local injection queues: 0, 1 normal, 2 high priority, 3 local (self), lines: */
+#define EMU_INJECTION_LINE  4  /* + link: so that lines on different links do not wait for each other */
 #define EMU_INJECTION_SLOTS 16 /* packets in each */
 #define EMU_NO_PACKET       UINT32_MAX
 /* Collective packets have a queue per class route behind these; route.in of one that was copied on the

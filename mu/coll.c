@@ -88,12 +88,13 @@ void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t byt
 	struct mu_node_class *k = &here()->class[id];
 
 	k->base = (uint64_t)(uintptr_t)base;
-	__atomic_store_n(&k->counter, bytes, __ATOMIC_RELEASE);
+	k->notify = 0;
+	__atomic_store_n(&k->counter[0], bytes, __ATOMIC_RELEASE);
 }
 
 uint64_t mu_coll_left(unsigned id)
 {
-	return __atomic_load_n(&here()->class[id].counter, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&here()->class[id].counter[0], __ATOMIC_ACQUIRE);
 }
 
 /* The next descriptor of a FIFO, zeroed but for the put into table entries of class route id; NULL: full. */
@@ -161,19 +162,36 @@ uint64_t mu_coll_done(unsigned id)
 	return __atomic_load_n(&here()->fifo[id].head, __ATOMIC_ACQUIRE);
 }
 
-int mu_line_post(struct mu_channel *ch, unsigned id, unsigned link, int last, const void *payload, uint64_t bytes,
-                 uint64_t offset, uint64_t *sequence)
+void mu_line_expect(struct mu_channel *ch, unsigned id, void *base, unsigned colours, const uint64_t *bytes,
+                    uint64_t notify)
+{
+	struct mu_node_class *k = &here()->class[id];
+
+	k->base = (uint64_t)(uintptr_t)base;
+	k->notify = notify;
+	for (unsigned i = 0; i < colours; i++)
+		__atomic_store_n(&k->counter[1 + i], bytes[i], __ATOMIC_RELEASE);
+}
+
+uint64_t mu_line_left(unsigned id, unsigned colour)
+{
+	return __atomic_load_n(&here()->class[id].counter[1 + colour], __ATOMIC_ACQUIRE);
+}
+
+int mu_line_post(struct mu_channel *ch, unsigned id, unsigned colour, unsigned link, int one, const void *payload,
+                 uint64_t bytes, uint64_t offset, uint64_t *sequence)
 {
 	struct mu_node_fifo *f = &here()->fifo[MU_CLASSES + link];
 	struct emu_shape *shape = &ch->p->host->shape;
 	MUHWI_Descriptor_t *d = slot_of(f, id, offset, payload, bytes);
 	MUHWI_Pt2PtNetworkHeader_t *h;
-	unsigned over = last ? link : emu_link_opposite(link);
+	unsigned over = one ? link : emu_link_opposite(link);
 	struct emu_coord x;
 
 	if (!d)
 		return -EAGAIN;
 	h = &d->PacketHeader.NetworkHeader.pt2pt;
+	d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset |= 8ull * (1 + colour);
 	emu_node_coord(shape, emu_node_neighbour(shape, ch->p->job.node, over), &x);
 	d->Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_AM >> link;
 	h->Data_Packet_Type = MUHWI_PT2PT_DATA_PACKET_TYPE;

@@ -138,7 +138,7 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 		/* Software that gave a place which is not there must not wait for ever. */
 		if (rc)
 			bad_packet(ch, h, source, "the place of a class route is not there");
-		__atomic_fetch_sub(&k->counter, bytes, __ATOMIC_RELEASE);
+		__atomic_fetch_sub(mu_class_counter(k, h), bytes, __ATOMIC_RELEASE);
 		return;
 	}
 	if (rc)

@@ -147,8 +147,11 @@ struct mu_node_fifo {
 	_Alignas(64) MUHWI_Descriptor_t slot[MU_NODE_SLOTS];
 };
 
+#define MU_CLASS_COUNTERS 16 /* by Counter_Offset / 8 */
+
 struct mu_node_class {
-	_Alignas(64) uint64_t counter; /* of bytes, falling */
+	_Alignas(64) uint64_t counter[MU_CLASS_COUNTERS]; /* of bytes, falling: of the class route, then of lines */
+	uint64_t notify;               /* virtual clock: have the owner look when a counter passes a multiple of it */
 	uint64_t base;                 /* where payload goes, an address of the owner */
 	uint32_t owner;                /* local task * channels + channel, MU_NO_OWNER */
 	uint32_t status, control;      /* global interrupt: three bits each */

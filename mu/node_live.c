@@ -350,7 +350,7 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes)
 {
 	unsigned route = h->NetworkHeader.collective.Byte2.Byte2 >> 4;
-	unsigned queue = mu_is_coll(h) ? EMU_INJECTIONS + route : 0;
+	unsigned queue = mu_is_coll(h) ? EMU_INJECTIONS + route : mu_line_queue(h);
 	struct emu_packet *packet;
 	uint32_t index;
 	int rc;

@@ -306,6 +306,8 @@ static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel
 {
 	if (mu_is_coll(h))
 		return EMU_INJECTIONS + (h->NetworkHeader.collective.Byte2.Byte2 >> 4);
+	if (h->NetworkHeader.pt2pt.Byte2.Deposit)
+		return mu_line_queue(h);
 	if (node_of(s, h) == node)
 		return 3;
 	if ((h->NetworkHeader.pt2pt.Byte3.Byte3 & 0xe0) == MUHWI_PACKET_VIRTUAL_CHANNEL_HIGH_PRIORITY)

@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <sys/types.h>
 
+#include "emu/route.h"
+#include "emu/router.h"
 #include "mu/desc.h"
 #include "mu/host.h"
 #include "mu/inj_fifo.h"
@@ -317,6 +319,19 @@ static inline struct mu_node_class *mu_put_class(struct mu_host *host, uint32_t 
 	    id >= MU_NODE_TABLE + 2 * MU_CLASSES)
 		return NULL;
 	return &mu_host_node(host, node)->class[(id - MU_NODE_TABLE) / 2];
+}
+
+/* Injection queue of a packet along a line (its one hint bit is set). */
+static inline unsigned mu_line_queue(const MUHWI_PacketHeader_t *h)
+{
+	unsigned hints = emu_hints_get(&h->NetworkHeader.pt2pt) & 0x3ff;
+
+	return EMU_INJECTION_LINE + (hints ? 9u - (unsigned)__builtin_ctz(hints) : 0);
+}
+
+static inline uint64_t *mu_class_counter(struct mu_node_class *k, const MUHWI_PacketHeader_t *h)
+{
+	return &k->counter[(h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset >> 3) % MU_CLASS_COUNTERS];
 }
 
 /* thread.c */

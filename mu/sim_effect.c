@@ -198,8 +198,10 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 		rc = put_write(s, channel, to, p);
 	}
 	if (!rc && k) {
-		k->counter -= p->bytes;
-		word = &k->counter;
+		word = mu_class_counter(k, h);
+		*word -= p->bytes;
+		if (k->notify && (*word + p->bytes) / k->notify != *word / k->notify)
+			return 1;
 	} else if (!rc && counter) {
 		uint64_t va = (counter + sim_area(s, channel)->bat[0]) & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
 

@@ -123,7 +123,7 @@ static void to_logical(unsigned char *data, size_t bytes, unsigned element)
 /* ---- Turns ---- */
 
 /* May the leader go on? 0, PAMI_COLL_POLL, or an error. */
-static int no_turn(const struct pami_coll *c)
+int pami_hw_turn(const struct pami_coll *c)
 {
 	struct pami_hw *hw = hw_of(c);
 	int rc;
@@ -224,15 +224,20 @@ static unsigned gi_next(const struct pami_hw *hw)
 	return hw->state == 1 ? 4 : hw->state >> 1;
 }
 
-static void gi_enter(struct pami_coll *c)
+void pami_hw_gi_enter(struct pami_coll *c)
 {
 	mu_charge(MU_COST_gi_store, 1);
 	mu_gi_write(channel_of(c), hw_of(c)->id, gi_next(hw_of(c)));
 }
 
-static int gi_left(struct pami_coll *c)
+int pami_hw_gi_left(struct pami_coll *c)
 {
-	return !(mu_gi_read(channel_of(c), hw_of(c)->id) & hw_of(c)->state);
+	struct pami_hw *hw = hw_of(c);
+
+	if (mu_gi_read(channel_of(c), hw->id) & hw->state)
+		return 0;
+	hw->state = (uint8_t)gi_next(hw);
+	return 1;
 }
 
 int pami_hw_barrier(struct pami_coll *c)
@@ -250,15 +255,14 @@ int pami_hw_barrier(struct pami_coll *c)
 	case 0:
 		return hear(c, 0);
 	case 1:
-		rc = no_turn(c);
+		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
-		gi_enter(c);
+		pami_hw_gi_enter(c);
 		return PAMI_COLL_WAIT;
 	case 2:
-		if (!gi_left(c))
+		if (!pami_hw_gi_left(c))
 			return PAMI_COLL_POLL;
-		hw->state = (uint8_t)gi_next(hw);
 		turn_done(c);
 		rc = tell(c, NULL, 0);
 		return rc ? rc : PAMI_COLL_DONE;
@@ -336,7 +340,7 @@ static int lead(struct pami_coll *c, int wants, int all)
 	case 0:
 		return hear(c, c->bytes);
 	case 1:
-		rc = no_turn(c);
+		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
 		data = combine(c, is_short(c) ? hw->in : NULL, h.logical);
@@ -397,7 +401,7 @@ static int broadcast_short(struct pami_coll *c, int here)
 	case 0:
 		return here && c->root != c->rank ? pami_coll_recv(c, c->root, UP, c->data, c->bytes) : 0;
 	case 1:
-		rc = no_turn(c);
+		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
 		if (here)
@@ -434,17 +438,14 @@ static int broadcast_long(struct pami_coll *c, int here)
 	case 0:
 		return here && c->root != c->rank ? pami_coll_recv(c, c->root, UP, c->data, c->bytes) : 0;
 	case 1:
-		rc = no_turn(c);
+		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
 		mu_coll_expect(channel_of(c), hw->id, c->data, c->bytes);
-		gi_enter(c);
+		pami_hw_gi_enter(c);
 		return PAMI_COLL_WAIT;
 	case 2:
-		if (!gi_left(c))
-			return PAMI_COLL_POLL;
-		hw->state = (uint8_t)gi_next(hw);
-		return PAMI_COLL_WAIT;
+		return pami_hw_gi_left(c) ? PAMI_COLL_WAIT : PAMI_COLL_POLL;
 	case 3:
 		return here ? post(c, &or_op, MUHWI_COLLECTIVE_TYPE_BROADCAST, 0, c->data, c->bytes) : 0;
 	case 4:

@@ -42,6 +42,12 @@ int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pa
 /* All members have left the geometry. ctx: the context whose thread calls, or NULL: the client ends. */
 void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx);
 
+/* For algorithms: may the leader of its node go on (it is its turn)? 0, PAMI_COLL_POLL, or an error. hw->turn++ ends
+ * it. A barrier of the leaders: enter, then ask until it is left. */
+int pami_hw_turn(const struct pami_coll *c);
+void pami_hw_gi_enter(struct pami_coll *c);
+int pami_hw_gi_left(struct pami_coll *c);
+
 int pami_hw_usable(const struct pami_geometry *g);
 int pami_hw_usable_gi(const struct pami_geometry *g);
 

@@ -53,6 +53,8 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I1:Pipeline256K:-:P2P", .step = pami_broadcast_chain, .param = 262144, .query = 1 },
 	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_broadcast, .begin = pami_hw_broadcast_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
+	{ .name = "I0:Rectangle:P2P:Deposit", .step = pami_rectangle, .begin = pami_hw_begin,
+	  .usable = pami_rectangle_usable, .hw = 1 },
 };
 
 static const struct pami_algorithm_info allreduces[] = {

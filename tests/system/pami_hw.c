@@ -235,6 +235,31 @@ static void use(pami_geometry_t g, const pami_task_t *list, size_t members)
 		broadcasts(g, list, members, sizes[i] - 3);
 }
 
+/* On the trees of the rectangle broadcast, where the torus has no edges; from every task. */
+static void rectangles(void)
+{
+	static const size_t sizes[] = { 1, 5000, BYTES_MAX };
+	pami_geometry_t world;
+	pami_algorithm_t a;
+
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	CHECK_EQ(offers(world, PAMI_XFER_BROADCAST, ":Rectangle:", &a), has_routers());
+	if (!has_routers())
+		return;
+	for (size_t root = 0; root < tasks; root++)
+		for (size_t i = 0; i < 3; i++) {
+			pami_xfer_t x = { .algorithm = a };
+
+			memset(out, 0xee, sizeof out);
+			if (root == me)
+				fill(out, root + i, sizes[i]);
+			x.cmd.xfer_broadcast = (pami_broadcast_t){ endpoint(root, 0), (char *)out, PAMI_TYPE_BYTE, sizes[i] };
+			collective(&x);
+			CHECK_EQ(differ(out, root + i, sizes[i]), 0);
+			CHECK_EQ(out[sizes[i]], 0xee);
+		}
+}
+
 /* ---- Which geometries ---- */
 
 static pami_task_t everybody[1024];
@@ -392,6 +417,7 @@ int main(int argc, char **argv)
 	some_tasks();
 	barrier();
 	exhaustion();
+	rectangles();
 	overlap();
 	same_bits();
 	barrier();
