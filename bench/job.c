@@ -13,6 +13,7 @@
 
 #include "drivers/base/rng.h"
 #include "mu/host.h"
+#include "pami/ext_memory.h"
 
 void bench_check_at(pami_result_t result, const char *text, const char *file, int line)
 {
@@ -194,10 +195,23 @@ int bench_wanted(const struct bench_job *job, const char *variant)
 	return !job->options.only || !strcmp(job->options.only, variant);
 }
 
+/* EXT_quintorus_memory; stays until the job ends. */
+static void *arena_memory(struct bench_job *job, size_t bytes)
+{
+	pami_quintorus_alloc_fn allocate = NULL;
+	pami_extension_t e;
+	void *p;
+
+	if (PAMI_Extension_open(job->client, "EXT_quintorus_memory", &e) == PAMI_SUCCESS)
+		*(void **)&allocate = PAMI_Extension_symbol(e, "alloc");
+	p = allocate ? allocate(bytes, 4096) : NULL;
+	return p ? p : MAP_FAILED;
+}
+
 void *bench_memory(struct bench_job *job, size_t bytes, pami_memregion_t *region)
 {
 	size_t got = 0;
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = job->options.arena ? arena_memory(job, bytes) : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED) {
 		perror("bench: memory");

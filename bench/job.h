@@ -25,6 +25,7 @@ struct bench_options {
 	int to_given;         /* by the user */
 	enum bench_format format;
 	int eager; /* 1: ask for eager, -1: ask for rendezvous, 0: as the library likes */
+	int arena;           /* memory that the tasks of a node share */
 	const char *only; /* only this variant, or NULL */
 };
 
@@ -113,6 +114,8 @@ int bench_rdma(struct bench_job *job);
 int bench_fifo(struct bench_job *job);
 int bench_exchange(struct bench_job *job);
 int bench_coll(struct bench_job *job);
+int bench_node(struct bench_job *job);
+int bench_objects(struct bench_job *job);
 int bench_rmw(struct bench_job *job);
 int bench_post(struct bench_job *job);
 int bench_contexts(struct bench_job *job);

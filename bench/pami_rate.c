@@ -4,6 +4,9 @@
  * 0 floods each of those in turn), with at most `window` (64) messages that the receiver has not
  * confirmed; it confirms every half window with one 8-byte message. A repetition ends when the last
  * confirmation is back. The row is the sum over the pairs.
+ *
+ * node: process t of node 0 floods process t of one of the nodes 1, 2, 4, 8, 16 (its neighbours where every
+ * extent is 2), spread over those there are: the message rate of one node.
  */
 #include "bench/job.h"
 
@@ -67,10 +70,10 @@ static void receive(struct bench_job *job, struct rate *r, uint64_t batches)
 }
 
 /* Task 0 tells everybody how many batches a repetition has; all run it between barriers. */
-static void measure(struct bench_job *job, struct rate *r, size_t bytes)
+static void measure(struct bench_job *job, struct rate *r, size_t bytes, const char *bench)
 {
 	struct bench_samples rates = {0};
-	struct bench_row row = {.bench = "rate", .variant = "immediate", .bytes = bytes, .unit = "M/s", .from = 0,
+	struct bench_row row = {.bench = bench, .variant = "immediate", .bytes = bytes, .unit = "M/s", .from = 0,
 	                        .to = (int)r->to, .pairs = (unsigned)r->pairs};
 	uint64_t batches = job->is_virtual ? 4 : 64;
 
@@ -115,14 +118,14 @@ static void measure(struct bench_job *job, struct rate *r, size_t bytes)
 	bench_samples_free(&rates);
 }
 
-static void sweep(struct bench_job *job, struct rate *r)
+static void sweep(struct bench_job *job, struct rate *r, const char *bench)
 {
 	const size_t max = bench_immediate_max(job);
 	size_t bytes;
 
 	for (unsigned i = 0; bench_size(job, i, 8, 8, &bytes); i++)
 		if (bytes <= max)
-			measure(job, r, bytes);
+			measure(job, r, bytes, bench);
 }
 
 int bench_rate(struct bench_job *job)
@@ -141,7 +144,7 @@ int bench_rate(struct bench_job *job)
 		r.sender = job->task < half;
 		r.receiver = !r.sender && job->task < 2 * half;
 		r.peer = bench_endpoint(job, r.sender ? job->task + half : job->task - half);
-		sweep(job, &r);
+		sweep(job, &r, "rate");
 	}
 	for (unsigned i = 0; o->to_given && i < o->to_count; i++) {
 		r.pairs = 1;
@@ -149,8 +152,40 @@ int bench_rate(struct bench_job *job)
 		r.sender = job->task == 0;
 		r.receiver = job->task == r.to;
 		r.peer = bench_endpoint(job, r.sender ? r.to : 0);
-		sweep(job, &r);
+		sweep(job, &r, "rate");
 	}
+	bench_barrier(job);
+	return 0;
+}
+
+int bench_node(struct bench_job *job)
+{
+	static struct rate r;
+	pami_configuration_t q = {.name = PAMI_CLIENT_NUM_LOCAL_TASKS};
+	size_t per, nodes, others = 0, at, list[5];
+
+	bench_check(PAMI_Client_query(job->client, &q, 1));
+	per = q.value.intval;
+	nodes = job->tasks / per;
+	for (size_t n = 1; n < nodes && others < 5; n *= 2)
+		list[others++] = n;
+	r.due = (job->options.window ? job->options.window : 64) / 2;
+	r.due += r.due == 0;
+	bench_dispatch_set(job, BENCH_DISPATCH_DATA, on_data, &r);
+	bench_dispatch_set(job, BENCH_DISPATCH_REPLY, on_confirm, &r);
+	bench_barrier(job);
+	if (!others) {
+		if (job->task == 0)
+			fprintf(stderr, "qbench: node needs two nodes or more: torus run --shape 2x1x1x1x1xT\n");
+		return 1;
+	}
+	at = job->task % per;
+	r.pairs = per;
+	r.to = list[0] * per;
+	r.sender = job->task < per;
+	r.receiver = job->task / per == list[at % others];
+	r.peer = bench_endpoint(job, r.sender ? list[at % others] * per + at : at);
+	sweep(job, &r, "node");
 	bench_barrier(job);
 	return 0;
 }

@@ -13,12 +13,14 @@ static const struct {
 } benches[] = {
 	{"latency", "half round trip of Send_immediate and Send, by size", bench_latency},
 	{"rate", "messages a second, tasks in pairs, window of 64", bench_rate},
+	{"node", "messages a second of one node, its peers on the nodes around it", bench_node},
 	{"rdma", "Rput and Rget: latency and bandwidth by size, data checked", bench_rdma},
 	{"fifo", "bandwidth of Send through the memory FIFOs, by size", bench_fifo},
 	{"exchange", "1 MiB both ways with 1, 2 ... of the --to tasks at once", bench_exchange},
 	{"rmw", "fetch-and-add on a word of another task", bench_rmw},
 	{"post", "from PAMI_Context_post to the work, by a commthread", bench_post},
 	{"contexts", "message rate of 1 to 4 contexts, driven by threads or commthreads", bench_contexts},
+	{"objects", "space and time of endpoints, memory regions and contexts", bench_objects},
 	{"coll", "barrier, broadcast, allreduce, allgather of all tasks; --only algorithms: each of them", bench_coll},
 	{"start", "from the command (BENCH_START_NS) to the first messages", bench_start},
 	{"idle", "memory and CPU time of tasks that wait", bench_memory_use},
@@ -38,6 +40,7 @@ static void usage(FILE *f)
 	           "  --repetitions N   repetitions of each row (default 7; virtual clock 1)\n"
 	           "  --ms X            length of a repetition (default 20; virtual clock 1)\n"
 	           "  --eager, --rendezvous   ask for that protocol\n"
+	           "  --arena           buffers in memory that the tasks of a node share (rdma, fifo, latency)\n"
 	           "  --csv, --json     one row a line, for programs\n");
 }
 
@@ -97,7 +100,7 @@ static int parse_number(const char *text, size_t max, unsigned *value)
 	return 0;
 }
 
-enum { TO = 1, SIZES, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, CSV, JSON, HELP };
+enum { TO = 1, SIZES, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, ARENA, CSV, JSON, HELP };
 
 /* Returns 0, 1: help was asked for, -1: wrong, and *what says which option. */
 static int parse(int argc, char **argv, struct bench_options *o, const char **what)
@@ -106,7 +109,7 @@ static int parse(int argc, char **argv, struct bench_options *o, const char **wh
 		{"to", 1, 0, TO}, {"sizes", 1, 0, SIZES}, {"min", 1, 0, MIN}, {"max", 1, 0, MAX}, {"only", 1, 0, ONLY},
 		{"window", 1, 0, WINDOW}, {"repetitions", 1, 0, REPETITIONS}, {"ms", 1, 0, MS},
 		{"eager", 0, 0, EAGER}, {"rendezvous", 0, 0, RENDEZVOUS}, {"csv", 0, 0, CSV},
-		{"json", 0, 0, JSON}, {"help", 0, 0, HELP}, {0, 0, 0, 0}};
+		{"arena", 0, 0, ARENA}, {"json", 0, 0, JSON}, {"help", 0, 0, HELP}, {0, 0, 0, 0}};
 	int c, bad = 0;
 
 	while (!bad && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -122,6 +125,7 @@ static int parse(int argc, char **argv, struct bench_options *o, const char **wh
 		case MS: bad = (o->milliseconds = strtod(optarg, NULL)) > 0 ? 0 : -1; break;
 		case EAGER: o->eager = 1; break;
 		case RENDEZVOUS: o->eager = -1; break;
+		case ARENA: o->arena = 1; break;
 		case CSV: o->format = BENCH_CSV; break;
 		case JSON: o->format = BENCH_JSON; break;
 		case HELP: return 1;

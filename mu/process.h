@@ -177,6 +177,7 @@ struct mu_process {
 	int thread_runs, thread_stop;
 	uint32_t spin_us;            /* polls spin this long before they sleep */
 	int yields;                  /* more tasks than cores: an empty poll yields at once */
+	int shares;                  /* large copies are done by both tasks (share.c) */
 	uint32_t waiting;            /* threads asleep in mu_poll() */
 	uint32_t in_poll;            /* virtual time: a progress call is under way */
 	struct mu_comm comm;

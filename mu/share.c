@@ -79,7 +79,7 @@ int mu_share_copy(struct mu_channel *ch, uint32_t task, unsigned channel, void *
 	struct chunk c;
 	int rc;
 
-	if (bytes < 2 * CHUNK_MIN || p->yields || task == p->task || mu_host_translate(p->host, local, theirs, bytes))
+	if (bytes < 2 * CHUNK_MIN || !p->shares || task == p->task || mu_host_translate(p->host, local, theirs, bytes))
 		return put ? mu_copy_to(p, local, theirs, mine, bytes) : mu_copy_from(p, local, mine, theirs, bytes);
 	chunk = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
 	count = (bytes + chunk - 1) / chunk;

@@ -26,6 +26,7 @@
 #include "mu/wakeup.h"
 
 #define SPIN_US       10 /* where every task has a core; then it yields as well */
+#define PASSES_NS     5000 /* while it passes over contexts as commthread 0: the engines as often */
 #define SLEEP_MIN_NS  1000000
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
 #define FAR_NS        1000000
@@ -345,6 +346,8 @@ static int engine_round(struct mu_process *p, struct engine *e)
 		e->quiet_since = 0;
 	} else if (e->alone) {
 		e->tick_ns = MU_TICK_MIN_NS;
+		if (__atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED))
+			e->next_ns = now + PASSES_NS;
 	} else {
 		e->next_ns = now + (uint64_t)e->tick_ns;
 		e->tick_ns = there                             ? MU_TICK_MAX_NS * 10 :
@@ -377,6 +380,7 @@ static void engine_sleep(struct mu_process *p, struct engine *e)
 
 	e->quiet_since = 0;
 	if (e->alone) {
+		e->next_ns = 0;
 		if (anything_ready(p, 0, &unsent) || mu_comm_ready(p, 0, &ns))
 			sched_yield();
 		else
