@@ -105,6 +105,7 @@ static void context_destroy(struct pami_context *ctx)
 	pami_fence_drop(ctx);
 	pami_inbound_drop(ctx);
 	mu_channel_close(ctx->channel);
+	pami_keep_drop(ctx);
 	c->context[ctx->offset] = NULL;
 	c->created--;
 	ctx->magic = 0;

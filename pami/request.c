@@ -162,3 +162,41 @@ pami_result_t pami_event_defer(struct pami_context *ctx, pami_event_function loc
 	pami_request_defer(r, pami_request_both, result);
 	return PAMI_SUCCESS;
 }
+
+struct pami_kept {
+	struct pami_kept *next, **at;
+	_Alignas(16) unsigned char data[];
+};
+
+void *pami_keep(struct pami_context *ctx, size_t bytes)
+{
+	struct pami_kept *k = bytes < SIZE_MAX - sizeof *k ? calloc(1, sizeof *k + bytes) : NULL;
+
+	if (!k)
+		return NULL;
+	k->next = ctx->kept;
+	k->at = &ctx->kept;
+	if (k->next)
+		k->next->at = &k->next;
+	ctx->kept = k;
+	return k->data;
+}
+
+void pami_unkeep(void *p)
+{
+	struct pami_kept *k;
+
+	if (!p)
+		return;
+	k = PAMI_CONTAINER(p, struct pami_kept, data);
+	*k->at = k->next;
+	if (k->next)
+		k->next->at = k->at;
+	free(k);
+}
+
+void pami_keep_drop(struct pami_context *ctx)
+{
+	while (ctx->kept)
+		pami_unkeep(ctx->kept->data);
+}

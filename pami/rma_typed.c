@@ -37,25 +37,25 @@ struct typed_op {
 
 static void op_free(struct typed_op *op)
 {
-	free(op->header);
-	free(op);
+	pami_unkeep(op->header);
+	pami_unkeep(op);
 }
 
-static struct typed_op *op_new(pami_type_t type, uint64_t address, size_t bytes, size_t data_bytes,
+static struct typed_op *op_new(struct pami_context *ctx, pami_type_t type, uint64_t address, size_t bytes, size_t data_bytes,
                                size_t *header_bytes)
 {
-	struct typed_op *op = malloc(sizeof *op + data_bytes);
+	struct typed_op *op = data_bytes < SIZE_MAX - sizeof *op ? pami_keep(ctx, sizeof *op + data_bytes) : NULL;
 	void *image;
 	size_t size;
 
 	if (!op || pami_type_image(type, &image, &size)) {
-		free(op);
+		pami_unkeep(op);
 		return NULL;
 	}
 	*header_bytes = sizeof *op->header + size;
-	op->header = malloc(*header_bytes);
+	op->header = pami_keep(ctx, *header_bytes);
 	if (!op->header) {
-		free(op);
+		pami_unkeep(op);
 		return NULL;
 	}
 	*op->header = (struct typed_header){ .address = address, .bytes = bytes };
@@ -97,7 +97,7 @@ static pami_result_t put(struct pami_context *ctx, const pami_rma_t *rma, const 
 		return pami_fail(PAMI_INVAL, "no such endpoint, or not complete types");
 	if (!rma->bytes || (pami_type_contiguous(type->local) && pami_type_contiguous(type->remote)))
 		return pami_put(ctx, rma, local, remote, rdone_fn);
-	op = op_new(type->remote, remote, rma->bytes, rma->bytes, &header_bytes);
+	op = op_new(ctx, type->remote, remote, rma->bytes, rma->bytes, &header_bytes);
 	if (!op)
 		return pami_result(-ENOMEM);
 	mu_charge(MU_COST_copy_byte, rma->bytes);
@@ -181,7 +181,7 @@ static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const 
 		return pami_fail(PAMI_INVAL, "no such endpoint, or not complete types");
 	if (!rma->bytes || (pami_type_contiguous(type->local) && pami_type_contiguous(type->remote)))
 		return pami_get(ctx, rma, local, remote);
-	op = op_new(type->remote, remote, rma->bytes, 0, &header_bytes);
+	op = op_new(ctx, type->remote, remote, rma->bytes, 0, &header_bytes);
 	target = malloc(sizeof *target);
 	r = op && target ? pami_request_new(ctx) : NULL;
 	if (!r) {
@@ -232,9 +232,9 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 	if (pami_type_reachable(type, (void *)(uintptr_t)h->address, h->bytes, 0))
 		answer.error = EFAULT;
 	else if (h->bytes < SIZE_MAX - sizeof *op)
-		op = calloc(1, sizeof *op + h->bytes);
+		op = pami_keep(context, sizeof *op + h->bytes);
 	if (op)
-		op->header = malloc(sizeof answer);
+		op->header = pami_keep(context, sizeof answer);
 	if (op && op->header) {
 		mu_charge(MU_COST_copy_byte, h->bytes);
 		pami_type_gather(type, (void *)(uintptr_t)h->address, 0, op->data, h->bytes, pami_data_copy, NULL);
@@ -244,7 +244,7 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 			           .events = { op, put_local, NULL } };
 	} else {
 		answer.error = answer.error ? answer.error : ENOMEM;
-		free(op);
+		pami_unkeep(op);
 		s = (pami_send_t){ .send = { .header = { &answer, sizeof answer } } };
 	}
 	s.send.dispatch = PAMI_DISPATCH_GOT;

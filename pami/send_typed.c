@@ -18,7 +18,7 @@ static void local_done(pami_context_t context, void *cookie, pami_result_t resul
 	void *user = g->events.cookie;
 
 	if (!g->events.remote_fn)
-		free(g);
+		pami_unkeep(g);
 	if (fn)
 		fn(context, user, result);
 }
@@ -29,7 +29,7 @@ static void remote_done(pami_context_t context, void *cookie, pami_result_t resu
 	pami_event_function fn = g->events.remote_fn;
 	void *user = g->events.cookie;
 
-	free(g);
+	pami_unkeep(g);
 	fn(context, user, result);
 }
 
@@ -46,7 +46,7 @@ PAMI_EXPORT pami_result_t PAMI_Send_typed(pami_context_t context, pami_send_type
 		return result;
 	if (!pami_type_usable(p->typed.type) || bytes > SIZE_MAX - sizeof *g)
 		return pami_fail(PAMI_INVAL, "not a complete type");
-	g = calloc(1, sizeof *g + bytes);
+	g = pami_keep(ctx, sizeof *g + bytes);
 	if (!g)
 		return pami_result(-ENOMEM);
 	g->events = p->events;
@@ -57,7 +57,7 @@ PAMI_EXPORT pami_result_t PAMI_Send_typed(pami_context_t context, pami_send_type
 	s.events = (pami_send_event_t){ g, local_done, p->events.remote_fn ? remote_done : NULL };
 	rc = pami_send_message(ctx, &s);
 	if (rc)
-		free(g);
+		pami_unkeep(g);
 	if (PAMI_UNLIKELY(ctx->queue_bytes > pami_limits.queue_max))
 		pami_queue_throttle(ctx);
 	return pami_result(rc);

@@ -144,6 +144,11 @@ void pami_request_answered(struct pami_request *r, int result, const void *paylo
 pami_result_t pami_event_defer(struct pami_context *ctx, pami_event_function local,
                                pami_event_function remote, void *cookie, int result);
 
+/* Memory of operations under way (16-byte aligned, zeroed) that goes with its context at the latest. NULL: none. */
+void *pami_keep(struct pami_context *ctx, size_t bytes);
+void pami_unkeep(void *p); /* NULL is fine */
+void pami_keep_drop(struct pami_context *ctx);
+
 /* ---- Messages arriving in pieces, or waiting ---- */
 
 struct pami_inbound {
@@ -232,6 +237,7 @@ struct pami_context {
 	struct pami_request **request_slab;
 	uint32_t request_slabs;
 	uint32_t outstanding; /* requests in use */
+	struct pami_kept *kept;
 	uint64_t refused;     /* packets that made no sense, dropped */
 	struct pami_fence *fence;
 	struct pami_coll_state *coll;       /* collectives under way */
