@@ -41,6 +41,8 @@ static int contig(enum armci_kind kind, const struct armci_acc *acc, void *local
 	if (wait == ARMCI_NONBLOCKING && h && h->armci_flags & ARMCI_HANDLE_AGGREGATE &&
 	    armci_agg_add_piece(h, kind, acc, local, (uintptr_t)remote, (size_t)bytes, proc))
 		return 0;
+	if (kind != ARMCI_KIND_ACC)
+		return armci_run_contig(kind, local, (uintptr_t)remote, (size_t)bytes, proc, wait, h);
 	s.local = local;
 	s.remote = (uintptr_t)remote;
 	s.levels = 0;

@@ -156,7 +156,7 @@ struct armci_op *armci_op_create(int proc, struct armci_req *req)
 		op = malloc(sizeof(*op));
 	if (!op)
 		armci_die("no memory for an operation");
-	memset(op, 0, offsetof(struct armci_op, shape));
+	memset(op, 0, offsetof(struct armci_op, value));
 	op->list.count = 0;
 	op->proc = proc;
 	op->req = req;
@@ -292,6 +292,8 @@ void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, e
 	struct armci_target *t = &armci_world.target[proc];
 	int c;
 
+	if (!t->unacked)
+		return;
 	for (c = 0; c < ARMCI_CLASSES; c++) {
 		if (!t->writes[c] || in_order((enum armci_class)c, class))
 			continue;

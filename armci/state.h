@@ -136,9 +136,10 @@ struct armci_op {
 	bool own_region;
 	uint32_t window;
 	void *buffer;   /* freed with the operation */
-	uint64_t value; /* a small source that the caller may forget */
 	void *value_to; /* where an answered value goes, or NULL */
 	size_t value_bytes;
+	/* From here on not cleared. */
+	uint64_t value;     /* a small source that the caller may forget */
 	uint64_t header[8]; /* of a message being sent */
 	pami_memregion_t region;
 	struct armci_shape shape; /* of a packed get: where the answer goes (set only then) */
@@ -367,15 +368,18 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 		     struct armci_req *req);
 int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
 		    int proc, struct armci_req *req);
-/* Put one int by RDMA (or a store), behind all earlier RDMA puts. 0 or FAIL6. */
-int armci_xfer_flag(uintptr_t remote, int value, int proc);
-/* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL:
- * implicit). */
 enum armci_wait {
 	ARMCI_BLOCKING,
 	ARMCI_NONBLOCKING,
 	ARMCI_VALUE /* non-blocking, source read at once */
 };
+/* A contiguous put or get, blocking or into h. */
+int armci_run_contig(enum armci_kind kind, void *local, uintptr_t remote, size_t bytes, int proc,
+		     enum armci_wait wait, armci_hdl_t *h);
+/* Put one int by RDMA (or a store), behind all earlier RDMA puts. 0 or FAIL6. */
+int armci_xfer_flag(uintptr_t remote, int value, int proc);
+/* The calls of contig.c, strided.c and vector.c in both forms: blocking, or into handle h (NULL:
+ * implicit). */
 int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
 		    enum armci_wait wait, armci_hdl_t *h);
 int armci_run_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,

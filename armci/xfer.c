@@ -419,6 +419,40 @@ int armci_xfer_flag(uintptr_t remote, int value, int proc)
 	return rdma_post(ARMCI_KIND_PUT, op, seg, region, &op->value, remote - seg->name, sizeof(value));
 }
 
+/* Hot: one piece, without a shape. */
+static int xfer_contig(enum armci_kind kind, void *local, uintptr_t remote, size_t bytes, int proc,
+		       struct armci_req *req)
+{
+	struct armci_seg *seg = armci_seg_find(proc, remote, bytes);
+	struct rdma_walk w = {kind, seg, proc, req, 0};
+
+	armci_order(seg, proc, remote - seg->name, bytes, class_of(kind, WAY_RDMA));
+	if (seg->direct) {
+		ARMCI_COUNT(direct);
+		direct_piece[kind](NULL, local, remote, bytes);
+		return 0;
+	}
+	piece_rdma(&w, local, seg->va + (remote - seg->name), bytes);
+	return w.rc;
+}
+
+int armci_run_contig(enum armci_kind kind, void *local, uintptr_t remote, size_t bytes, int proc,
+		     enum armci_wait wait, armci_hdl_t *h)
+{
+	struct armci_req block = {0}, *req = &block;
+	int rc, failed;
+
+	if (wait == ARMCI_BLOCKING) {
+		rc = xfer_contig(kind, local, remote, bytes, proc, req);
+		failed = armci_req_wait(req);
+		return rc ? rc : failed;
+	}
+	req = armci_req_begin(h);
+	rc = xfer_contig(kind, local, remote, bytes, proc, req);
+	armci_req_end(req);
+	return rc;
+}
+
 int armci_run_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,
 		    enum armci_wait wait, armci_hdl_t *h)
 {
