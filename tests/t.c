@@ -38,11 +38,21 @@ struct drv_rng *t_rng(void)
 	return &t.rng;
 }
 
-int t_long(void)
+static int env_says(const char *variable)
 {
-	const char *s = getenv("QT_LONG");
+	const char *s = getenv(variable);
 
 	return s && *s && strcmp(s, "0") != 0;
+}
+
+int t_long(void)
+{
+	return env_says("QT_LONG");
+}
+
+int t_minute(void)
+{
+	return t_long() || env_says("QT_MINUTE");
 }
 
 int t_sanitized(void)

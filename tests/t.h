@@ -52,8 +52,11 @@ void t_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t t_seed(void);
 struct drv_rng *t_rng(void);
 
-/* True when long tests are wanted (QT_LONG=1), or when built with a sanitizer (expect 10x time). */
+/* True when long tests are wanted (QT_LONG=1). */
 int t_long(void);
+/* True when the minute of overload is wanted (QT_MINUTE=1, as tests/run does; QT_LONG=1). */
+int t_minute(void);
+/* True when built with a sanitizer (expect 10x time). */
 int t_sanitized(void);
 
 /* A directory of this program's own, removed with its contents at exit. */

@@ -2,7 +2,7 @@
 /*
  * Overload with the smallest credits: every node keeps packets to every other node waiting, on
  * two slots a channel, in all kinds of traffic and timings. As long as anything is under way
- * something must move, and in the end all must have arrived. QT_LONG=1: a minute of the
+ * something must move, and in the end all must have arrived. QT_MINUTE=1: a minute of the
  * node board, ten seconds of each other shape.
  */
 #include "drivers/base/clock.h"
@@ -79,7 +79,7 @@ static int overload(struct emu_shape s, const struct emu_router_conf *conf, int 
 static void never_stuck(struct emu_shape s, unsigned long_seconds)
 {
 	uint64_t delivered = 0,
-		 each = (t_long() ? long_seconds * 1000000000ull : 750000000u) / (2 * KINDS);
+		 each = (t_minute() ? long_seconds * 1000000000ull : 750000000u) / (2 * KINDS);
 
 	for (int kind = 0; kind < KINDS; kind++)
 		for (uint32_t ps = 0; ps <= 500; ps += 500)

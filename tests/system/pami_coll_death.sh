@@ -16,7 +16,7 @@ survive() { # survive ARGS...
 	[ "$status" != 124 ] || fail "$* seed $seed: no end"
 }
 
-for round in $(seq "$([ -n "${QT_LONG:-}" ] && echo 40 || echo 1)"); do
+for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 40 || echo 1)"); do
 	survive -n $all
 	survive -n $all --hosts local,local
 	survive -n $all --shape ${all}x1x1x1x1 --hosts local,local,local

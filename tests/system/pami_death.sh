@@ -27,7 +27,7 @@ hosts() { # hosts N: "local,local,..."
 	echo "${s%,}"
 }
 
-for round in $(seq "$([ -n "${QT_LONG:-}" ] && echo 30 || echo 1)"); do
+for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 30 || echo 1)"); do
 	survive $RANDOM -n $all
 	survive $RANDOM --shape ${all}x1x1x1x1
 	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 3)"
