@@ -87,7 +87,7 @@ void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t byt
 {
 	struct mu_node_class *k = &here()->class[id];
 
-	k->base = (uint64_t)(uintptr_t)base;
+	__atomic_store_n(&k->base, (uint64_t)(uintptr_t)base, __ATOMIC_RELAXED);
 	k->notify = 0;
 	__atomic_store_n(&k->counter[0], bytes, __ATOMIC_RELEASE);
 }
@@ -167,7 +167,7 @@ void mu_line_expect(struct mu_channel *ch, unsigned id, void *base, unsigned col
 {
 	struct mu_node_class *k = &here()->class[id];
 
-	k->base = (uint64_t)(uintptr_t)base;
+	__atomic_store_n(&k->base, (uint64_t)(uintptr_t)base, __ATOMIC_RELAXED);
 	k->notify = notify;
 	for (unsigned i = 0; i < colours; i++)
 		__atomic_store_n(&k->counter[1 + i], bytes[i], __ATOMIC_RELEASE);

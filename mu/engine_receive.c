@@ -123,7 +123,7 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
                         const unsigned char *payload, uint32_t bytes)
 {
 	struct mu_node_class *k = mu_put_class(ch->p->host, ch->p->job.node, h);
-	uint64_t to = mu_put_offset(h) + (k ? k->base : 0);
+	uint64_t to = mu_put_offset(h) + (k ? __atomic_load_n(&k->base, __ATOMIC_RELAXED) : 0);
 	int rc;
 
 	if (!bytes || to + bytes < to) {
