@@ -70,11 +70,16 @@ static void start_mpi(int *argc, char ***argv)
 	on_exit(finalize_at_exit, NULL);
 }
 
+/* Tasks of torus run do not know each other's MPI, except by PMI (--mpi). */
+static bool strangers(void)
+{
+	return getenv("QUINTORUS_SEGMENT") && !getenv("PMI_FD");
+}
+
 void armci_mpi_find(void)
 {
 	look();
-	/* Tasks of torus run are strangers to each other's MPI. */
-	if (!getenv("QUINTORUS_SEGMENT"))
+	if (!strangers())
 		start_mpi(NULL, NULL);
 }
 
@@ -152,7 +157,7 @@ ARMCI_ALIAS(Init_thread_comm);
 void armci_msg_init(int *argc, char ***argv)
 {
 	look();
-	if (!getenv("QUINTORUS_SEGMENT"))
+	if (!strangers())
 		start_mpi(argc, argv);
 	armci_client_open(); /* armci_msg_me and armci_msg_nproc may be asked before ARMCI_Init */
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/agent.h"
+#include "tools/pmi.h"
 #include "tools/proc.h"
 
 void agent_fail(struct agent *a, int status, const char *format, ...)
@@ -44,6 +45,7 @@ static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, cons
 	setenv(MU_ENV_SEGMENT, number, 1);
 	snprintf(number, sizeof number, "%u", a->task[local].task);
 	setenv(MU_ENV_TASK, number, 1);
+	pmi_task_environment(a->task[local].task);
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_NOFILE, &a->files);
 	sigprocmask(SIG_SETMASK, &a->mask, NULL);
@@ -115,6 +117,7 @@ int agent_spawn(struct agent *a)
 			agent_fail(a, 1, "cannot start task %u: %s; raise ulimit %s", a->task[i].task,
 			           strerror(-rc), rc == -EMFILE ? "-n" : "-u");
 	}
+	pmi_forget();
 	close(failed[1]);
 	a->starting = failed[0];
 	for (uint32_t i = 0; i < a->locals; i++)

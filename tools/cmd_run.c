@@ -16,9 +16,10 @@
 #include "tools/cmd.h"
 #include "tools/job.h"
 #include "tools/plan.h"
+#include "tools/pmi.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH };
+       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH, KEY_MPI };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -62,6 +63,9 @@ static const struct argp_option options[] = {
 	{ "on-death", KEY_ON_DEATH, "end|error", 0,
 	  "When a task fails: end the job (the default), or let the others go on; what they do with that task "
 	  "ends with an error (fabric express, real clock)", 1 },
+	{ "mpi", KEY_MPI, 0, 0,
+	  "PROGRAM uses MPI too: give MPICH (or an MPI of its kind) in it the same tasks. Hosts on this "
+	  "machine only, real clock", 1 },
 	{ 0, 0, 0, 0, "The torus:", 2 },
 	{ "shape", KEY_SHAPE, "AxBxCxDxE[xT]", 0, "Nodes in each dimension, and processes on each node", 2 },
 	{ "mapping", KEY_MAPPING, "ABCDET|FILE", 0,
@@ -89,7 +93,7 @@ static const struct argp_option options[] = {
 
 struct wish {
 	struct plan_wish plan;
-	int tag, report, seeded;
+	int tag, report, seeded, mpi;
 	uint64_t seed;
 	double timeout_s;
 	char *hosts, *hw;
@@ -171,6 +175,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 't':
 		w->tag = 1;
+		return 0;
+	case KEY_MPI:
+		w->mpi = 1;
 		return 0;
 	case KEY_HELP:
 		w->help = 1;
@@ -278,6 +285,21 @@ static uint64_t random_number(void)
 	return value;
 }
 
+static int mpi_start(struct wish *w, const struct plan *p)
+{
+	int rc;
+
+	if (p->clock == MU_CLOCK_VIRTUAL)
+		return wrong(w, "--mpi is for the real clock: MPI's own messages take no virtual time");
+	if (p->tasks > PMI_TASKS_MAX)
+		return wrong(w, "--mpi: at most %u tasks", PMI_TASKS_MAX);
+	for (uint32_t i = 0; i < p->hosts; i++)
+		if (p->host[i].kind == PLAN_HOST_SSH)
+			return wrong(w, "--mpi is for hosts on this machine; for others start the program with mpirun");
+	rc = pmi_start(p->tasks);
+	return rc ? wrong(w, "--mpi: %s; raise ulimit -n", strerror(-rc)) : 0;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct wish w = { .plan = { .fabric = -1, .clock = -1 } };
@@ -315,6 +337,8 @@ int cmd_run(int argc, char **argv)
 	plan.directory = getcwd(directory, sizeof directory);
 	plan.argv = argv + w.program;
 	plan.argc = (uint32_t)(argc - w.program);
+	if (w.mpi && mpi_start(&w, &plan))
+		goto out;
 	status = job_run(&job, &plan, w.timeout_s);
 out:
 	plan_free(&plan);

@@ -15,6 +15,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "tools/agent.h"
+#include "tools/pmi.h"
 #include "tools/proc.h"
 
 #define MS 1000000ull
@@ -655,6 +656,7 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 		for (uint32_t i = 0; i < plan->hosts; i++)
 			j->agent[i].lost = 1;
 	}
+	pmi_forget();
 	while (!over(j))
 		look(j, fds);
 	j->ended_ns = drv_clock_ns();

@@ -9,7 +9,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_MCA_btl=self,vader OMPI_MCA_pml=ob1 OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_btl_vader_single_copy_mechanism=none HYDRA_IFACE=lo
 unset QUINTORUS_SEGMENT QUINTORUS_TASK
-limit=$((60 * ${QT_SCALE:-1}))
+limit=$((120 * ${QT_SCALE:-1}))
 failed=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"; [ -z "${QT_NET_A:-}" ] || qt_net_close' EXIT
@@ -142,7 +142,28 @@ with_mpi() { # NAME COMPILER LAUNCHER...
 	done
 }
 
+# PMI-1 by torus run, spoken by hand: words out of place, then a value put, a barrier, the other's value.
+pmi_by_hand() {
+	cat >"$tmp/speak" <<-'END'
+		#!/usr/bin/env bash
+		ask() { echo "$1" >&"$PMI_FD" && read -r -t 60 -u "$PMI_FD" line && case $line in *"$2"*) ;; *) echo "$1: $line" && exit 1 ;; esac; }
+		ask "cmd=nonsense" rc=-1
+		echo "nothing" >&"$PMI_FD"
+		ask "cmd=init pmi_version=1 pmi_subversion=1" "cmd=response_to_init"
+		ask "cmd=put kvsname=torus key=a$PMI_RANK value=v$PMI_RANK" rc=0
+		ask "cmd=put kvsname=torus key=a$PMI_RANK value=again" rc=-1
+		ask "cmd=get kvsname=torus key=nobody" rc=-1
+		ask "cmd=barrier_in" cmd=barrier_out
+		ask "cmd=get kvsname=torus key=a$(((PMI_RANK + 1) % PMI_SIZE))" "value=v$(((PMI_RANK + 1) % PMI_SIZE))"
+		head -c 10000 /dev/zero >&"$PMI_FD"
+		echo "PASS $PMI_RANK of $PMI_SIZE"
+	END
+	chmod +x "$tmp/speak"
+	run 3 "torus run --mpi, spoken by hand" torus run --mpi -n 3 --hosts local,local "$tmp/speak"
+}
+
 found=0
+pmi_by_hand
 if command -v mpirun.mpich >/dev/null; then
 	found=1
 	h='MPICH'
@@ -153,6 +174,11 @@ if command -v mpirun.mpich >/dev/null; then
 	namespaces
 	deaths "$h" mpirun.mpich
 	with_mpi "$h" mpicc.mpich mpirun.mpich
+	if [ -x "$tmp/with" ]; then
+		run 3 "torus run --mpi" torus run --mpi -n 3 "$tmp/with" mpi-first
+		run 4 "torus run --mpi, two hosts" torus run --mpi -n 4 --hosts local,local "$tmp/with" mpi-ours
+		run 2 "torus run --mpi, routers" torus run --mpi -n 2 --fabric torus "$tmp/with" mpi-last
+	fi
 fi
 if command -v mpirun.openmpi >/dev/null && [ -e "$QT_BUILD/mu/libqt_launch_pmix.so" ] &&
 	! ldd "$program" | grep -q 'libasan\|libtsan'; then

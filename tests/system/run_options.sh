@@ -49,6 +49,9 @@ bad --timeout soon echo
 bad --seed tomorrow echo
 bad --costs /no/such/file --clock virtual echo
 bad --costs /dev/null echo
+bad --mpi -n 2 --clock virtual echo
+bad --mpi -n 1000 echo
+bad --mpi -n 2 --hosts ssh:nowhere,local echo
 
 t run --help
 expect 0 --help
