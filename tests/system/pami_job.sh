@@ -14,13 +14,14 @@ if [ $# = 0 ]; then
 		"--clock virtual --shape 2x1x1x1x1x2" "--clock virtual --fabric express --shape 3x1x1x1x1"
 fi
 bad=0
+scale=$((${QT_SCALE:-1} * (${QT_LONG:-0} ? 5 : 1)))
 for conf in "$@"; do
 	start=$(date +%s%N)
 	# A task has one thread in virtual time so far.
 	case $conf in *virtual*) argument=one-thread ;; *) argument= ;; esac
 	settings=${conf%%-*}
 	# shellcheck disable=SC2086
-	env $settings timeout -s KILL $((70 * ${QT_SCALE:-1})) torus run --timeout $((60 * ${QT_SCALE:-1})) ${conf#"$settings"} "$program" $argument
+	env $settings timeout -s KILL $((70 * scale)) torus run --timeout $((60 * scale)) ${conf#"$settings"} "$program" $argument
 	status=$?
 	echo "$conf: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1
