@@ -30,7 +30,7 @@ static int usage(void)
 	size_t i;
 
 	if (armci_msg_me() == 0) {
-		printf("usage: torus run -n 2 abench BENCH [--json] [--csv] [--only VARIANT] [--size N] [--steps N] "
+		printf("usage: torus run -n 2 abench BENCH [--json] [--csv] [--pin] [--only VARIANT] [--size N] [--steps N] "
 		       "[--repetitions N] [--peer RANK]\n\n");
 		for (i = 0; i < sizeof(benches) / sizeof(benches[0]); i++)
 			printf("  %-11s %s\n", benches[i].name, benches[i].what);
