@@ -333,11 +333,23 @@ void mu_inject_now(struct mu_channel *ch)
 	}
 }
 
+/* Counters and entries for answers that are done with are free again; who waits is told by the next poll. */
+static void reap(struct mu_channel *ch)
+{
+	if (ch->counters_busy)
+		scan_counters(ch);
+	if (__atomic_load_n(&ch->acks_arrived, __ATOMIC_RELAXED))
+		take_acks(ch);
+}
+
 void mu_push(struct mu_channel *ch)
 {
 	if (ch->p->virtual_clock) {
 		mu_charge_now(MU_COST_poll, 1);
 		mu_vt_check();
+		if (!ch->inside)
+			mu_engine_receive(ch, 32, 0);
+		reap(ch);
 		return;
 	}
 	if (ch->inside) {
@@ -355,4 +367,5 @@ void mu_push(struct mu_channel *ch)
 	if (ch->p->live)
 		mu_live_poll(ch->p->live);
 	mu_path_flush(ch->p, ch);
+	reap(ch);
 }

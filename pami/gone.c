@@ -25,6 +25,7 @@ void pami_gone(void *arg)
 {
 	struct pami_context *ctx = arg;
 
+	ctx->gone = mu_gone_count();
 	/* First: a receive may be the last step of a request. */
 	pami_inbound_gone(ctx);
 	end_requests(ctx);

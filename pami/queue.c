@@ -164,7 +164,8 @@ int pami_queue_drain(struct pami_context *ctx)
 
 PAMI_COLD void pami_queue_throttle(struct pami_context *ctx)
 {
-	while (!ctx->depth && ctx->queue_bytes > pami_limits.queue_max) {
+	/* Where tasks have gone, what waits for them ends in progress calls only. */
+	while (!ctx->depth && ctx->queue_bytes > pami_limits.queue_max && mu_gone_count() == ctx->gone) {
 		if (pami_queue_drain(ctx) != -EAGAIN)
 			return;
 		mu_push(ctx->channel);

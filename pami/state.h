@@ -238,6 +238,7 @@ struct pami_context {
 	uint32_t request_slabs;
 	uint32_t outstanding; /* requests in use */
 	struct pami_kept *kept;
+	uint32_t gone;        /* tasks of the job that were gone at the last pami_gone() */
 	uint64_t refused;     /* packets that made no sense, dropped */
 	struct pami_fence *fence;
 	struct pami_coll_state *coll;       /* collectives under way */

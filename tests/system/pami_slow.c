@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Slow receivers, and more at once than any pool holds: nobody advances until everything is handed in;
+ * then all of it must come, once and in order. Run as jobs by pami_job.sh.
+ */
+#include "tests/pami_job.h"
+
+enum { ID_FLOOD = 1, ID_LONG };
+
+static unsigned many = 6000;
+static uint32_t *next_from; /* [tasks] */
+static unsigned flooded, taken, local_done, remote_done;
+static unsigned char *memory, **memory_of;
+
+static void count_up(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK_EQ(result, PAMI_SUCCESS);
+	++*(unsigned *)cookie;
+}
+
+static void on_flood(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
+                     size_t n, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	size_t task, offset;
+	uint32_t number;
+
+	PAMI_Endpoint_query(origin, &task, &offset);
+	memcpy(&number, header, 4);
+	CHECK_EQ(number, next_from[task]);
+	next_from[task] = number + 1;
+	flooded++;
+	if (recv)
+		recv->data_fn = PAMI_DATA_NOOP;
+}
+
+static unsigned char sink[20000];
+
+static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe, size_t n,
+                    pami_endpoint_t origin, pami_recv_t *recv)
+{
+	recv->addr = sink;
+	recv->local_fn = count_up;
+	recv->cookie = &taken;
+}
+
+/* Both ways, past every FIFO, ring and queue: sends are taken though the receivers do not look. */
+static void flood(void)
+{
+	static unsigned char data[900];
+	uint32_t *header = calloc(many * tasks, sizeof *header);
+	unsigned sent = 0;
+
+	local_done = remote_done = 0;
+	for (uint32_t i = 0; i < many; i++)
+		for (size_t t = 0; t < tasks; t++, sent++) {
+			pami_send_t s = { .send = { .header = { &header[sent], 4 }, .data = { data, i % 3 * 440 },
+				                    .dispatch = ID_FLOOD, .dest = endpoint(t, 0) },
+				          .events = { &local_done, count_up, NULL } };
+
+			header[sent] = i;
+			CHECK_EQ(PAMI_Send(context, &s), PAMI_SUCCESS);
+		}
+	CHECK_EQ(local_done, 0);
+	while (flooded < sent || local_done < sent) /* one at a time: slow */
+		PAMI_Context_advance(context, 1);
+	CHECK_EQ(flooded, sent);
+	CHECK_EQ(local_done, sent);
+	barrier();
+	free(header);
+}
+
+/* More puts, gets and atomics than there are counters and entries for answers. */
+static void many_rdma(void)
+{
+	static unsigned char here[64];
+	size_t t = (me + 1) % tasks;
+	unsigned rputs = 0, gets = 0, rmws = 0;
+	uint64_t one = 1, sum;
+
+	for (unsigned i = 0; i < many / 2; i++) {
+		pami_rma_t rma = { .dest = endpoint(t, 0), .bytes = 32, .done_fn = count_up };
+		pami_put_simple_t p = { rma, { here, memory_of[t] + 64 * (me + 1) }, { count_up } };
+		pami_get_simple_t g = { rma, { sink + 64 * (i % 300), memory_of[t] } };
+		pami_rmw_t r = { .dest = endpoint(t, 0), .cookie = &rmws, .done_fn = count_up, .remote = memory_of[t] + 32,
+			         .value = &one, .operation = PAMI_ATOMIC_ADD, .type = PAMI_TYPE_UNSIGNED_LONG };
+
+		p.rma.cookie = &rputs;
+		p.rma.done_fn = NULL;
+		CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+		g.rma.cookie = &gets;
+		CHECK_EQ(PAMI_Get(context, &g), PAMI_SUCCESS);
+		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
+	}
+	WAIT(rputs == many / 2 && gets == many / 2 && rmws == many / 2);
+	barrier();
+	memcpy(&sum, memory + 32, 8);
+	CHECK_EQ(sum, many / 2);
+}
+
+/* Rendezvous by the thousand: all their data waits at the origin until the target looks. */
+static void many_rendezvous(void)
+{
+	static unsigned char data[20000];
+	unsigned n = many / 6;
+
+	local_done = remote_done = taken = 0;
+	barrier();
+	for (unsigned i = 0; i < n; i++) {
+		pami_send_t s = { .send = { .data = { data, sizeof data }, .dispatch = ID_LONG, .dest = endpoint((me + 1) % tasks, 0) },
+			          .events = { &remote_done, NULL, count_up } };
+
+		CHECK_EQ(PAMI_Send(context, &s), PAMI_SUCCESS);
+	}
+	WAIT(remote_done == n && taken == n);
+	barrier();
+}
+
+/* One task is away, in no call of ours, until a put has changed its memory; the others flood it meanwhile. */
+static void one_is_away(void)
+{
+	volatile uint64_t *word = (volatile uint64_t *)(void *)(memory + 8);
+	size_t away = tasks - 1;
+	static uint64_t one = 1;
+	uint32_t numbers[1] = { 0 };
+
+	memset(next_from, 0, tasks * sizeof *next_from);
+	flooded = 0;
+	barrier();
+	if (me == away) {
+		while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+			;
+	} else {
+		for (uint32_t i = 0; i < many; i++) {
+			pami_send_immediate_t s = { .header = { numbers, 4 }, .data = { memory + 1024, i % 400 }, .dispatch = ID_FLOOD,
+				                    .dest = endpoint(away, 0) };
+
+			numbers[0] = i;
+			CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+		}
+	}
+	if (me == 0 && away) {
+		unsigned put = 0;
+		pami_put_simple_t p = { { .dest = endpoint(away, 0), .bytes = 8, .cookie = &put }, { &one, memory_of[away] + 8 },
+			                { count_up } };
+
+		CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+		WAIT(put); /* without it: its engine does that */
+	}
+	if (me == away)
+		WAIT(flooded == many * (tasks - 1));
+	barrier();
+}
+
+int main(int argc, char **argv)
+{
+	int one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
+	pami_xfer_t x;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+	many = 1200;
+#endif
+	if (one_thread)
+		many = 600;
+	if (getenv("QT_LONG"))
+		many *= 20;
+	job_begin(1);
+	next_from = calloc(tasks, sizeof *next_from);
+	memory = calloc(1, 4096 + 64 * tasks);
+	memory_of = calloc(tasks, sizeof *memory_of);
+	dispatch_set(context, ID_FLOOD, on_flood, NULL, (pami_dispatch_hint_t){ .consistency = PAMI_HINT_ENABLE });
+	dispatch_set(context, ID_LONG, on_long, NULL, (pami_dispatch_hint_t){ 0 });
+	x = (pami_xfer_t){ .algorithm = algorithm(PAMI_XFER_ALLGATHER) };
+	x.cmd.xfer_allgather = (pami_allgather_t){ (char *)&memory, PAMI_TYPE_BYTE, sizeof memory, (char *)memory_of,
+		                                   PAMI_TYPE_BYTE, sizeof memory };
+	collective(&x);
+	barrier();
+	flood();
+	many_rdma();
+	many_rendezvous();
+	if (!one_thread && tasks > 1)
+		one_is_away();
+	free(next_from);
+	free(memory);
+	free(memory_of);
+	return job_end(1);
+}
