@@ -59,6 +59,8 @@ struct pami_short {
 	void *op_cookie;
 };
 
+enum { PAMI_LANE_UNKNOWN, PAMI_LANE_ALWAYS, PAMI_LANE_ASK };
+
 struct pami_shm {
 	struct pami_shm_area *area;
 	struct pami_shm_done *done;
@@ -71,6 +73,7 @@ struct pami_shm {
 	uint64_t all_done; /* turns known to be over everywhere */
 	uint32_t *rank;    /* [members] in the geometry */
 	struct pami_short now;
+	uint8_t lane[PAMI_XFER_AMBROADCAST]; /* PAMI_LANE_ by type: coll_short.c */
 	uint32_t task[];   /* [members] */
 };
 

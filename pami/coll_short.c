@@ -39,6 +39,20 @@ static int allreduce_args(const pami_allreduce_t *a, struct pami_short *now)
 	return 1;
 }
 
+/*
+ * Is it the team's memory that coll_table.def names? Asked once for a type, where that is so for any number of
+ * bytes here; a class route may come and go.
+ */
+static int is_default(struct pami_shm *s, const struct pami_geometry *g, unsigned type, size_t bytes)
+{
+	if (PAMI_UNLIKELY(!s->lane[type]))
+		s->lane[type] = pami_coll_choose_soft(g, type, 0)->team &&
+						pami_coll_choose_soft(g, type, PAMI_SHM_INLINE)->team ?
+					PAMI_LANE_ALWAYS :
+					PAMI_LANE_ASK;
+	return (s->lane[type] == PAMI_LANE_ALWAYS && !g->hw) || pami_coll_choose(g, type, bytes)->team;
+}
+
 int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
                      unsigned type, const struct pami_algorithm_info *info, const pami_xfer_t *x)
 {
@@ -53,9 +67,7 @@ int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct p
 	if (type == PAMI_XFER_BROADCAST ? !broadcast_args(g, &x->cmd.xfer_broadcast, now) :
 	    type == PAMI_XFER_ALLREDUCE ? !allreduce_args(&x->cmd.xfer_allreduce, now) : 0)
 		return 0;
-	if (!info->step)
-		info = pami_coll_choose(g, type, now->bytes);
-	if (!info->team)
+	if (info->step ? !info->team : !is_default(s, g, type, now->bytes))
 		return 0;
 	if (type != PAMI_XFER_BROADCAST) {
 		if (now->bytes)
