@@ -63,10 +63,15 @@ static uint32_t find_task(struct mu_holder *h, const MUHWI_PacketHeader_t *heade
 	return h->task_of[emu_coord_node(&host->shape, &x) * host->shape.t + t];
 }
 
-/* Nothing waits before this record on the channel: it may be taken in place. */
+/*
+ * Nothing waits before this record on the channel: it may be taken in place. The tail counts, not whether
+ * the first record is there: one that a thread of ours is still writing may have others behind it.
+ */
 static int nothing_before(struct mu_channel *ch)
 {
-	return !drv_ring_ready(&ch->a->ring, &ch->rx) && !ch->spill_first &&
+	return __atomic_load_n(&ch->a->ring.tail, __ATOMIC_ACQUIRE) ==
+	               __atomic_load_n(&ch->rx.head, __ATOMIC_RELAXED) &&
+	       !ch->spill_first &&
 	       (!ch->rec || ch->rec_hw.pa_head == ch->rec_hw.pa_tail);
 }
 

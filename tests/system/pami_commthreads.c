@@ -56,21 +56,28 @@ struct served {
 };
 static struct served served[SERVED];
 
+static void wrong_if(struct served *s, int is, const char *what)
+{
+	if (is && s->wrong++ < 5)
+		fprintf(stderr, "task %zu context %zu: %s\n", me, s->offset, what);
+}
+
 static void enter(struct served *s)
 {
 	sigset_t set;
 
-	s->wrong += __atomic_exchange_n(&s->busy, 1, __ATOMIC_ACQUIRE) != 0;
+	wrong_if(s, __atomic_exchange_n(&s->busy, 1, __ATOMIC_ACQUIRE) != 0, "two threads are in its handlers");
 	if (one_thread)
 		return;
 	pthread_sigmask(SIG_SETMASK, NULL, &set);
 	if (!pthread_equal(pthread_self(), main_thread))
-		s->wrong += !sigismember(&set, SIGINT) || !sigismember(&set, SIGUSR1) || !sigismember(&set, SIGALRM);
+		wrong_if(s, !sigismember(&set, SIGINT) || !sigismember(&set, SIGUSR1) || !sigismember(&set, SIGALRM),
+		         "a commthread takes signals");
 }
 
 static void leave(struct served *s)
 {
-	s->wrong += __atomic_exchange_n(&s->busy, 0, __ATOMIC_RELEASE) != 1;
+	wrong_if(s, __atomic_exchange_n(&s->busy, 0, __ATOMIC_RELEASE) != 1, "another thread left its handler");
 }
 
 static void long_here(pami_context_t c, void *cookie, pami_result_t result)
@@ -78,7 +85,7 @@ static void long_here(pami_context_t c, void *cookie, pami_result_t result)
 	struct served *s = cookie;
 
 	enter(s);
-	s->wrong += result != PAMI_SUCCESS;
+	wrong_if(s, result != PAMI_SUCCESS, "a long message failed");
 	__atomic_add_fetch(&s->longs, 1, __ATOMIC_RELEASE);
 	leave(s);
 }
@@ -91,7 +98,7 @@ static void on_long(pami_context_t c, void *cookie, const void *header, size_t h
 	size_t offset;
 
 	enter(s);
-	s->wrong += c != contexts[s->offset] || data_size != LONG;
+	wrong_if(s, c != contexts[s->offset] || data_size != LONG, "a long message on another context, or cut");
 	PAMI_Endpoint_query(origin, &task, &offset);
 	*recv = (pami_recv_t){.cookie = s, .local_fn = long_here, .addr = s->buffer[task], .type = PAMI_TYPE_BYTE,
 	                      .data_fn = PAMI_DATA_COPY};
@@ -109,7 +116,7 @@ static void on_number(pami_context_t c, void *cookie, const void *header, size_t
 	enter(s);
 	PAMI_Endpoint_query(origin, &task, &offset);
 	memcpy(&n, header, sizeof n);
-	s->wrong += n != s->next[task];
+	wrong_if(s, n != s->next[task], n < s->next[task] ? "a number came again" : "a number is missing");
 	s->next[task] = n + 1;
 	__atomic_add_fetch(&s->got, 1, __ATOMIC_RELEASE);
 	leave(s);
@@ -234,7 +241,8 @@ static pami_result_t posted(pami_context_t c, void *cookie)
 	uint32_t *next = &post_next[s - served][p->thread];
 
 	enter(s);
-	s->wrong += c != contexts[s->offset] || p->number != *next;
+	wrong_if(s, c != contexts[s->offset], "work on another context");
+	wrong_if(s, p->number != *next, "posted work out of order");
 	*next = p->number + 1;
 	memset(p->work, 0x55, sizeof p->work);
 	leave(s);
