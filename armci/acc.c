@@ -29,7 +29,7 @@ typedef void (*armci_add_fn)(char *dst, const char *src, size_t n, const void *s
 #define KERNEL_ATTRIBUTES __attribute__((optimize("O3"), target("avx2,fma")))
 #include "armci/acc_kernels.h"
 
-#define NAME(x)           x##_avx512
+#define NAME(x) x##_avx512
 #define KERNEL_ATTRIBUTES                                                                               \
 	__attribute__((optimize("O3"), target("avx512f,avx512dq,fma,prefer-vector-width=512")))
 #include "armci/acc_kernels.h"

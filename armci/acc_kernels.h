@@ -73,9 +73,12 @@ KERNEL_COMPLEX(NAME(add_complex), float, any_float)
 KERNEL_COMPLEX(NAME(add_dcomplex), double, any_double)
 
 static const armci_add_fn NAME(kernels)[] = {
-    [ARMCI_ACC_INT - ARMCI_ACC_OFF] = NAME(add_int),     [ARMCI_ACC_DBL - ARMCI_ACC_OFF] = NAME(add_double),
-    [ARMCI_ACC_FLT - ARMCI_ACC_OFF] = NAME(add_float),   [ARMCI_ACC_CPL - ARMCI_ACC_OFF] = NAME(add_complex),
-    [ARMCI_ACC_DCP - ARMCI_ACC_OFF] = NAME(add_dcomplex), [ARMCI_ACC_LNG - ARMCI_ACC_OFF] = NAME(add_long),
+    [ARMCI_ACC_INT - ARMCI_ACC_OFF] = NAME(add_int),
+    [ARMCI_ACC_DBL - ARMCI_ACC_OFF] = NAME(add_double),
+    [ARMCI_ACC_FLT - ARMCI_ACC_OFF] = NAME(add_float),
+    [ARMCI_ACC_CPL - ARMCI_ACC_OFF] = NAME(add_complex),
+    [ARMCI_ACC_DCP - ARMCI_ACC_OFF] = NAME(add_dcomplex),
+    [ARMCI_ACC_LNG - ARMCI_ACC_OFF] = NAME(add_long),
     [ARMCI_ACC_RA - ARMCI_ACC_OFF] = NAME(xor_long),
 };
 #undef KERNEL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Accumulate by the source: get, add, put, under a mutex of the owner. Here to be compared with the target
- * doing it (QUINTORUS_ARMCI_ACC): the owner's software is not needed for the data, but they travel twice.
- * Pipelined, the next part is on its way while this one is added and the last one returns.
+ * Accumulate by the source: get, add, put, under a mutex of the owner. Here to be compared with the
+ * target doing it (QUINTORUS_ARMCI_ACC): the owner's software is not needed for the data, but they
+ * travel twice. Pipelined, the next part is on its way while this one is added and the last one returns.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,8 @@ static int part_start(void *arg, const struct armci_shape *s)
 	return 0;
 }
 
-int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s, struct armci_seg *seg,
-			   int proc)
+int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s,
+			   struct armci_seg *seg, int proc)
 {
 	size_t most = armci_env.acc == ARMCI_ACC_PIPELINED ? armci_env.acc_chunk : ARMCI_CHUNK_BYTES;
 	struct pipe w = {.acc = acc, .seg = seg, .proc = proc};

@@ -83,7 +83,8 @@ static size_t partition(struct armci_agg *a, size_t from)
 	return at - from;
 }
 
-/* Sent; takes the collection out of the list. Values must have left this memory when it is used again. */
+/* Sent; takes the collection out of the list. Values must have left this memory when it is used again.
+ */
 static void agg_send(struct armci_agg *a)
 {
 	struct armci_agg **p = &armci_world.aggs;
@@ -205,8 +206,9 @@ bool armci_agg_add_piece(armci_hdl_t *h, enum armci_kind kind, const struct armc
 {
 	struct armci_agg *a = armci_world.aggs;
 
-	if (!a || a->req->slot != h->armci_slot || a->generation != h->armci_generation || a->kind != kind ||
-	    a->proc != proc || acc || a->count == a->space || a->count == PIECES_MAX || a->bytes + bytes > BYTES_MAX)
+	if (!a || a->req->slot != h->armci_slot || a->generation != h->armci_generation ||
+	    a->kind != kind || a->proc != proc || acc || a->count == a->space ||
+	    a->count == PIECES_MAX || a->bytes + bytes > BYTES_MAX)
 		a = agg_open(h, kind, acc, proc, 1, bytes);
 	if (a)
 		piece_add(a, local, remote, bytes);

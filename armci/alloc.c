@@ -55,7 +55,8 @@ static void memory_put(void *p, size_t bytes)
 	shm_used -= bytes;
 	for (i = 0; armci_env.debug_alloc && i < GUARD_BYTES; i++)
 		if (guard[i] != GUARD_BYTE)
-			armci_die("memory behind an allocation of %zu bytes at %p was written to", bytes, p);
+			armci_die("memory behind an allocation of %zu bytes at %p was written to", bytes,
+				  p);
 	if (armci_world.memory.free)
 		armci_world.memory.free(p);
 	else
@@ -68,7 +69,8 @@ static pami_memregion_t *region_create(void *p, size_t bytes)
 	pami_memregion_t *r = malloc(sizeof(*r));
 	size_t got = 0;
 
-	if (r && PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, r) == PAMI_SUCCESS) {
+	if (r && PAMI_Memregion_create(armci_world.context[ARMCI_ORIGIN], p, bytes, &got, r) ==
+		     PAMI_SUCCESS) {
 		if (got == bytes)
 			return r;
 		PAMI_Memregion_destroy(armci_world.context[ARMCI_ORIGIN], r);

@@ -7,16 +7,17 @@
 #include <stdint.h>
 
 enum armci_request_kind {
-	ARMCI_REQUEST_PUT,    /* layout, then the packed data */
-	ARMCI_REQUEST_ACC,    /* the same; op and scale say what to add */
-	ARMCI_REQUEST_GET,    /* layout; answered with DATA */
-	ARMCI_REQUEST_RMW,    /* op on addr with value; answered with VALUE */
-	ARMCI_REQUEST_CAS,    /* the same; value is stored if count is there */
-	ARMCI_REQUEST_LOCK,   /* mutex number addr of set count; answered with VALUE when it is the sender's */
+	ARMCI_REQUEST_PUT,     /* layout, then the packed data */
+	ARMCI_REQUEST_ACC,     /* the same; op and scale say what to add */
+	ARMCI_REQUEST_GET,     /* layout; answered with DATA */
+	ARMCI_REQUEST_RMW,     /* op on addr with value; answered with VALUE */
+	ARMCI_REQUEST_CAS,     /* the same; value is stored if count is there */
+	ARMCI_REQUEST_LOCK,    /* mutex number addr of set count; answered with VALUE when it is the
+				  sender's */
 	ARMCI_REQUEST_TRYLOCK, /* the same; answered at once, value 0 if it is the sender's */
-	ARMCI_REQUEST_UNLOCK, /* answered with ACK */
-	ARMCI_REQUEST_REGION, /* the memory region at addr; answered with DATA, an armci_region_card */
-	ARMCI_REQUEST_NOTIFY, /* process addr has told value times; no answer */
+	ARMCI_REQUEST_UNLOCK,  /* answered with ACK */
+	ARMCI_REQUEST_REGION,  /* the memory region at addr; answered with DATA, an armci_region_card */
+	ARMCI_REQUEST_NOTIFY,  /* process addr has told value times; no answer */
 };
 
 enum armci_reply_kind { ARMCI_REPLY_ACK, ARMCI_REPLY_VALUE, ARMCI_REPLY_DATA, ARMCI_REPLY_TAKEN };

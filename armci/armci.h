@@ -167,9 +167,9 @@ int ARMCI_Free_memdev(void *ptr);
 void *ARMCI_Malloc_local(armci_size_t bytes);
 int ARMCI_Free_local(void *ptr);
 /*
- * Memory of one process, described to others by a copy of *info. memflg 0. Memat: the address to use here
- * (offset counts where the caller is not the creator); call it before the first transfer. Memctl: the
- * creator frees, others forget. Ends the job where there is no memory.
+ * Memory of one process, described to others by a copy of *info. memflg 0. Memat: the address to use
+ * here (offset counts where the caller is not the creator); call it before the first transfer. Memctl:
+ * the creator frees, others forget. Ends the job where there is no memory.
  */
 void ARMCI_Memget(size_t bytes, armci_meminfo_t *info, int memflg);
 void *ARMCI_Memat(armci_meminfo_t *info, long offset);
@@ -271,9 +271,9 @@ void ARMCI_Unlock(int mutex, int proc);
 /* ---- groups ---- */
 
 /*
- * pid_list: ranks in the parent (ARMCI_Group_create: in the default group), entry i becomes rank i. Every
- * member of the parent calls; different processes may name different, disjoint lists. A process that is not
- * in its list gets a group of size 0 in which its rank is negative.
+ * pid_list: ranks in the parent (ARMCI_Group_create: in the default group), entry i becomes rank i.
+ * Every member of the parent calls; different processes may name different, disjoint lists. A process
+ * that is not in its list gets a group of size 0 in which its rank is negative.
  */
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out);
 void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent);

@@ -31,15 +31,15 @@ void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
 void ARMCIX_Progress(void);
 
 /*
- * Compute for that long without a call: in real time the processor is busy, in virtual time the clock goes
- * on. Others are answered meanwhile if progress is asynchronous (ARMCI_PROGRESS_THREAD).
+ * Compute for that long without a call: in real time the processor is busy, in virtual time the clock
+ * goes on. Others are answered meanwhile if progress is asynchronous (ARMCI_PROGRESS_THREAD).
  */
 void ARMCIX_Compute(double seconds);
 int ARMCIX_Clock_is_virtual(void);
 
 /*
- * Store desired at prem if what is there equals *ploc; *ploc gets what was there. op  ARMCI_SWAP: int, or
- * ARMCI_SWAP_LONG: long, of all three. Atomic against ARMCI_Rmw. 0 as ARMCI_Rmw.
+ * Store desired at prem if what is there equals *ploc; *ploc gets what was there. op  ARMCI_SWAP: int,
+ * or ARMCI_SWAP_LONG: long, of all three. Atomic against ARMCI_Rmw. 0 as ARMCI_Rmw.
  */
 int ARMCIX_Compare_and_swap(int op, void *ploc, void *desired, void *prem, int proc);
 

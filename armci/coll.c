@@ -55,8 +55,8 @@ void armci_coll_barrier(struct armci_group *g)
 		run(g, &x, PAMI_XFER_BARRIER);
 }
 
-void armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t element_bytes, pami_type_t type,
-			  pami_data_function op)
+void armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t element_bytes,
+			  pami_type_t type, pami_data_function op)
 {
 	pami_xfer_t x = {0};
 

@@ -5,9 +5,9 @@
 #pragma GCC visibility push(default)
 
 /*
- * In real time the processor is busy here and whoever advances SERVE does so beside it. In virtual time that
- * is modelled where the clock is read; polling SERVE as well lets the clock jump over times in which nothing
- * happens.
+ * In real time the processor is busy here and whoever advances SERVE does so beside it. In virtual time
+ * that is modelled where the clock is read; polling SERVE as well lets the clock jump over times in
+ * which nothing happens.
  */
 void ARMCIX_Compute(double seconds)
 {

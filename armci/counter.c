@@ -21,8 +21,8 @@ void armci_counter_print(void)
 
 	for (i = 0; i < ARMCI_COUNTERS; i++)
 		if (armci_counter[i])
-			fprintf(stderr, "armci: process %d: %-16s %12llu  %s\n", armci_world.me, about[i].name,
-				(unsigned long long)armci_counter[i], about[i].meaning);
+			fprintf(stderr, "armci: process %d: %-16s %12llu  %s\n", armci_world.me,
+				about[i].name, (unsigned long long)armci_counter[i], about[i].meaning);
 }
 
 #pragma GCC visibility push(default)

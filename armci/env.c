@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Settings from the environment: one table of names, defaults and meanings. Unknown names are ignored. */
+/* Settings from the environment: one table of names, defaults and meanings. Unknown names are ignored.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +112,9 @@ void armci_env_print(void)
 
 	if (!armci_env.verbose)
 		return;
-	fprintf(stderr, "armci: %d processes, progress %s, accumulate by %s instructions\n", armci_world.nproc,
-		armci_world.thread ? "asynchronous" : "in calls only", armci_acc_chosen());
+	fprintf(stderr, "armci: %d processes, progress %s, accumulate by %s instructions\n",
+		armci_world.nproc, armci_world.thread ? "asynchronous" : "in calls only",
+		armci_acc_chosen());
 	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
 		const struct setting *s = &settings[i];
 		const char *set = getenv(s->name);

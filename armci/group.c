@@ -93,8 +93,8 @@ static uint32_t slot_take(struct armci_group *g)
 	if (i == table.space) {
 		uint32_t space = table.space ? table.space * 2 : 16;
 		struct armci_group **groups = realloc(table.group, space * sizeof(*groups));
-		uint64_t *generations = groups ? realloc(table.generation, space * sizeof(*generations))
-					       : NULL;
+		uint64_t *generations =
+		    groups ? realloc(table.generation, space * sizeof(*generations)) : NULL;
 
 		table.group = groups ? groups : table.group;
 		if (!generations)
@@ -130,12 +130,13 @@ struct armci_group *armci_group_make(const int *world, int n, unsigned id)
 	g->slot = slot_take(g);
 	if (n == 1) /* talks to nobody */
 		return g;
-	rc = PAMI_Geometry_create_tasklist(armci_world.client, ARMCI_ORIGIN, NULL, 0, &g->geometry, NULL, id,
-					   g->task, (size_t)n, armci_world.context[ARMCI_ORIGIN], done,
-					   (void *)&state);
+	rc = PAMI_Geometry_create_tasklist(armci_world.client, ARMCI_ORIGIN, NULL, 0, &g->geometry, NULL,
+					   id, g->task, (size_t)n, armci_world.context[ARMCI_ORIGIN],
+					   done, (void *)&state);
 	if (rc != PAMI_SUCCESS)
-		armci_die("a group of %d processes cannot be made (PAMI result %d): is a rank named twice?",
-			  n, (int)rc);
+		armci_die(
+		    "a group of %d processes cannot be made (PAMI result %d): is a rank named twice?", n,
+		    (int)rc);
 	wait_for(&state, "making");
 	if (armci_coll_init(g))
 		armci_die("no collectives for a group of %d processes", n);
@@ -203,8 +204,8 @@ static unsigned next_id(struct armci_group *g)
 }
 
 /*
- * Members of the part of g that a scope names, in order; how many. node: those of my domain; masters: the
- * lowest of each domain.
+ * Members of the part of g that a scope names, in order; how many. node: those of my domain; masters:
+ * the lowest of each domain.
  */
 static int scope_list(const struct armci_group *g, int scope, int *list)
 {

@@ -127,7 +127,8 @@ static uint64_t name_hash(const char *s)
 /* Not those with another ARMCI_HOSTNAME. */
 static int unmap_other_names(void)
 {
-	uint64_t mine = name_hash(armci_env.host), *all = malloc((size_t)armci_world.nproc * sizeof(*all));
+	uint64_t mine = name_hash(armci_env.host),
+		 *all = malloc((size_t)armci_world.nproc * sizeof(*all));
 	int i;
 
 	if (!all) {
@@ -251,7 +252,8 @@ static int share_stripes(void)
 	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
 	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
 	/* Memory that is shared, and cannot be mapped by its own task: virtual time. */
-	armci_world.is_virtual = m->local && !m->local((pami_task_t)armci_world.me, armci_world.stripe_page, 1);
+	armci_world.is_virtual =
+	    m->local && !m->local((pami_task_t)armci_world.me, armci_world.stripe_page, 1);
 	for (i = 0; i < armci_world.nproc; i++)
 		armci_world.stripes[i] = armci_direct(i, (uintptr_t)all[i], bytes);
 	free(all);
@@ -304,7 +306,8 @@ static int start(void)
 	if (!rc)
 		rc = armci_region_init();
 	if (!rc && !armci_acc_choose(armci_env.simd)) {
-		drv_error("armci: QUINTORUS_ARMCI_SIMD: this processor does not have those instructions");
+		drv_error(
+		    "armci: QUINTORUS_ARMCI_SIMD: this processor does not have those instructions");
 		rc = FAIL6;
 	}
 	if (!rc && armci_env.acc != ARMCI_ACC_TARGET)

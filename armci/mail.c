@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between two processes, matched by tag and source in order of sending. On ORIGIN: only calls of
- * the receiver's program take them. What nobody asked for yet is kept; a sender has at most
+ * Messages between two processes, matched by tag and source in order of sending. On ORIGIN: only calls
+ * of the receiver's program take them. What nobody asked for yet is kept; a sender has at most
  * ARMCI_WINDOW_BYTES of that at a receiver (one message of any length always), then it waits.
  */
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Short names over MPI that ARMCI's contributed programs use; where the compiler finds no mpi.h, over ARMCI's
- * own messages, so that they run under `torus run` alone.
+ * Short names over MPI that ARMCI's contributed programs use; where the compiler finds no mpi.h, over
+ * ARMCI's own messages, so that they run under `torus run` alone.
  */
 #ifndef ARMCI_MP3_H
 #define ARMCI_MP3_H
@@ -14,20 +14,20 @@
 
 #ifdef ARMCI_MP3_MPI
 #include <mpi.h>
-#define MP_INIT(argc, argv)    MPI_Init(&(argc), &(argv))
-#define MP_FINALIZE()          MPI_Finalize()
-#define MP_BARRIER()           MPI_Barrier(MPI_COMM_WORLD)
-#define MP_PROCS(p)            MPI_Comm_size(MPI_COMM_WORLD, (p))
-#define MP_MYID(p)             MPI_Comm_rank(MPI_COMM_WORLD, (p))
-#define MP_TIMER()             MPI_Wtime()
+#define MP_INIT(argc, argv) MPI_Init(&(argc), &(argv))
+#define MP_FINALIZE()       MPI_Finalize()
+#define MP_BARRIER()        MPI_Barrier(MPI_COMM_WORLD)
+#define MP_PROCS(p)         MPI_Comm_size(MPI_COMM_WORLD, (p))
+#define MP_MYID(p)          MPI_Comm_rank(MPI_COMM_WORLD, (p))
+#define MP_TIMER()          MPI_Wtime()
 #else
 #include "message.h"
-#define MP_INIT(argc, argv)    armci_msg_init(&(argc), &(argv))
-#define MP_FINALIZE()          armci_msg_finalize()
-#define MP_BARRIER()           armci_msg_barrier()
-#define MP_PROCS(p)            ((void)(*(p) = armci_msg_nproc()))
-#define MP_MYID(p)             ((void)(*(p) = armci_msg_me()))
-#define MP_TIMER()             armci_timer()
+#define MP_INIT(argc, argv) armci_msg_init(&(argc), &(argv))
+#define MP_FINALIZE()       armci_msg_finalize()
+#define MP_BARRIER()        armci_msg_barrier()
+#define MP_PROCS(p)         ((void)(*(p) = armci_msg_nproc()))
+#define MP_MYID(p)          ((void)(*(p) = armci_msg_me()))
+#define MP_TIMER()          armci_timer()
 #endif
 
 #define ARMCI_INIT(argc, argv) ARMCI_Init()

@@ -79,13 +79,13 @@ static void gop(struct armci_group *g, void *x, int n, const char *text, int typ
 		size_t bytes;
 		pami_type_t pami;
 		bool integer;
-	} *t, types[] = {
-		  {ARMCI_INT, sizeof(int), PAMI_TYPE_SIGNED_INT, true},
-		  {ARMCI_LONG, sizeof(long), PAMI_TYPE_SIGNED_LONG, true},
-		  {ARMCI_LONG_LONG, sizeof(long long), PAMI_TYPE_SIGNED_LONG_LONG, true},
-		  {ARMCI_FLOAT, sizeof(float), PAMI_TYPE_FLOAT, false},
-		  {ARMCI_DOUBLE, sizeof(double), PAMI_TYPE_DOUBLE, false},
-	      };
+	} * t, types[] = {
+		   {ARMCI_INT, sizeof(int), PAMI_TYPE_SIGNED_INT, true},
+		   {ARMCI_LONG, sizeof(long), PAMI_TYPE_SIGNED_LONG, true},
+		   {ARMCI_LONG_LONG, sizeof(long long), PAMI_TYPE_SIGNED_LONG_LONG, true},
+		   {ARMCI_FLOAT, sizeof(float), PAMI_TYPE_FLOAT, false},
+		   {ARMCI_DOUBLE, sizeof(double), PAMI_TYPE_DOUBLE, false},
+	       };
 	enum operator op;
 
 	for (t = types; t < types + 5 && t->type != type; t++)
@@ -229,7 +229,8 @@ void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_
 void armci_msg_clus_brdcst(void *buf, int len)
 {
 	ARMCI_ENTER;
-	bcast(armci_group_scope(armci_world.all, SCOPE_NODE), buf, len, armci_domain_first(armci_world.me));
+	bcast(armci_group_scope(armci_world.all, SCOPE_NODE), buf, len,
+	      armci_domain_first(armci_world.me));
 }
 
 static void exchange(struct armci_group *g, void **ptr_ar, int n)

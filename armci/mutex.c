@@ -57,8 +57,8 @@ static armcix_mutex_hdl_t world_set, own_set;
 static void grant(pami_context_t context, struct mutex *m, int proc)
 {
 	m->holder = proc;
-	armci_serve_answer(context, hosts.waiter[proc].origin, ARMCI_REPLY_VALUE, hosts.waiter[proc].token,
-			   0);
+	armci_serve_answer(context, hosts.waiter[proc].origin, ARMCI_REPLY_VALUE,
+			   hosts.waiter[proc].token, 0);
 }
 
 static void serve_lock(pami_context_t context, struct mutex *m, int proc)
@@ -164,7 +164,8 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 		free(m);
 	s->group = g;
 	g->users++;
-	armci_coll_allgather(g, &mine, s->share, sizeof(mine)); /* nobody asks before every set is there */
+	armci_coll_allgather(g, &mine, s->share,
+			     sizeof(mine)); /* nobody asks before every set is there */
 	for (i = 0; i < g->size; i++)
 		bad |= s->share[i].count < 0;
 	if (!bad)

@@ -2,8 +2,8 @@
 /*
  * Telling the target that data have come: notifications (counted, pairwise) and puts with a flag.
  *
- * Both follow what this process wrote there before. RDMA keeps its order by itself; writes by message are
- * waited for. A notification is a message to SERVE, which also wakes a process that sleeps in
+ * Both follow what this process wrote there before. RDMA keeps its order by itself; writes by message
+ * are waited for. A notification is a message to SERVE, which also wakes a process that sleeps in
  * armci_notify_wait; a flag is an RDMA put, since who spins on it calls nothing.
  */
 #include <stdlib.h>
@@ -66,8 +66,7 @@ void armci_notify_serve(const struct armci_request *r)
 int parmci_notify(int proc)
 {
 	ARMCI_ENTER;
-	struct armci_request r = {
-	    .kind = ARMCI_REQUEST_NOTIFY, .addr = (uint64_t)armci_world.me};
+	struct armci_request r = {.kind = ARMCI_REQUEST_NOTIFY, .addr = (uint64_t)armci_world.me};
 
 	if (armci_check_proc(proc))
 		armci_die("armci_notify: there is no process %d", proc);
@@ -132,7 +131,7 @@ int PARMCI_PutS_flag_dir(void *src, int *src_stride_ar, void *dst, int *dst_stri
 			 int stride_levels, int *flag, int value, int proc)
 {
 	ARMCI_ENTER;
-	return PARMCI_PutS_flag(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, flag, value,
-				proc);
+	return PARMCI_PutS_flag(src, src_stride_ar, dst, dst_stride_ar, count, stride_levels, flag,
+				value, proc);
 }
 ARMCI_ALIAS(PutS_flag_dir);

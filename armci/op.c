@@ -3,9 +3,9 @@
  * Outstanding operations: who waits for them, what they write, and what must not overtake them.
  *
  * An operation counts at its target and in its request until it is locally complete; a write counts in
- * its segment and target until it is remotely complete. A later access waits for earlier writes that could
- * arrive in another order: by the rule in force those that overlap, those to the same segment, or all to
- * the target.
+ * its segment and target until it is remotely complete. A later access waits for earlier writes that
+ * could arrive in another order: by the rule in force those that overlap, those to the same segment, or
+ * all to the target.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -240,7 +240,7 @@ void armci_op_remote_done(struct armci_op *op, bool ok)
 	armci_world.target[op->proc].unacked--;
 	if (op->seg) {
 		if (!--op->seg->writes[op->class].count)
-			op->seg->status &= (uint8_t)~(1u << op->class);
+			op->seg->status &= (uint8_t) ~(1u << op->class);
 		armci_world.target[op->proc].writes[op->class]--;
 	}
 	op_release(op);
@@ -276,8 +276,8 @@ static inline bool in_order(enum armci_class earlier, enum armci_class later)
 }
 
 /* Would the rule make an access wait for the writes of class c? */
-static bool conflicts(enum armci_conflict_rule rule, const struct armci_seg *seg, const struct armci_target *t,
-		      int c, size_t offset, size_t bytes)
+static bool conflicts(enum armci_conflict_rule rule, const struct armci_seg *seg,
+		      const struct armci_target *t, int c, size_t offset, size_t bytes)
 {
 	if (rule == ARMCI_CONFLICT_TARGET)
 		return t->writes[c] != 0;
@@ -297,12 +297,14 @@ void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, e
 	for (c = 0; c < ARMCI_CLASSES; c++) {
 		if (!t->writes[c] || in_order((enum armci_class)c, class))
 			continue;
-		if (!conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset, bytes)) {
+		if (!conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset,
+			       bytes)) {
 			ARMCI_COUNT(fences_avoided);
 			continue;
 		}
 		ARMCI_COUNT(fences_forced);
-		while (conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset, bytes))
+		while (
+		    conflicts((enum armci_conflict_rule)armci_env.conflicts, seg, t, c, offset, bytes))
 			armci_poll();
 	}
 }

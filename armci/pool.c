@@ -10,7 +10,8 @@
 
 enum { CLASSES = 4, KEPT = 16, HEAD = 64 };
 
-static const size_t class_bytes[CLASSES] = {4u << 10, 16u << 10, 72u << 10, ARMCI_CHUNK_BYTES + (16u << 10)};
+static const size_t class_bytes[CLASSES] = {4u << 10, 16u << 10, 72u << 10,
+					    ARMCI_CHUNK_BYTES + (16u << 10)};
 
 /* Before each buffer. */
 struct head {

@@ -48,7 +48,8 @@ static struct armci_seg *word_find(const char *call, void *prem, size_t bytes, i
 }
 
 /* Carried out by the owner; the old value to ploc. */
-static int ask(struct armci_request *r, struct armci_seg *seg, void *prem, void *ploc, size_t bytes, int proc)
+static int ask(struct armci_request *r, struct armci_seg *seg, void *prem, void *ploc, size_t bytes,
+	       int proc)
 {
 	struct armci_req wait = {0};
 	int rc;

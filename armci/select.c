@@ -130,7 +130,8 @@ void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_npro
 		return;
 	}
 	for (i = 1; i < grp_clus_nproc; i++)
-		armci_msg_snd(ARMCI_TAG_CLUSTER, buf, len, ARMCI_Absolute_id(mastergroup, grp_master + i));
+		armci_msg_snd(ARMCI_TAG_CLUSTER, buf, len,
+			      ARMCI_Absolute_id(mastergroup, grp_master + i));
 }
 
 #pragma GCC visibility pop

@@ -184,8 +184,9 @@ static void serve(pami_context_t context, const struct armci_request *r, const c
 				   armci_rmw_apply(r->op, (void *)(uintptr_t)r->addr, r->value));
 		break;
 	case ARMCI_REQUEST_CAS:
-		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token,
-				   armci_cas_apply(r->op, (void *)(uintptr_t)r->addr, r->count, r->value));
+		armci_serve_answer(
+		    context, origin, ARMCI_REPLY_VALUE, r->token,
+		    armci_cas_apply(r->op, (void *)(uintptr_t)r->addr, r->count, r->value));
 		break;
 	case ARMCI_REQUEST_LOCK:
 	case ARMCI_REQUEST_TRYLOCK:

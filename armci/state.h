@@ -34,11 +34,12 @@ enum {
 	ARMCI_TAG_CLUSTER = -7001,  /* of armci_grp_clus_brdcst's messages */
 };
 
-#define ARMCI_LEVELS      ARMCI_MAX_STRIDE_LEVEL
-#define ARMCI_CHUNK_BYTES (256u << 10) /* payload of one active message: bounds what a target buffers   \
-					*/
-#define ARMCI_WINDOW_BYTES (1u << 20)  /* unacknowledged active-message payload to one target */
-#define ARMCI_OPS_MAX      4096u       /* outstanding operations; more wait for old ones */
+#define ARMCI_LEVELS ARMCI_MAX_STRIDE_LEVEL
+#define ARMCI_CHUNK_BYTES                                                                               \
+	(256u << 10)                  /* payload of one active message: bounds what a target buffers    \
+				       */
+#define ARMCI_WINDOW_BYTES (1u << 20) /* unacknowledged active-message payload to one target */
+#define ARMCI_OPS_MAX      4096u      /* outstanding operations; more wait for old ones */
 #define ARMCI_STRIPES      64u
 #define ARMCI_STRIPE_BYTES 4096u
 
@@ -86,11 +87,11 @@ struct armci_map {
 struct armci_target {
 	pami_endpoint_t endpoint[ARMCI_CONTEXTS]; /* from the first contact on */
 	bool known[ARMCI_CONTEXTS];
-	uint32_t unacked; /* writes not yet remotely complete */
-	uint32_t pending; /* operations not yet locally complete */
+	uint32_t unacked;               /* writes not yet remotely complete */
+	uint32_t pending;               /* operations not yet locally complete */
 	uint32_t writes[ARMCI_CLASSES]; /* of the unacked ones, those to segments */
-	uint64_t window;   /* bytes of unacknowledged active messages */
-	uint64_t mail;     /* bytes of armci_msg_snd not yet received */
+	uint64_t window;                /* bytes of unacknowledged active messages */
+	uint64_t mail;                  /* bytes of armci_msg_snd not yet received */
 };
 
 /*
@@ -155,7 +156,7 @@ struct armci_ext_memory {
 struct armci_world {
 	int users; /* Init minus Finalize */
 	int me, nproc;
-	bool single;    /* one context is ORIGIN and SERVE: whoever uses it holds its lock */
+	bool single;     /* one context is ORIGIN and SERVE: whoever uses it holds its lock */
 	unsigned inside; /* depth of calls of the application's thread */
 	pami_client_t client;
 	pami_context_t context[ARMCI_CONTEXTS];
@@ -170,7 +171,7 @@ struct armci_world {
 	uint32_t **stripes;          /* per process: its accumulate locks where mapped here, else NULL */
 	void *stripe_page;           /* mine */
 	uint32_t unacked, pending;   /* over all targets */
-	struct armci_group *all; /* everybody; collectives: coll.h */
+	struct armci_group *all;     /* everybody; collectives: coll.h */
 	struct armci_alloc *allocs;
 	struct armci_agg *aggs; /* collections not yet sent */
 };
@@ -196,7 +197,12 @@ void armci_counter_print(void);
 
 /* Settings from the environment; env.c, env.def. */
 enum { ARMCI_VERBOSE_HELP = 3 };
-enum armci_strided_method { ARMCI_STRIDED_AUTO, ARMCI_STRIDED_DIRECT, ARMCI_STRIDED_IOV, ARMCI_STRIDED_PACK };
+enum armci_strided_method {
+	ARMCI_STRIDED_AUTO,
+	ARMCI_STRIDED_DIRECT,
+	ARMCI_STRIDED_IOV,
+	ARMCI_STRIDED_PACK
+};
 enum armci_conflict_rule { ARMCI_CONFLICT_RANGE, ARMCI_CONFLICT_REGION, ARMCI_CONFLICT_TARGET };
 enum armci_acc_method { ARMCI_ACC_TARGET, ARMCI_ACC_SOURCE, ARMCI_ACC_PIPELINED };
 enum armci_simd { ARMCI_SIMD_AUTO, ARMCI_SIMD_PLAIN, ARMCI_SIMD_AVX2, ARMCI_SIMD_AVX512 };
@@ -206,9 +212,9 @@ struct armci_env {
 	int verbose;
 	bool debug_alloc;
 	bool thread;
-	int contexts;  /* enum armci_context_rule */
-	bool alone; /* every process a domain of its own */
-	int direct; /* enum armci_mapping */
+	int contexts; /* enum armci_context_rule */
+	bool alone;   /* every process a domain of its own */
+	int direct;   /* enum armci_mapping */
 	size_t pack_bytes;
 	size_t shm_limit;
 	size_t regions;
@@ -227,8 +233,8 @@ void armci_env_print(void);
 
 /* ---- init.c ---- */
 /*
- * First in every call of the program that touches state or PAMI. With two contexts it does nothing; with one
- * the thread that serves others must stay out until the call returns.
+ * First in every call of the program that touches state or PAMI. With two contexts it does nothing; with
+ * one the thread that serves others must stay out until the call returns.
  */
 void armci_enter_single(void);
 void armci_leave_single(void);
@@ -245,7 +251,8 @@ static inline void armci_leave(const bool *entered)
 	if (__builtin_expect(*entered, 0))
 		armci_leave_single();
 }
-#define ARMCI_ENTER const bool armci_entered __attribute__((cleanup(armci_leave), unused)) = armci_enter()
+#define ARMCI_ENTER                                                                                     \
+	const bool armci_entered __attribute__((cleanup(armci_leave), unused)) = armci_enter()
 /* Around what SERVE's handlers read. */
 void armci_serve_lock(void);
 void armci_serve_unlock(void);
@@ -330,8 +337,8 @@ size_t armci_shape_bytes(const struct armci_shape *s, int levels);
 /* Call fn(arg, local, remote, bytes) for each contiguous piece, first level fastest. */
 typedef void (*armci_piece_fn)(void *arg, char *local, uintptr_t remote, size_t bytes);
 void armci_shape_walk(const struct armci_shape *s, armci_piece_fn fn, void *arg);
-/* Cut s into parts of at most `most` bytes (at least 1), in order; stops at fn's first non-zero result and
- * returns it. Elements stay whole where `most` is a multiple of them. */
+/* Cut s into parts of at most `most` bytes (at least 1), in order; stops at fn's first non-zero result
+ * and returns it. Elements stay whole where `most` is a multiple of them. */
 typedef int (*armci_slab_fn)(void *arg, const struct armci_shape *s);
 int armci_shape_cut(const struct armci_shape *s, size_t most, armci_slab_fn fn, void *arg);
 void armci_shape_pack(const struct armci_shape *s, char *buf);
@@ -351,8 +358,8 @@ bool armci_acc_choose(int simd);
 /* What is in use: "plain", "avx2", "avx512". */
 const char *armci_acc_chosen(void);
 /* Accumulate by the source, under the owner's lock; complete at the target on return. 0 or FAIL6. */
-int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s, struct armci_seg *seg,
-			   int proc);
+int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s,
+			   struct armci_seg *seg, int proc);
 /* Bytes of an element, 0 for an unknown op. */
 size_t armci_acc_element_bytes(int op);
 bool armci_acc_set(struct armci_acc *acc, int op, const void *scale);

@@ -73,8 +73,8 @@ static pami_memregion_t *local_region(struct armci_op *op, void *local, size_t b
 }
 
 /* By addresses alone: an ordinary put, which needs no region. */
-static pami_result_t plain_put(struct armci_op *op, const pami_rma_t *rma, struct armci_seg *seg, void *local,
-			       size_t offset)
+static pami_result_t plain_put(struct armci_op *op, const pami_rma_t *rma, struct armci_seg *seg,
+			       void *local, size_t offset)
 {
 	pami_put_simple_t p = {.rma = *rma,
 			       .addr = {.local = local, .remote = (void *)(seg->va + offset)},
@@ -211,8 +211,8 @@ static int typed_post(void *arg, const struct armci_shape *s)
 	PAMI_Type_destroy(&types.remote);
 	if (rc == PAMI_SUCCESS)
 		return 0;
-	drv_error("armci: a typed transfer of %zu bytes with process %d does not start (PAMI result %d)", bytes,
-		  w->proc, (int)rc);
+	drv_error("armci: a typed transfer of %zu bytes with process %d does not start (PAMI result %d)",
+		  bytes, w->proc, (int)rc);
 	armci_op_remote_done(op, true);
 	armci_op_local_done(op, false);
 	return FAIL6;
@@ -259,7 +259,8 @@ static enum way way_of(enum armci_kind kind, const struct armci_shape *s)
 }
 
 /* All accumulates take the owner's mutex where sources add, those into mapped memory too. */
-static int acc_by_source(const struct armci_acc *acc, struct armci_shape *s, struct armci_seg *seg, int proc)
+static int acc_by_source(const struct armci_acc *acc, struct armci_shape *s, struct armci_seg *seg,
+			 int proc)
 {
 	int rc = 0;
 
@@ -290,7 +291,8 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 	if (kind == ARMCI_KIND_ACC && armci_env.acc != ARMCI_ACC_TARGET)
 		return acc_by_source(acc, s, seg, proc);
 	way = way_of(kind, s);
-	armci_order(seg, proc, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo), class_of(kind, way));
+	armci_order(seg, proc, s->remote + (uintptr_t)lo - seg->name, (size_t)(hi - lo),
+		    class_of(kind, way));
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 

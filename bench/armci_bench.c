@@ -11,13 +11,15 @@ static const struct {
 	const char *what;
 } benches[] = {
     {"latency", abench_latency, "armci-t1, bgq-f4, bgq-f6: put and get of each size, beside raw PAMI"},
-    {"bandwidth", abench_bandwidth, "armci-f14, bgq-f5, bgq-f7: 16 puts or gets under way, beside raw PAMI"},
+    {"bandwidth", abench_bandwidth,
+     "armci-f14, bgq-f5, bgq-f7: 16 puts or gets under way, beside raw PAMI"},
     {"attributes", abench_attributes, "bgq-t2: what endpoints and regions cost"},
     {"patch", abench_patch, "armci-f18: one strided get against n gets"},
     {"chunks", abench_chunks, "bgq-f9: 1 MiB in chunks of each length"},
     {"overlap", abench_overlap, "armci-f19: how much of a get computation can hide"},
     {"aggregate", abench_aggregate, "armci-f20: 1000 doubles: puts, aggregate handle, vector"},
-    {"counter", abench_counter, "bgq-f10: fetch-and-add on a counter at process 0 (--steps: it computes N us)"},
+    {"counter", abench_counter,
+     "bgq-f10: fetch-and-add on a counter at process 0 (--steps: it computes N us)"},
     {"accumulate", abench_accumulate, "bgq-f11: accumulate of 1 MiB in chunks"},
     {"lu", abench_lu, "bgq-f12: LU of a matrix of order --size in 2D blocks, checked"},
     {"lattice", abench_lattice, "bgq-f13: lattice Boltzmann, ghost cells, --size squared, checked"},
@@ -30,7 +32,8 @@ static int usage(void)
 	size_t i;
 
 	if (armci_msg_me() == 0) {
-		printf("usage: torus run -n 2 abench BENCH [--json] [--csv] [--pin] [--only VARIANT] [--size N] [--steps N] "
+		printf("usage: torus run -n 2 abench BENCH [--json] [--csv] [--pin] [--only VARIANT] "
+		       "[--size N] [--steps N] "
 		       "[--repetitions N] [--peer RANK]\n\n");
 		for (i = 0; i < sizeof(benches) / sizeof(benches[0]); i++)
 			printf("  %-11s %s\n", benches[i].name, benches[i].what);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Contiguous put and get: latency and bandwidth by size, with PAMI alone beside; and what objects cost. */
+/* Contiguous put and get: latency and bandwidth by size, with PAMI alone beside; and what objects cost.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,9 +54,11 @@ static void stream(struct contig *c, long count, bool is_put)
 	for (i = 0; i < count; i++) {
 		ARMCI_Wait(&h[i % STREAM]);
 		if (is_put)
-			ARMCI_NbPut(c->local, c->a->mem[c->a->peer], (int)c->bytes, c->a->peer, &h[i % STREAM]);
+			ARMCI_NbPut(c->local, c->a->mem[c->a->peer], (int)c->bytes, c->a->peer,
+				    &h[i % STREAM]);
 		else
-			ARMCI_NbGet(c->a->mem[c->a->peer], c->local, (int)c->bytes, c->a->peer, &h[i % STREAM]);
+			ARMCI_NbGet(c->a->mem[c->a->peer], c->local, (int)c->bytes, c->a->peer,
+				    &h[i % STREAM]);
 	}
 	for (k = 0; k < STREAM; k++)
 		ARMCI_Wait(&h[k]);
@@ -92,10 +95,10 @@ struct variant {
 	abench_fn fn;
 };
 
-/* Variants are interleaved at each size, so that a slow moment of the machine hits all alike; but PAMI's are
- * measured behind ARMCI's, since the partner polls for one of them at a time. */
-static void sweep(struct contig *c, const char *bench, const struct variant *v, size_t variants, size_t least,
-		  bool rate)
+/* Variants are interleaved at each size, so that a slow moment of the machine hits all alike; but PAMI's
+ * are measured behind ARMCI's, since the partner polls for one of them at a time. */
+static void sweep(struct contig *c, const char *bench, const struct variant *v, size_t variants,
+		  size_t least, bool rate)
 {
 	struct abench *a = c->a;
 	size_t i;
@@ -114,8 +117,8 @@ static void sweep(struct contig *c, const char *bench, const struct variant *v, 
 			}
 }
 
-static int run(struct abench *a, const char *bench, const struct variant *v, size_t variants, size_t least,
-	       unsigned window)
+static int run(struct abench *a, const char *bench, const struct variant *v, size_t variants,
+	       size_t least, unsigned window)
 {
 	struct contig c = {.a = a, .window = window};
 
@@ -151,10 +154,8 @@ int abench_latency(struct abench *a)
 
 int abench_bandwidth(struct abench *a)
 {
-	static const struct variant v[] = {{"put", put_stream},
-					   {"get", get_stream},
-					   {"PAMI rput", raw_put},
-					   {"PAMI rget", raw_get}};
+	static const struct variant v[] = {
+	    {"put", put_stream}, {"get", get_stream}, {"PAMI rput", raw_put}, {"PAMI rget", raw_get}};
 
 	return run(a, "bandwidth", v, 4, 256, STREAM);
 }
@@ -185,7 +186,8 @@ int abench_attributes(struct abench *a)
 	begin = armci_timer();
 	allocate(p, ROUNDS);
 	if (a->drives)
-		abench_number(a, "attributes", "malloc+free", 65536, "us", (armci_timer() - begin) * 1e6 / ROUNDS);
+		abench_number(a, "attributes", "malloc+free", 65536, "us",
+			      (armci_timer() - begin) * 1e6 / ROUNDS);
 	abench_open_memory(a, 4096);
 	if (a->drives) {
 		long misses = ARMCIX_Counter("region_misses"), endpoints = ARMCIX_Counter("endpoints");
@@ -199,8 +201,9 @@ int abench_attributes(struct abench *a)
 		abench_number(a, "attributes", "first get", 4, "us", first * 1e6);
 		abench_number(a, "attributes", "next get", 4, "us", again * 1e6);
 		abench_number(a, "attributes", "region", sizeof(double) * 8, "bytes", 64);
-		abench_number(a, "attributes", "asked for", (size_t)(ARMCIX_Counter("region_misses") - misses),
-			      "regions", (double)(ARMCIX_Counter("region_misses") - misses));
+		abench_number(a, "attributes", "asked for",
+			      (size_t)(ARMCIX_Counter("region_misses") - misses), "regions",
+			      (double)(ARMCIX_Counter("region_misses") - misses));
 		abench_number(a, "attributes", "made", (size_t)ARMCIX_Counter("endpoints"), "endpts",
 			      (double)(ARMCIX_Counter("endpoints") - endpoints));
 	}
@@ -212,7 +215,8 @@ int abench_attributes(struct abench *a)
 		ARMCI_Free_local(q);
 	}
 	if (a->drives)
-		abench_number(a, "attributes", "local+free", 65536, "us", (armci_timer() - begin) * 1e6 / 100);
+		abench_number(a, "attributes", "local+free", 65536, "us",
+			      (armci_timer() - begin) * 1e6 / 100);
 	free(p);
 	return 0;
 }

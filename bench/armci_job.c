@@ -31,8 +31,8 @@ static size_t number(const char *text)
 	return v << (*end == 0 ? 0 : *end == 'k' || *end == 'K' ? 10 : 20);
 }
 
-/* One core a process where there are enough; the library's own threads stay free. Steadier within a host;
- * between hosts the threads that serve the wire then meet a process that cannot move away. */
+/* One core a process where there are enough; the library's own threads stay free. Steadier within a
+ * host; between hosts the threads that serve the wire then meet a process that cannot move away. */
 static void pin(const struct abench *a)
 {
 	cpu_set_t all, one;
@@ -77,8 +77,10 @@ void abench_open(struct abench *a, int argc, char **argv)
 		else if (!strcmp(argv[i], "--peer") && i + 1 < argc)
 			a->peer = (int)number(argv[++i]);
 		else
-			abench_die("'%s' is no option: --json --csv --pin --only VARIANT --size N --steps N "
-				   "--repetitions N --peer RANK", argv[i]);
+			abench_die(
+			    "'%s' is no option: --json --csv --pin --only VARIANT --size N --steps N "
+			    "--repetitions N --peer RANK",
+			    argv[i]);
 	}
 	if (a->peer >= a->n)
 		abench_die("there is no process %d", a->peer);
@@ -133,7 +135,8 @@ struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg)
 
 	fn(arg, 1); /* regions are asked for, pages touched */
 	while ((seconds = timed(fn, arg, count)) < a->seconds / 2 && count < 1L << 24)
-		count = seconds > a->seconds / 16 ? (long)((double)count * a->seconds / seconds) + 1 : count * 8;
+		count = seconds > a->seconds / 16 ? (long)((double)count * a->seconds / seconds) + 1
+						  : count * 8;
 	for (i = 0; i < a->repetitions; i++)
 		bench_samples_add(&s, timed(fn, arg, count) / (double)count);
 	t.median = bench_quantile(&s, 0.5);

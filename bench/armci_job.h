@@ -17,12 +17,12 @@ struct abench {
 	bool drives; /* process 0 */
 	bool is_virtual;
 	enum bench_format format;
-	const char *only;  /* only this variant, or NULL */
-	size_t size;       /* a number for the bench; 0: its own default */
-	size_t steps;      /* another */
+	const char *only; /* only this variant, or NULL */
+	size_t size;      /* a number for the bench; 0: its own default */
+	size_t steps;     /* another */
 	unsigned repetitions;
-	double seconds;    /* of one repetition */
-	void **mem;        /* of abench_open_memory() */
+	double seconds; /* of one repetition */
+	void **mem;     /* of abench_open_memory() */
 };
 
 /* ARMCI is up. Reads the command line behind the bench's name. */
@@ -44,7 +44,8 @@ struct abench_time {
 	unsigned repetitions;
 };
 struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg);
-/* A row on stdout; x is the row's "bytes". scale: of seconds to unit (1e6: us); inverse: scale / seconds. */
+/* A row on stdout; x is the row's "bytes". scale: of seconds to unit (1e6: us); inverse: scale /
+ * seconds. */
 void abench_row(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
 		double scale, bool inverse, const struct abench_time *t);
 /* A row of one number. */
@@ -52,18 +53,18 @@ void abench_number(struct abench *a, const char *bench, const char *variant, siz
 		   double value);
 
 /* The benches: 0, or the process's exit status. Every process calls. */
-int abench_latency(struct abench *a);   /* armci-t1, bgq-f4, f6 */
-int abench_bandwidth(struct abench *a); /* armci-f14, bgq-f5, f7 */
+int abench_latency(struct abench *a);    /* armci-t1, bgq-f4, f6 */
+int abench_bandwidth(struct abench *a);  /* armci-f14, bgq-f5, f7 */
 int abench_attributes(struct abench *a); /* bgq-t2 */
-int abench_patch(struct abench *a);     /* armci-f18 */
-int abench_chunks(struct abench *a);    /* bgq-f9 */
-int abench_overlap(struct abench *a);   /* armci-f19 */
-int abench_aggregate(struct abench *a); /* armci-f20 */
-int abench_counter(struct abench *a);   /* bgq-f10 */
+int abench_patch(struct abench *a);      /* armci-f18 */
+int abench_chunks(struct abench *a);     /* bgq-f9 */
+int abench_overlap(struct abench *a);    /* armci-f19 */
+int abench_aggregate(struct abench *a);  /* armci-f20 */
+int abench_counter(struct abench *a);    /* bgq-f10 */
 int abench_accumulate(struct abench *a); /* bgq-f11 */
-int abench_lu(struct abench *a);        /* bgq-f12 */
-int abench_lattice(struct abench *a);   /* bgq-f13 */
-int abench_scf(struct abench *a);       /* bgq-f14 */
-int abench_mg(struct abench *a);        /* armci-f21 */
+int abench_lu(struct abench *a);         /* bgq-f12 */
+int abench_lattice(struct abench *a);    /* bgq-f13 */
+int abench_scf(struct abench *a);        /* bgq-f14 */
+int abench_mg(struct abench *a);         /* armci-f21 */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lattice Boltzmann in two dimensions, nine velocities, periodic: each process has a rectangle of cells with
- * a ring of ghost cells that its neighbours put, strided, and announce. Checked: process 0 does it alone
- * and compares every cell, bit for bit.
+ * Lattice Boltzmann in two dimensions, nine velocities, periodic: each process has a rectangle of cells
+ * with a ring of ghost cells that its neighbours put, strided, and announce. Checked: process 0 does it
+ * alone and compares every cell, bit for bit.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -90,8 +90,8 @@ static void strip(struct lattice *l, int which, int x, int y, int w, int h, int 
 {
 	int row = (l->nx + 2) * Q * 8, count[2] = {w * Q * 8, h};
 
-	ARMCI_PutS(array(l, l->a->me, which) + cell(l, x, y), &row, array(l, proc, which) + cell(l, tx, ty), &row, count,
-		   1, proc);
+	ARMCI_PutS(array(l, l->a->me, which) + cell(l, x, y), &row,
+		   array(l, proc, which) + cell(l, tx, ty), &row, count, 1, proc);
 }
 
 static void both(int a, int b)
@@ -154,14 +154,16 @@ static long compare(struct lattice *l, int steps)
 			memcpy(g + cell(&all, all.nx + 1, y), g + cell(&all, 1, y), Q * 8);
 		}
 		memcpy(g + cell(&all, 0, 0), g + cell(&all, 0, all.ny), (size_t)(all.nx + 2) * Q * 8);
-		memcpy(g + cell(&all, 0, all.ny + 1), g + cell(&all, 0, 1), (size_t)(all.nx + 2) * Q * 8);
+		memcpy(g + cell(&all, 0, all.ny + 1), g + cell(&all, 0, 1),
+		       (size_t)(all.nx + 2) * Q * 8);
 		compute(&all, f[1 - s % 2], g);
 	}
 	for (y = 0; y < all.ny; y++)
 		for (x = 0; x < all.nx; x++) {
 			int proc = y / l->ny * l->px + x / l->nx;
 
-			ARMCI_Get(array(l, proc, steps % 2) + cell(l, x % l->nx + 1, y % l->ny + 1), theirs, Q * 8, proc);
+			ARMCI_Get(array(l, proc, steps % 2) + cell(l, x % l->nx + 1, y % l->ny + 1),
+				  theirs, Q * 8, proc);
 			bad += memcmp(theirs, f[steps % 2] + cell(&all, x + 1, y + 1), Q * 8) != 0;
 		}
 	free(f[0]);
@@ -172,7 +174,10 @@ static long compare(struct lattice *l, int steps)
 int abench_lattice(struct abench *a)
 {
 	struct lattice l = {.a = a};
-	int side = a->size ? (int)a->size : a->is_virtual ? 64 : 256, steps = a->steps ? (int)a->steps : 20, x, y;
+	int side = a->size         ? (int)a->size
+		   : a->is_virtual ? 64
+				   : 256,
+	    steps = a->steps ? (int)a->steps : 20, x, y;
 	double begin, total;
 	long bad = 0;
 
@@ -186,7 +191,8 @@ int abench_lattice(struct abench *a)
 	abench_open_memory(a, 2 * plane(&l) * 8);
 	for (y = 0; y < l.ny; y++)
 		for (x = 0; x < l.nx; x++)
-			start(array(&l, a->me, 0) + cell(&l, x + 1, y + 1), l.x * l.nx + x, l.y * l.ny + y);
+			start(array(&l, a->me, 0) + cell(&l, x + 1, y + 1), l.x * l.nx + x,
+			      l.y * l.ny + y);
 	ARMCI_Barrier();
 	begin = armci_timer();
 	run(&l, steps);
@@ -195,10 +201,12 @@ int abench_lattice(struct abench *a)
 	armci_msg_dgop(&l.exchanged, 1, "max");
 	if (a->drives) {
 		abench_number(a, "lattice", "step", (size_t)side, "us", total / steps * 1e6);
-		abench_number(a, "lattice", "ghost cells", (size_t)side, "us", l.exchanged / steps * 1e6);
+		abench_number(a, "lattice", "ghost cells", (size_t)side, "us",
+			      l.exchanged / steps * 1e6);
 		if (side <= 512) {
 			bad = compare(&l, steps);
-			abench_number(a, "lattice", bad ? "cells BAD" : "cells ok", (size_t)side, "differ", (double)bad);
+			abench_number(a, "lattice", bad ? "cells BAD" : "cells ok", (size_t)side,
+				      "differ", (double)bad);
 		}
 	}
 	abench_close_memory(a);

@@ -14,9 +14,9 @@ enum { BLOCK = 32, BYTES = BLOCK * BLOCK * 8 };
 
 struct lu {
 	struct abench *a;
-	int blocks;   /* of a side */
-	int pr, pc;   /* the grid of processes */
-	int cols;     /* block columns that a process may have */
+	int blocks;        /* of a side */
+	int pr, pc;        /* the grid of processes */
+	int cols;          /* block columns that a process may have */
 	double *row, *col; /* blocks (k, j) and (i, k) fetched in a step */
 	double computed, flops;
 };
@@ -130,9 +130,11 @@ static void step(struct lu *l, int k)
 	ARMCI_Barrier();
 	for (i = k + 1; i < l->blocks; i++) {
 		if (i % l->pr == l->a->me / l->pc)
-			ARMCI_NbGet(block(l, i, k), l->col + (size_t)i * BLOCK * BLOCK, BYTES, owner(l, i, k), NULL);
+			ARMCI_NbGet(block(l, i, k), l->col + (size_t)i * BLOCK * BLOCK, BYTES,
+				    owner(l, i, k), NULL);
 		if (i % l->pc == l->a->me % l->pc)
-			ARMCI_NbGet(block(l, k, i), l->row + (size_t)i * BLOCK * BLOCK, BYTES, owner(l, k, i), NULL);
+			ARMCI_NbGet(block(l, k, i), l->row + (size_t)i * BLOCK * BLOCK, BYTES,
+				    owner(l, k, i), NULL);
 	}
 	ARMCI_WaitAll();
 	begin = armci_timer();
@@ -175,8 +177,8 @@ static void times(struct lu *l, char part, const double *x, double *y, int n)
 /* Largest difference of L (U x) and A x, as a share of the largest element. */
 static double residual(struct lu *l, int n)
 {
-	double *x = malloc((size_t)n * 8), *y = malloc((size_t)n * 8), *z = malloc((size_t)n * 8), worst = 0,
-	       largest = 0;
+	double *x = malloc((size_t)n * 8), *y = malloc((size_t)n * 8), *z = malloc((size_t)n * 8),
+	       worst = 0, largest = 0;
 	int i, j;
 
 	if (!x || !y || !z)

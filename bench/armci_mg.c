@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The multigrid kernel of the NAS parallel benchmarks (MG: four V-cycles for the Poisson equation on a
- * periodic cube), after its published description; classes S (--size 32) and W (128), A (256), verified by
- * the published norm. Planes are dealt to processes (a power of two); their neighbours put the ghost planes
- * and announce them, or with --only messages send them. Grids with fewer than two planes a process are kept
- * whole by every process.
+ * periodic cube), after its published description; classes S (--size 32) and W (128), A (256), verified
+ * by the published norm. Planes are dealt to processes (a power of two); their neighbours put the ghost
+ * planes and announce them, or with --only messages send them. Grids with fewer than two planes a
+ * process are kept whole by every process.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 enum { LEVELS = 9, CYCLES = 4, CHARGES = 10 };
 
 struct grid {
-	int n;      /* points of a side */
-	int planes; /* held here, without ghosts */
-	int first;  /* global number of the first */
-	bool whole; /* every process has all of it */
+	int n;       /* points of a side */
+	int planes;  /* held here, without ghosts */
+	int first;   /* global number of the first */
+	bool whole;  /* every process has all of it */
 	size_t u, r; /* offsets of the two fields in everybody's memory, in doubles */
 };
 
@@ -37,7 +37,8 @@ static double *field(const struct mg *m, size_t offset)
 	return (double *)m->a->mem[m->a->me] + offset;
 }
 
-/* Doubles of a plane with its ghosts; fields have x fastest and a ghost at both ends of each dimension. */
+/* Doubles of a plane with its ghosts; fields have x fastest and a ghost at both ends of each dimension.
+ */
 static size_t plane(const struct grid *g)
 {
 	return (size_t)(g->n + 2) * (size_t)(g->n + 2);
@@ -68,9 +69,11 @@ static void ghosts_put(struct mg *m, const struct grid *g, size_t offset, int be
 	int bytes = (int)plane(g) * 8, seen;
 	double *f = field(m, offset);
 
-	ARMCI_NbPut(f + plane(g), (double *)m->a->mem[below] + offset + (size_t)(g->planes + 1) * plane(g), bytes, below,
+	ARMCI_NbPut(f + plane(g),
+		    (double *)m->a->mem[below] + offset + (size_t)(g->planes + 1) * plane(g), bytes,
+		    below, NULL);
+	ARMCI_NbPut(f + (size_t)g->planes * plane(g), (double *)m->a->mem[above] + offset, bytes, above,
 		    NULL);
-	ARMCI_NbPut(f + (size_t)g->planes * plane(g), (double *)m->a->mem[above] + offset, bytes, above, NULL);
 	ARMCI_WaitAll();
 	armci_notify(below);
 	armci_notify(above);
@@ -125,10 +128,10 @@ static inline struct around around(const double *p, size_t row, size_t pl)
 	ptrdiff_t y = (ptrdiff_t)row, z = (ptrdiff_t)pl;
 
 	s.face += p[-y] + p[y] + p[-z] + p[z];
-	s.edge = p[-y - 1] + p[-y + 1] + p[y - 1] + p[y + 1] + p[-z - 1] + p[-z + 1] + p[z - 1] + p[z + 1] + p[-z - y] +
-		 p[-z + y] + p[z - y] + p[z + y];
-	s.corner = p[-z - y - 1] + p[-z - y + 1] + p[-z + y - 1] + p[-z + y + 1] + p[z - y - 1] + p[z - y + 1] +
-		   p[z + y - 1] + p[z + y + 1];
+	s.edge = p[-y - 1] + p[-y + 1] + p[y - 1] + p[y + 1] + p[-z - 1] + p[-z + 1] + p[z - 1] +
+		 p[z + 1] + p[-z - y] + p[-z + y] + p[z - y] + p[z + y];
+	s.corner = p[-z - y - 1] + p[-z - y + 1] + p[-z + y - 1] + p[-z + y + 1] + p[z - y - 1] +
+		   p[z - y + 1] + p[z + y - 1] + p[z + y + 1];
 	return s;
 }
 
@@ -185,7 +188,8 @@ static void share(struct mg *m, const struct grid *g, size_t offset, int from, i
 
 	for (p = 0; p < m->a->n; p++)
 		if (p != m->a->me)
-			ARMCI_NbPut(field(m, at), (double *)m->a->mem[p] + at, (int)((size_t)count * plane(g)) * 8, p, NULL);
+			ARMCI_NbPut(field(m, at), (double *)m->a->mem[p] + at,
+				    (int)((size_t)count * plane(g)) * 8, p, NULL);
 	ARMCI_WaitAll();
 	ARMCI_Barrier();
 }
@@ -194,7 +198,8 @@ static void share(struct mg *m, const struct grid *g, size_t offset, int from, i
 static void restrict_to(struct mg *m, const struct grid *fine, const struct grid *coarse)
 {
 	bool joins = coarse->whole && !fine->whole;
-	int planes = joins ? fine->planes / 2 : coarse->planes, skip = joins ? fine->first / 2 : 0, x, y, z;
+	int planes = joins ? fine->planes / 2 : coarse->planes, skip = joins ? fine->first / 2 : 0, x, y,
+	    z;
 	const double *r = field(m, fine->r);
 	double *s = field(m, coarse->r);
 
@@ -223,12 +228,15 @@ static void interpolate(struct mg *m, const struct grid *coarse, const struct gr
 	for (z = 0; z < fine->planes + 2; z++)
 		for (y = 0; y < fine->n + 2; y++)
 			for (x = 0; x < fine->n + 2; x++) {
-				/* place 2 k of the fine grid, ghosts counted, is coarse place k; odd ones lie between */
+				/* place 2 k of the fine grid, ghosts counted, is coarse place k; odd
+				 * ones lie between */
 				const double *p = c + place(coarse, x / 2, y / 2, z / 2 + offset);
-				size_t dx = x % 2, dy = y % 2 ? (size_t)coarse->n + 2 : 0, dz = z % 2 ? plane(coarse) : 0;
+				size_t dx = x % 2, dy = y % 2 ? (size_t)coarse->n + 2 : 0,
+				       dz = z % 2 ? plane(coarse) : 0;
 
-				u[place(fine, x, y, z)] += 0.125 * (p[0] + p[dx] + p[dy] + p[dx + dy] + p[dz] + p[dx + dz] +
-								    p[dy + dz] + p[dx + dy + dz]);
+				u[place(fine, x, y, z)] +=
+				    0.125 * (p[0] + p[dx] + p[dy] + p[dx + dy] + p[dz] + p[dx + dz] +
+					     p[dy + dz] + p[dx + dy + dz]);
 			}
 	charge(m, fine, 8);
 }
@@ -238,7 +246,8 @@ static void cycle(struct mg *m)
 	int k;
 
 	for (k = 0; k < m->top; k++)
-		memset(field(m, m->grid[k].u), 0, (size_t)(m->grid[k].planes + 2) * plane(&m->grid[k]) * 8);
+		memset(field(m, m->grid[k].u), 0,
+		       (size_t)(m->grid[k].planes + 2) * plane(&m->grid[k]) * 8);
 	for (k = m->top; k > 0; k--)
 		restrict_to(m, &m->grid[k], &m->grid[k - 1]);
 	smooth(m, &m->grid[0]);
@@ -373,7 +382,8 @@ int abench_mg(struct abench *a)
 		int n;
 		const char *name;
 		double norm;
-	} classes[] = {{32, "class S", 0.5307707005734e-4}, {128, "class W", 0.6467329375339e-5},
+	} classes[] = {{32, "class S", 0.5307707005734e-4},
+		       {128, "class W", 0.6467329375339e-5},
 		       {256, "class A", 0.2433365309069e-5}};
 	int n = a->size ? (int)a->size : 32, i, c;
 	struct mg m = {.a = a, .messages = a->only && !strcmp(a->only, "messages")};
@@ -393,7 +403,8 @@ int abench_mg(struct abench *a)
 		if (classes[c].n == n)
 			error = fabs(result - classes[c].norm) / classes[c].norm;
 	if (a->drives) {
-		abench_number(a, "mg", m.messages ? "messages" : "one-sided", (size_t)n, "ms", total * 1e3);
+		abench_number(a, "mg", m.messages ? "messages" : "one-sided", (size_t)n, "ms",
+			      total * 1e3);
 		abench_number(a, "mg", "exchange", (size_t)n, "ms", m.exchanged * 1e3);
 		abench_number(a, "mg", error < 1e-8 ? "norm ok" : "norm BAD", (size_t)n, "", result);
 	}

@@ -33,8 +33,8 @@ static void many_gets(void *arg, long count)
 
 	while (count--) {
 		for (i = 0; i < p->rows; i++)
-			ARMCI_NbGet((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows, p->rows * 8,
-				    p->a->peer, NULL);
+			ARMCI_NbGet((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows,
+				    p->rows * 8, p->a->peer, NULL);
 		ARMCI_WaitAll();
 	}
 }
@@ -47,8 +47,8 @@ static void row_by_row(void *arg, long count)
 
 	while (count--)
 		for (i = 0; i < p->rows; i++)
-			ARMCI_Get((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows, p->rows * 8,
-				  p->a->peer);
+			ARMCI_Get((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows,
+				  p->rows * 8, p->a->peer);
 }
 
 int abench_patch(struct abench *a)
@@ -62,7 +62,8 @@ int abench_patch(struct abench *a)
 
 	abench_open_memory(a, ORDER * ORDER * 8);
 	p.local = abench_local(ORDER * ORDER * 8);
-	for (p.rows = a->size ? (int)a->size : 4; a->drives && p.rows <= (a->size ? (int)a->size : 512); p.rows *= 2)
+	for (p.rows = a->size ? (int)a->size : 4; a->drives && p.rows <= (a->size ? (int)a->size : 512);
+	     p.rows *= 2)
 		for (i = 0; i < 3; i++)
 			if (abench_wanted(a, v[i].name)) {
 				struct abench_time t = abench_measure(a, v[i].fn, &p);
@@ -79,7 +80,8 @@ int abench_patch(struct abench *a)
 
 static void chunks_move(struct patch *p, long count, int what)
 {
-	int near = (int)p->chunk, far = 2 * (int)p->chunk, counts[2] = {(int)p->chunk, (int)(MIB / p->chunk)};
+	int near = (int)p->chunk, far = 2 * (int)p->chunk,
+	    counts[2] = {(int)p->chunk, (int)(MIB / p->chunk)};
 	void *there = p->a->mem[p->a->peer];
 	double one = 1;
 
@@ -89,7 +91,8 @@ static void chunks_move(struct patch *p, long count, int what)
 		else if (what == 'g')
 			ARMCI_GetS(there, &far, p->local, &near, counts, 1, p->a->peer);
 		else
-			ARMCI_AccS(ARMCI_ACC_DBL, &one, p->local, &near, there, &far, counts, 1, p->a->peer);
+			ARMCI_AccS(ARMCI_ACC_DBL, &one, p->local, &near, there, &far, counts, 1,
+				   p->a->peer);
 	}
 	ARMCI_Fence(p->a->peer);
 }
@@ -126,7 +129,8 @@ static int run_chunks(struct abench *a, bool acc)
 
 	abench_open_memory(a, 2 * MIB);
 	p.local = abench_local(2 * MIB);
-	for (p.chunk = a->size ? a->size : 16; a->drives && p.chunk <= (a->size ? a->size : MIB); p.chunk *= 4) {
+	for (p.chunk = a->size ? a->size : 16; a->drives && p.chunk <= (a->size ? a->size : MIB);
+	     p.chunk *= 4) {
 		if (acc) {
 			t = abench_measure(a, chunks_acc, &p);
 			abench_row(a, "accumulate", "acc", p.chunk, "GB/s", MIB * 1e-9, true, &t);
@@ -307,7 +311,8 @@ static void only_start(void *arg, long count)
 
 /*
  * The longest delay that makes the whole no more than 2% longer (plus what a call to compute takes), by
- * halving; as a share of the time without one. What the call itself takes of the processor cannot be hidden.
+ * halving; as a share of the time without one. What the call itself takes of the processor cannot be
+ * hidden.
  */
 static void overlap_of(struct overlap *o)
 {
@@ -343,7 +348,8 @@ int abench_overlap(struct abench *a)
 
 	abench_open_memory(a, MIB);
 	o.local = abench_local(MIB);
-	for (o.bytes = a->size ? a->size : 1024; a->drives && o.bytes <= (a->size ? a->size : MIB); o.bytes *= 4)
+	for (o.bytes = a->size ? a->size : 1024; a->drives && o.bytes <= (a->size ? a->size : MIB);
+	     o.bytes *= 4)
 		overlap_of(&o);
 	ARMCI_Barrier();
 	ARMCI_Free_local(o.local);
@@ -365,8 +371,8 @@ int abench_counter(struct abench *a)
 	ARMCI_Barrier();
 	begin = armci_timer();
 	if (a->me == 0 && a->n > 1) {
-		/* Its calls, one after each computation, are all the help that the others get without the thread;
-		 * if it computes nothing it waits for them below. */
+		/* Its calls, one after each computation, are all the help that the others get without
+		 * the thread; if it computes nothing it waits for them below. */
 		for (old = 0; compute > 0 && __atomic_load_n(finished, __ATOMIC_ACQUIRE) < a->n - 1;) {
 			ARMCIX_Compute(compute);
 			ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, a->mem[0], 0, 0);
@@ -382,7 +388,8 @@ int abench_counter(struct abench *a)
 	armci_msg_dgop(&most, 1, "max");
 	armci_msg_dgop(&mean, 1, "+");
 	if (a->drives) {
-		abench_number(a, "counter", "mean", (size_t)a->n, "us", mean * 1e6 / (a->n > 1 ? a->n - 1 : 1));
+		abench_number(a, "counter", "mean", (size_t)a->n, "us",
+			      mean * 1e6 / (a->n > 1 ? a->n - 1 : 1));
 		abench_number(a, "counter", "most", (size_t)a->n, "us", most * 1e6);
 		if (*(long *)a->mem[0] != adds * (a->n > 1 ? a->n - 1 : 1))
 			abench_die("counter: %ld, not %ld", *(long *)a->mem[0], adds * (a->n - 1));

@@ -34,13 +34,15 @@ struct araw *araw_open(struct abench *a, void *local, size_t bytes)
 	r->bytes = bytes;
 	check(PAMI_Client_create("raw", &r->client, NULL, 0), "PAMI_Client_create");
 	check(PAMI_Context_createv(r->client, NULL, 0, &r->context, 1), "PAMI_Context_createv");
-	check(PAMI_Memregion_create(r->context, a->mem[a->me], bytes, &got, &mine), "PAMI_Memregion_create");
+	check(PAMI_Memregion_create(r->context, a->mem[a->me], bytes, &got, &mine),
+	      "PAMI_Memregion_create");
 	check(PAMI_Memregion_create(r->context, local, bytes, &got, &r->here), "PAMI_Memregion_create");
 	if (a->me == a->peer)
 		armci_msg_snd(1, &mine, sizeof(mine), 0);
 	if (a->me == 0)
 		armci_msg_rcv(1, &r->there, sizeof(r->there), NULL, a->peer);
-	check(PAMI_Endpoint_create(r->client, (pami_task_t)a->peer, 0, &r->peer), "PAMI_Endpoint_create");
+	check(PAMI_Endpoint_create(r->client, (pami_task_t)a->peer, 0, &r->peer),
+	      "PAMI_Endpoint_create");
 	armci_msg_barrier();
 	return r;
 }

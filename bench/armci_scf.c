@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The loop of a self-consistent field program: take the next task from a counter at process 0, get a
- * block of the density, compute, accumulate a block of the Fock matrix. --size: blocks of a side, --steps: us of
- * computation a task. Checked: the sum over the Fock matrix.
+ * block of the density, compute, accumulate a block of the Fock matrix. --size: blocks of a side,
+ * --steps: us of computation a task. Checked: the sum over the Fock matrix.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@ enum { SIDE = 28 }; /* of a block: 644 basis functions are 23 of them */
 struct scf {
 	struct abench *a;
 	int blocks;
-	double compute;      /* seconds a task */
-	size_t rows;         /* rows of blocks that each process holds */
-	double counted;      /* seconds spent at the counter */
+	double compute; /* seconds a task */
+	size_t rows;    /* rows of blocks that each process holds */
+	double counted; /* seconds spent at the counter */
 	long tasks;
 };
 

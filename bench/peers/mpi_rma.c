@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided MPI for the column beside ARMCI: bench/armci_figures compiles it with mpicc and starts it with
- * mpirun, two processes.
+ * One-sided MPI for the column beside ARMCI: bench/armci_figures compiles it with mpicc and starts it
+ * with mpirun, two processes.
  *
- * usage: mpi_rma put BYTES | get BYTES | putbw BYTES | getbw BYTES | sendbw BYTES | patch ROWS | points |
- *                counter US | acc BYTES | overlap BYTES
- * Prints one number: us (put until it is in place), GB/s, GB/s, us a patch, us for 1000 doubles, us an add at
- * a process that computes US at a time, GB/s of 1 MiB, % hidden. Median of 5.
+ * usage: mpi_rma put BYTES | get BYTES | putbw BYTES | getbw BYTES | sendbw BYTES | patch ROWS | points
+ * | counter US | acc BYTES | overlap BYTES Prints one number: us (put until it is in place), GB/s, GB/s,
+ * us a patch, us for 1000 doubles, us an add at a process that computes US at a time, GB/s of 1 MiB, %
+ * hidden. Median of 5.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -217,7 +217,8 @@ int main(int argc, char **argv)
 		value = !strcmp(what, "overlap") ? overlap() : seconds_each();
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_unlock_all(win);
-	if (rank == 0 && (!strcmp(what, "counter") || !strcmp(what, "sendbw") || !strcmp(what, "overlap")))
+	if (rank == 0 &&
+	    (!strcmp(what, "counter") || !strcmp(what, "sendbw") || !strcmp(what, "overlap")))
 		printf("%g\n", value);
 	else if (rank == 0 && strstr(what, "bw"))
 		printf("%g\n", number / value * 1e-9);

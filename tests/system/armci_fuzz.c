@@ -267,8 +267,8 @@ static void shared_box(int proc)
 }
 
 /*
- * Everybody, at the same step: a random partition into groups; memory of different sizes, some none; every
- * member adds to random parts, and the sums are compared.
+ * Everybody, at the same step: a random partition into groups; memory of different sizes, some none;
+ * every member adds to random parts, and the sums are compared.
  */
 static void group_round(struct drv_rng *common)
 {

@@ -337,13 +337,13 @@ static void case_notify(void)
 		/* by every way a write can travel: RDMA, packed, accumulated */
 		CHECK(ARMCI_Put(values, mem[next], 20000, next) == 0);
 		CHECK(ARMCI_PutS(values, &near, (double *)mem[next] + 3000, &far, count, 1, next) == 0);
-		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &one, values + 1, (double *)mem[next] + 8000, 8000, next) == 0);
+		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &one, values + 1, (double *)mem[next] + 8000, 8000,
+				next) == 0);
 		CHECK(armci_notify(next) == k + 1);
 		CHECK(armci_notify_wait(prev, &seen) >= k + 1 && seen == k + 1);
 		CHECK(((double *)mem[me])[2499] == k * 10000 + 2499);
 		CHECK(((double *)mem[me])[3000 + 2 * 1999] == k * 10000 + 1999);
-		CHECK(((double *)mem[me])[8999] ==
-		      (k + 1) * 1000.0 + 10000.0 * k * (k + 1) / 2);
+		CHECK(((double *)mem[me])[8999] == (k + 1) * 1000.0 + 10000.0 * k * (k + 1) / 2);
 		armci_msg_barrier();
 	}
 	memory_close();
@@ -361,8 +361,8 @@ static void case_flag(void)
 	for (k = 1; k <= 10; k++) {
 		memset(data, k, sizeof(data));
 		if (k % 2)
-			CHECK(ARMCI_Put_flag(data, mem[next], 30000, (int *)((char *)mem[next] + 32000), k,
-					     next) == 0);
+			CHECK(ARMCI_Put_flag(data, mem[next], 30000, (int *)((char *)mem[next] + 32000),
+					     k, next) == 0);
 		else
 			CHECK(ARMCI_PutS_flag(data, near, mem[next], far, count, 1,
 					      (int *)((char *)mem[next] + 32000), k, next) == 0);
@@ -455,8 +455,8 @@ static void case_swap(void)
 			long expected = old;
 
 			next_value = old + 3;
-			CHECK(ARMCIX_Compare_and_swap(ARMCI_SWAP_LONG, &old, &next_value, (long *)mem[0] + 1,
-						      0) == 0);
+			CHECK(ARMCIX_Compare_and_swap(ARMCI_SWAP_LONG, &old, &next_value,
+						      (long *)mem[0] + 1, 0) == 0);
 			if (old == expected)
 				break;
 			tries++;
@@ -500,10 +500,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } cases[] = {
-    {"groups", case_groups},     {"many_groups", case_many_groups}, {"split", case_split},
-    {"locality", case_locality}, {"select", case_select},           {"messages", case_messages},
-    {"notify", case_notify},     {"flag", case_flag},               {"memget", case_memget},
-    {"swap", case_swap},         {"mutex_sets", case_mutex_sets},   {"iterator", case_iterator},
+    {"groups", case_groups},         {"many_groups", case_many_groups},
+    {"split", case_split},           {"locality", case_locality},
+    {"select", case_select},         {"messages", case_messages},
+    {"notify", case_notify},         {"flag", case_flag},
+    {"memget", case_memget},         {"swap", case_swap},
+    {"mutex_sets", case_mutex_sets}, {"iterator", case_iterator},
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way things travel: the settings in the environment choose protocols, the library's counters tell.
- * Processes on nodes of their own. tests/system/armci_protocols.sh starts it.
+ * Which way things travel: the settings in the environment choose protocols, the library's counters
+ * tell. Processes on nodes of their own. tests/system/armci_protocols.sh starts it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +58,8 @@ static void endpoints(void)
 {
 	long before = count("endpoints");
 
-	CHECK(ARMCI_PutValueInt(7, mem[0][next], next) == 0 && ARMCI_GetValueInt(mem[0][next], next) == 7);
+	CHECK(ARMCI_PutValueInt(7, mem[0][next], next) == 0 &&
+	      ARMCI_GetValueInt(mem[0][next], next) == 7);
 	CHECK(count("endpoints") - before <= 1);
 	before = count("endpoints");
 	CHECK(ARMCI_GetValueInt(mem[0][next], next) == 7 && count("endpoints") == before);
@@ -167,8 +168,9 @@ static void conflicts(void)
 static const struct {
 	int op;
 	size_t bytes;
-} types[] = {{ARMCI_ACC_INT, sizeof(int)},	 {ARMCI_ACC_LNG, sizeof(long)},	   {ARMCI_ACC_FLT, sizeof(float)},
-	     {ARMCI_ACC_DBL, sizeof(double)},	 {ARMCI_ACC_CPL, 2 * sizeof(float)}, {ARMCI_ACC_DCP, 2 * sizeof(double)}};
+} types[] = {{ARMCI_ACC_INT, sizeof(int)},       {ARMCI_ACC_LNG, sizeof(long)},
+	     {ARMCI_ACC_FLT, sizeof(float)},     {ARMCI_ACC_DBL, sizeof(double)},
+	     {ARMCI_ACC_CPL, 2 * sizeof(float)}, {ARMCI_ACC_DCP, 2 * sizeof(double)}};
 
 /* Element of a type with that real value. */
 static void set(int op, void *p, long v)
@@ -224,18 +226,21 @@ static void litmus(int op, size_t bytes)
 		CHECK(ARMCI_Get(at, got, ALL * (int)bytes, next) == 0);
 		fill(op, bytes, want, ALL, 7 + round + 18);
 		CHECK(!memcmp(got, want, ALL * bytes));
-		/* a put behind accumulates, in small pieces, then read back by the same and other forms */
+		/* a put behind accumulates, in small pieces, then read back by the same and other forms
+		 */
 		counts[0] = (int)bytes;
 		fill(op, bytes, a, ALL, 100);
 		ARMCI_INIT_HANDLE(&h);
 		CHECK(ARMCI_NbPutS(a, &row, at, &row, counts, 1, next, &h) == 0 && ARMCI_Wait(&h) == 0);
 		for (i = 0; i < SIDE; i++)
 			fill(op, bytes, want + (size_t)(i * SIDE) * bytes, 1, 100);
-		CHECK(ARMCI_NbAccS(op, scale, a, &row, at, &row, counts, 1, next, &h) == 0 && ARMCI_Wait(&h) == 0);
+		CHECK(ARMCI_NbAccS(op, scale, a, &row, at, &row, counts, 1, next, &h) == 0 &&
+		      ARMCI_Wait(&h) == 0);
 		for (i = 0; i < SIDE; i++)
 			fill(op, bytes, want + (size_t)(i * SIDE) * bytes, 1, 300);
 		counts[0] = row;
-		CHECK(ARMCI_GetS(at, &row, got, &row, counts, 1, next) == 0 && !memcmp(got, want, ALL * bytes));
+		CHECK(ARMCI_GetS(at, &row, got, &row, counts, 1, next) == 0 &&
+		      !memcmp(got, want, ALL * bytes));
 		fill(op, bytes, got, ALL, 0);
 		ARMCI_INIT_HANDLE(&h);
 		CHECK(ARMCI_NbGet(at, got, ALL * (int)bytes, next, &h) == 0 && ARMCI_Wait(&h) == 0);
