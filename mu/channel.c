@@ -356,7 +356,7 @@ void mu_push(struct mu_channel *ch)
 		mu_engine_inject(ch);
 	} else if (mu_try(&ch->engine)) {
 		/* Store, never dispatch: makes room at our side so that others can make room at theirs. */
-		if (ch->p->holder && !ch->p->here && mu_try(&ch->p->holding)) {
+		if (ch->p->holder && !__atomic_load_n(&ch->p->here, __ATOMIC_RELAXED) && mu_try(&ch->p->holding)) {
 			mu_holder_poll_for(ch->p->holder, NULL);
 			mu_unlock(&ch->p->holding);
 		}
