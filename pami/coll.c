@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The engine of coll.h: starting operations, running and completing them. */
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "pami/coll_shm.h"
@@ -58,12 +59,44 @@ static int inside(const struct pami_coll *c, const unsigned char *p)
 	return (uintptr_t)p - (uintptr_t)c->fits < sizeof c->fits;
 }
 
+void *pami_coll_buffer(struct pami_coll *c, size_t bytes)
+{
+	struct pami_coll_state *s = c->context->coll;
+
+	for (unsigned i = 0; bytes >= SPARE_MIN && i < PAMI_COLL_SPARES; i++) {
+		void *p = s->spare[i];
+
+		if (p && malloc_usable_size(p) >= bytes) {
+			s->spare[i] = NULL;
+			return p;
+		}
+	}
+	return malloc(bytes ? bytes : 1);
+}
+
+static void buffer_free(struct pami_coll_state *s, void *p)
+{
+	size_t bytes = p ? malloc_usable_size(p) : 0;
+
+	for (unsigned i = 0; bytes >= SPARE_MIN && bytes <= SPARE_MAX && i < PAMI_COLL_SPARES; i++)
+		if (!s->spare[i] || malloc_usable_size(s->spare[i]) < bytes) {
+			void *smaller = s->spare[i];
+
+			s->spare[i] = p;
+			p = smaller;
+			bytes = p ? malloc_usable_size(p) : 0;
+		}
+	free(p);
+}
+
 void pami_coll_buffers_free(struct pami_coll *c)
 {
+	struct pami_coll_state *s = c->context->coll;
+
 	if (!inside(c, c->own))
-		free(c->own);
+		buffer_free(s, c->own);
 	if (!inside(c, c->other))
-		free(c->other);
+		buffer_free(s, c->other);
 	c->own = c->other = NULL;
 }
 
@@ -405,6 +438,8 @@ void pami_coll_drop(struct pami_context *ctx)
 		s->free_recv = r->next;
 		free(r);
 	}
+	for (unsigned i = 0; i < PAMI_COLL_SPARES; i++)
+		free(s->spare[i]);
 	free(s);
 	ctx->coll = NULL;
 }

@@ -159,7 +159,8 @@ static inline void pami_coll_then(struct pami_coll *c, const struct pami_algorit
 	c->then[c->thens++] = info;
 }
 
-/* own, other: for the next stage. */
+/* A buffer for own or other; NULL: out of memory. And both back, for the next stage. */
+void *pami_coll_buffer(struct pami_coll *c, size_t bytes);
 void pami_coll_buffers_free(struct pami_coll *c);
 
 /* An operation of the library's own on some context: fill in, then run. NULL: out of memory. */

@@ -20,8 +20,8 @@ int pami_allreduce_begin(struct pami_coll *c)
 		c->own = c->fits;
 		c->other = c->fits + half;
 	} else {
-		c->own = malloc(c->bytes);
-		c->other = malloc(c->bytes);
+		c->own = pami_coll_buffer(c, c->bytes);
+		c->other = pami_coll_buffer(c, c->bytes);
 	}
 	if (!c->own || !c->other)
 		return -ENOMEM;

@@ -11,13 +11,13 @@
 
 static unsigned char *buffer(struct pami_coll *c, size_t bytes)
 {
-	return bytes <= sizeof c->fits ? NULL : malloc(bytes);
+	return bytes <= sizeof c->fits ? NULL : pami_coll_buffer(c, bytes);
 }
 
 /* own = a copy of the contribution. */
 int pami_reduce_begin(struct pami_coll *c)
 {
-	c->own = malloc(c->bytes ? c->bytes : 1);
+	c->own = pami_coll_buffer(c, c->bytes);
 	c->other = buffer(c, c->bytes);
 	if (!c->other && c->bytes <= sizeof c->fits)
 		c->other = c->fits;

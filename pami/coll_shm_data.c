@@ -69,7 +69,7 @@ static int is_long(const struct pami_coll *c)
 int pami_shm_allreduce_begin(struct pami_coll *c)
 {
 	if (is_long(c))
-		c->own = malloc(2 * (PIECE + c->element_bytes));
+		c->own = pami_coll_buffer(c, 2 * (PIECE + c->element_bytes));
 	else
 		c->own = c->bytes <= sizeof c->fits ? c->fits : malloc(c->bytes);
 	return c->own ? pami_shm_join(c, is_long(c) ? 2 : 1) : -ENOMEM;

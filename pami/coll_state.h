@@ -33,6 +33,10 @@ struct coll_chain { /* oldest first */
 	struct pami_coll *first, **last;
 };
 
+#define PAMI_COLL_SPARES 2u
+#define SPARE_MIN (64u << 10)
+#define SPARE_MAX (8u << 20)
+
 struct pami_coll_state {
 	struct coll_chain active[BUCKETS];
 	struct coll_message *early[BUCKETS], **early_last[BUCKETS];
@@ -43,6 +47,7 @@ struct pami_coll_state {
 	struct pami_coll *free_coll;
 	struct pami_coll_recv *free_recv;
 	struct pami_am_held *held;
+	void *spare[PAMI_COLL_SPARES]; /* large buffers for the next operation: fresh ones cost a fault a page */
 };
 
 static inline unsigned bucket(uint64_t key, uint32_t sequence)
