@@ -455,6 +455,29 @@ static void trios(void)
 	}
 }
 
+/* "barriers": one after the other until one ends with an error or is refused. */
+static int barriers_until_death(void)
+{
+	pami_xfer_t x = { .algorithm = algorithm(PAMI_XFER_BARRIER), .cb_done = local_done };
+	pami_result_t result = PAMI_SUCCESS;
+
+	for (unsigned n = 0; result == PAMI_SUCCESS; n++) {
+		struct op o = { .remote = -1 };
+
+		x.cookie = &o;
+		result = PAMI_Collective(context, &x);
+		if (result == PAMI_SUCCESS) {
+			WAIT(o.local);
+			result = o.local_result;
+		}
+		if (n == 10 && me == 0)
+			printf("up\n");
+	}
+	CHECK_EQ(result, PAMI_SHUTDOWN);
+	printf("survivor %zu: %s\n", me, failures ? "wrong" : "right");
+	return job_end(2);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct rlimit none = { 0, 0 };
@@ -463,6 +486,8 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_CORE, &none);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	job_begin(2);
+	if (argc > 1 && !strcmp(argv[1], "barriers"))
+		return barriers_until_death();
 	chance = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) * 1000 + me;
 	if (tasks < 3 || tasks > 2 + SCENARIOS) {
 		fprintf(stderr, "3 to %zu tasks\n", 2 + SCENARIOS);

@@ -35,6 +35,16 @@ for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 30 || echo 1)"); do
 	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 2)" --fault loss=0.05,reorder=0.05
 done
 
+# A whole host goes: its agent is killed, and its task with it.
+forget
+torus run --on-death error --timeout $limit -n 3 --hosts local,local,local "$task" barriers >"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+until_said "$dir/out" up && kill -9 "$(pgrep -P $pid | tail -1)"
+wait $pid
+status=$?
+[ "$(grep -c '^survivor [01]: right$' "$dir/out")" = 2 ] || { fail "agent killed: not both survived (status $status)"; cat "$dir/err" "$dir/out"; }
+said err 'agent of host .* and with it its tasks; the others go on' "agent killed"
+
 # The other mode: the first death ends the job, whatever the others are at.
 for first in "-n 3" "-n 3 --hosts local,local,local"; do
 	# shellcheck disable=SC2086
