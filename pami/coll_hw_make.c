@@ -14,7 +14,7 @@
 
 #define WANTED     (1ull << 63)
 #define NODES_MAX  65536u /* members of a geometry that may get a class route: each looks at all of them */
-#define TRIES_MAX  1000u
+#define PATIENCE_S 5.0 /* for a router that is at work */
 
 /* ---- Who is where ---- */
 
@@ -135,7 +135,7 @@ struct update {
 	struct pami_hw *hw;   /* the new one */
 	ClassRoute_t route;
 	uint64_t tried;       /* numbers somebody found taken */
-	unsigned id, tries;
+	unsigned id;
 	int stage, asks, gi;
 	uint32_t round;       /* of the AND */
 	uint32_t step;
@@ -244,7 +244,7 @@ static int act(struct pami_coll *c)
 		rc = u->gi = 0;
 		if (lead_here(u))
 			rc = mu_class_set(ch, u->id, &u->route, &u->gi);
-		if ((rc == -EAGAIN || rc == -EBUSY) && ++u->tries < TRIES_MAX)
+		if (rc == -EAGAIN || rc == -EBUSY) /* whoever is at the router may not run just now */
 			return PAMI_COLL_POLL;
 		propose(u, PROGRAM, (rc ? 0u : 1u) | (rc || u->gi ? 0u : 2u));
 		return 0;
@@ -340,13 +340,14 @@ int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pa
 void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx)
 {
 	struct pami_hw *hw = g->hw;
-	unsigned tries = 0;
+	double until = hw && ctx && hw->claimed ? mu_wtime() + PATIENCE_S : 0;
+	int rc = 0;
 
 	if (hw && ctx && hw->claimed) {
-		/* A reduction's result for another node may still pass through. */
-		while (mu_class_release(ctx->channel, hw->id) && ++tries < TRIES_MAX)
+		/* A reduction's result for another node may still pass through; who is at the router may not run now. */
+		while ((rc = mu_class_release(ctx->channel, hw->id)) && mu_wtime() < until)
 			mu_push(ctx->channel);
-		if (tries == TRIES_MAX)
+		if (rc)
 			drv_warn("class route %u of geometry %u is still in use: it stays taken", hw->id, g->id);
 	}
 	hw_delete(hw);
