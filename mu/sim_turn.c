@@ -29,7 +29,8 @@
 #define POLL_JUMP_PS   100000000u
 #define POLL_LEAST_PS  1000u
 #define SPIN_LOOK_NS   2000000u /* CPU time in which a task notices what it waited for */
-#define QUIET_ROUNDS   32u /* each doubles the time idled: minutes of virtual time */
+#define QUIET_STEPS    256u /* polls of each task with nothing under way that count as one: it may advance so many times */
+#define QUIET_ROUNDS   32u /* then each doubles the time idled: minutes of virtual time */
 
 static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
 {
@@ -186,7 +187,7 @@ static uint64_t jump_of(struct mu_sim *s, const struct sim_task *t, uint64_t fla
 		jump = idled / CLOCK_SHARE;
 		most = CLOCK_JUMP_PS;
 	} else if (all_quiet(s)) {
-		jump = idled;
+		jump = s->quiet < QUIET_STEPS * s->inside ? 0 : idled;
 		most = UINT64_MAX >> 8;
 	} else {
 		jump = idled / POLL_SHARE > POLL_FIRST * t->poll ? idled / POLL_SHARE : POLL_FIRST * t->poll;
@@ -236,7 +237,7 @@ static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *
 	}
 	t->state = SIM_TASK_IDLE;
 	s->idle++;
-	if (all_quiet(s) && s->quiet++ > QUIET_ROUNDS * s->inside)
+	if (all_quiet(s) && s->quiet++ > (QUIET_STEPS + QUIET_ROUNDS) * s->inside)
 		return deadlock(s);
 	resume_at(s, local, t->now + jump_of(s, t, flags));
 	return 0;
