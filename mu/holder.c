@@ -366,7 +366,7 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 	}
 	/* Only now: that round may have set timers. */
 	deadline = drv_wires_deadline(h->wires);
-	now = drv_clock_ns();
+	now = drv_clock_fast_ns(); /* the clock of the polls: it has an origin of its own */
 	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
 	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
 		*timeout_ns = CONNECT_NS;

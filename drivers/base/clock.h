@@ -33,7 +33,10 @@ static inline uint64_t drv_clock_ticks(void)
 /* Measured once (1 ms) at the first call, then constant. */
 uint64_t drv_clock_ticks_per_us(void);
 
-/* Nanoseconds from the ticks: any origin, the rate good to 1e-3, half the price of drv_clock_ns(). */
+/*
+ * Nanoseconds from the ticks: any origin, the rate good to 1e-3, half the price of drv_clock_ns(). Never to be
+ * compared with that: after a day of uptime they may be a minute apart.
+ */
 static inline uint64_t drv_clock_fast_ns(void)
 {
 	static uint64_t scale; /* ns per tick, 32 fractional bits */
