@@ -416,7 +416,7 @@ static void check_gone(struct side *s)
 		return;
 	}
 	side_sync(s);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 3000 && !s->pair->unmaps; i++) {
 		struct drv_frame f = side_get(s);
 
 		f.bytes = 100;
@@ -590,7 +590,7 @@ static void dpdk_memif(void)
 	NEEDS_MODULE("dpdk");
 	snprintf(server, sizeof server, "dpdk:net_memif,role=server,socket-abstract=no,socket=%s/m", t_dir());
 	snprintf(client, sizeof client, "dpdk:net_memif,role=client,socket-abstract=no,socket=%s/m", t_dir());
-	run(&(struct pair){ { server, client }, PAIR_PROCESSES });
+	run(&(struct pair){ { server, client }, PAIR_PROCESSES, .unmaps = 1 });
 }
 
 T_MAIN(T(loop), T(loop_two_sizes), T(fault_free_loop), T(shm_threads), T(shm), T(shm_small_and_large),
