@@ -25,6 +25,12 @@ static struct {
 	int count[CLASSES];
 } pool;
 
+/* Under the lock; others look at it without, and may be wrong by a little. */
+static void count_add(int class, int n)
+{
+	__atomic_store_n(&pool.count[class], pool.count[class] + n, __ATOMIC_RELAXED);
+}
+
 static struct head *fresh(size_t bytes, int class)
 {
 	struct head *h = NULL;
@@ -55,7 +61,7 @@ void *armci_pool_get(size_t bytes)
 		h = pool.free[class];
 		if (h) {
 			pool.free[class] = h->next;
-			pool.count[class]--;
+			count_add(class, -1);
 		}
 		armci_spin_unlock(&pool.lock);
 	}
@@ -87,7 +93,7 @@ void armci_pool_put(void *buffer)
 		armci_spin_lock(&pool.lock);
 		h->next = pool.free[class];
 		pool.free[class] = h;
-		pool.count[class]++;
+		count_add(class, 1);
 		armci_spin_unlock(&pool.lock);
 		return;
 	}
