@@ -75,10 +75,12 @@ static enum waited wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, 
 		*stop = s->conf.check ? s->conf.check(s->conf.arg) : 0;
 		if (*stop)
 			return STOPPED;
+		if (s->task[local].gone) /* check() saw it go: its CPU time cannot be read any more */
+			return GONE;
 		now = burn_ns ? cpu_ns(s, local) : 0;
 		if (!burned)
 			burned = now;
-		else if (now - burned >= burn_ns)
+		else if (now > burned && now - burned >= burn_ns)
 			return BURNED;
 		if (burn_ns > WAIT_LONGEST_NS) /* a task that spins for a moment is asked again soon */
 			ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;

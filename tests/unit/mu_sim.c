@@ -448,19 +448,43 @@ static int looks_a_little(void *arg, uint32_t task)
 	const struct mu_job *job;
 	struct seen s;
 	struct mu_channel *ch = start(&job, &s);
-	double before = mu_wtime(), between;
+	double before = mu_wtime(), between, after;
 
 	for (int i = 0; i < 100; i++)
 		mu_poll(ch);
 	between = mu_wtime();
 	for (int i = 0; i < 100; i++)
 		mu_poll(ch);
-	return mu_wtime() - between > 1.5 * (between - before);
+	after = mu_wtime();
+	stop(ch);
+	return after - between > 1.5 * (between - before);
 }
 
 static void empty_polls_are_no_deadlock(void)
 {
 	struct sim_job j = run_job("2x2x1x1x1", 0, looks_a_little, NULL);
+
+	CU_ASSERT_EQUAL(j.rc, 0);
+	CU_ASSERT_EQUAL(j.failed, 0);
+}
+
+/* Does not detach, and its end takes the kernel a while: nobody is to wait for it after that. */
+static int ends_slowly(void *arg, uint32_t task)
+{
+	const struct mu_job *job;
+	const size_t bytes = (size_t)128 << 20;
+	struct seen s;
+	char *touched = malloc(bytes);
+
+	t_child_check(touched != NULL);
+	memset(touched, 1, bytes);
+	mu_poll(start(&job, &s));
+	return touched[task] != 1;
+}
+
+static void an_end_without_a_word_is_seen(void)
+{
+	struct sim_job j = run_job("2x1x1x1x1", 0, ends_slowly, NULL);
 
 	CU_ASSERT_EQUAL(j.rc, 0);
 	CU_ASSERT_EQUAL(j.failed, 0);
@@ -663,7 +687,7 @@ static void costs_come_from_a_file(void)
 }
 
 T_MAIN(T(a_hop_adds_its_time), T(same_run_same_hash), T(messages_of_every_size), T(rdma_of_every_size),
-       T(a_megabyte), T(a_bad_address_ends_with_an_error), T(empty_polls_are_no_deadlock), T(a_deadlock_is_told),
+       T(a_megabyte), T(a_bad_address_ends_with_an_error), T(empty_polls_are_no_deadlock), T(an_end_without_a_word_is_seen), T(a_deadlock_is_told),
        T(a_loop_on_the_clock_ends_in_time), T(a_task_that_spins_is_not_waited_for), T(a_long_computation_changes_nothing),
        T(a_computation_taken_for_spinning_is_told),
        T(a_death_ends_the_run), T(who_never_joins_holds_up_nobody),
