@@ -1,26 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # armci.sh PROGRAM [virtual]: every function of libarmci, tasks on one node and on several, and the ways to fail.
-set -u
-program=$1
-failed=0
-
-say() {
-	printf '%s: %s\n' "$1" "$2"
-	if [ "$1" = FAIL ]; then failed=1; fi
-}
-
-# run WHAT ARGS...: torus run ARGS must end with 0 and a PASS line
-run() {
-	local what=$1 out
-	shift
-	if out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
-		say ok "$what"
-	else
-		say FAIL "$what"
-		tail -20 <<<"$out"
-	fi
-}
+. "$(dirname "$0")/armci_run.bash"
 
 # crash HOW TEXT: the job must end with a non-zero status and say TEXT
 crash() {

@@ -10,25 +10,9 @@
 #include <armcix.h>
 #include <iterator.h>
 
-#include "tests/system/armci_check.h"
+#include "tests/system/armci_memory.h"
 
-static int me, n, next, prev;
-static void **mem;
-
-static void memory_open(size_t bytes)
-{
-	mem = calloc((size_t)n, sizeof(*mem));
-	CHECK(mem && ARMCI_Malloc(mem, (armci_size_t)bytes) == 0);
-	memset(mem[me], 0, bytes);
-	ARMCI_Barrier();
-}
-
-static void memory_close(void)
-{
-	ARMCI_Barrier();
-	CHECK(ARMCI_Free(mem[me]) == 0);
-	free(mem);
-}
+static int next, prev;
 
 /* Ranks first, first + step, ... */
 static int *ranks(int first, int step, int *count)

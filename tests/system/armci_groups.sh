@@ -1,22 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # armci_groups.sh PROGRAM [virtual]: groups, locality, messages and extensions of libarmci, on one node and on several.
-set -u
-program=$1
-failed=0
-
-# run WHAT ARGS...: torus run ARGS must end with 0 and a PASS line
-run() {
-	local what=$1 out
-	shift
-	if out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
-		printf 'ok: %s\n' "$what"
-	else
-		printf 'FAIL: %s\n' "$what"
-		tail -20 <<<"$out"
-		failed=1
-	fi
-}
+. "$(dirname "$0")/armci_run.bash"
 
 if [ "${2:-}" = virtual ]; then
 	for c in groups split locality select messages notify memget swap mutex_sets; do

@@ -9,25 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/system/armci_check.h"
+#include "tests/system/armci_memory.h"
 
-static int me, n, next, prev;
-static void **mem; /* of one allocation, as ARMCI_Malloc gives it */
-
-static void memory_open(size_t bytes)
-{
-	mem = calloc((size_t)n, sizeof(*mem));
-	CHECK(mem && ARMCI_Malloc(mem, (armci_size_t)bytes) == 0);
-	memset(mem[me], 0, bytes);
-	ARMCI_Barrier();
-}
-
-static void memory_close(void)
-{
-	ARMCI_Barrier();
-	CHECK(ARMCI_Free(mem[me]) == 0);
-	free(mem);
-}
+static int next, prev;
 
 /* ---- cases ---- */
 

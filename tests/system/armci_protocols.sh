@@ -2,25 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # armci_protocols.sh PROGRAM ALL FUZZ: each protocol that a setting chooses; then every function of libarmci (ALL) and random
 # operations (FUZZ) under it.
-set -u
-program=$1
+. "$(dirname "$0")/armci_run.bash"
 all=${program%_protocols}
 fuzz=${program%/*}/t_fuzz_armci_fuzz
 seed=${QT_SEED:-$RANDOM}
-failed=0
 echo "seed $seed (QT_SEED=$seed repeats)"
-
-run() {
-	local what=$1 out
-	shift
-	if out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1) && grep -q '^PASS' <<<"$out"; then
-		printf 'ok: %s\n' "$what"
-	else
-		printf 'FAIL: %s\n' "$what"
-		tail -20 <<<"$out"
-		failed=1
-	fi
-}
 
 nodes='--shape 3x1x1x1x1x1'
 for setting in '' QUINTORUS_ARMCI_REGIONS=0 QUINTORUS_ARMCI_REGIONS=2 ARMCI_STRIDED_METHOD=DIRECT ARMCI_STRIDED_METHOD=IOV \

@@ -12,23 +12,13 @@ wrapped='ARMCI_INIT_HANDLE ARMCI_Wait ARMCI_Test ARMCI_NbPutS ARMCI_NbGetS ARMCI
 long=${QT_LONG:-0}
 failed=0 found=0
 tmp=$(mktemp -d)
+part=$QT_SOURCE/tests/system/part.sh
 trap 'rm -rf "$tmp"' EXIT
 
 say() {
 	printf '%s: %s\n' "$1" "$2"
 	if [ "$1" = FAIL ]; then failed=1; fi
 }
-
-cat >"$tmp/part" <<'END'
-#!/bin/sh
-# part TASKS-PER-HOST PORT COMMAND...: several hosts of one machine
-r=${PMIX_RANK:-$PMI_RANK}
-QUINTORUS_HOST=part$((r / $1)) QUINTORUS_PORT=$2
-export QUINTORUS_HOST QUINTORUS_PORT
-shift 2
-exec "$@"
-END
-chmod +x "$tmp/part"
 
 build() { # MPI
 	local mpi=$1 name flags link
@@ -92,10 +82,10 @@ for mpi in openmpi mpich; do
 		run 2 "torus run, C, lossy wires" torus run --mpi -n 2 --hosts local,local --fault loss=0.05,dup=0.05,seed=3 "$tmp/ga-mpich"
 		[ "$long" = 0 ] && continue
 	fi
-	run 4 "$mpi, C, a host for each" $launch -np 4 "$tmp/part" 1 shm: "$tmp/ga-$mpi"
+	run 4 "$mpi, C, a host for each" $launch -np 4 "$part" 1 shm: "$tmp/ga-$mpi"
 	if [ "$long" != 0 ]; then
-		run 4 "$mpi, C, two hosts" $launch -np 4 "$tmp/part" 2 uring:127.0.0.1 "$tmp/ga-$mpi"
-		run 3 "$mpi, C, lossy wires" $launch -np 3 "$tmp/part" 1 \
+		run 4 "$mpi, C, two hosts" $launch -np 4 "$part" 2 uring:127.0.0.1 "$tmp/ga-$mpi"
+		run 3 "$mpi, C, lossy wires" $launch -np 3 "$part" 1 \
 			'fault(loss=0.05,dup=0.02,reorder=0.05,seed=3)+uring:127.0.0.1' "$tmp/ga-$mpi"
 		QUINTORUS_ARMCI_DIRECT=none run 4 "$mpi, C, nothing mapped" $launch -np 4 "$tmp/ga-$mpi"
 		ARMCI_PROGRESS_THREAD=0 run 4 "$mpi, C, progress in calls" $launch -np 4 "$tmp/ga-$mpi"

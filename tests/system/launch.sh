@@ -12,6 +12,7 @@ unset QUINTORUS_SEGMENT QUINTORUS_TASK
 limit=$((120 * ${QT_SCALE:-1}))
 failed=0
 tmp=$(mktemp -d)
+part=$QT_SOURCE/tests/system/part.sh
 trap 'rm -rf "$tmp"; [ -z "${QT_NET_A:-}" ] || qt_net_close' EXIT
 
 say() {
@@ -73,19 +74,10 @@ deaths() { # NAME LAUNCHER...
 hosts() { # NAME LAUNCHER...: tasks 0, 1 on one host, 2, 3 on another; then each on its own
 	local name=$1 per
 	shift
-	cat >"$tmp/part" <<-'END'
-		#!/bin/sh
-		r=${PMIX_RANK:-$PMI_RANK}
-		QUINTORUS_HOST=part$((r / $1)) QUINTORUS_PORT=$2
-		export QUINTORUS_HOST QUINTORUS_PORT
-		shift 2
-		exec "$@"
-	END
-	chmod +x "$tmp/part"
 	for per in 2 1; do
-		run 4 "$name: hosts of $per tasks, shared memory" "$@" -np 4 "$tmp/part" $per shm: "$program"
+		run 4 "$name: hosts of $per tasks, shared memory" "$@" -np 4 "$part" $per shm: "$program"
 		if [ -e "$QT_BUILD/drivers/libqt_port_uring.so" ]; then
-			run 4 "$name: hosts of $per tasks, UDP" "$@" -np 4 "$tmp/part" $per uring:127.0.0.1 "$program"
+			run 4 "$name: hosts of $per tasks, UDP" "$@" -np 4 "$part" $per uring:127.0.0.1 "$program"
 		fi
 	done
 }
