@@ -28,7 +28,7 @@ static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 			events++;
 		}
 		/* Who waits for these has them; the network gets its turn now and then. */
-		if (ctx->todo == 0 && !mu_virtual && ++ctx->unpolled < 8)
+		if (!(ctx->todo & ~(unsigned)PAMI_TODO_SHORT) && !mu_virtual && ++ctx->unpolled < 8)
 			return -events;
 	}
 	if (ctx->todo & PAMI_TODO_QUEUE)
@@ -51,11 +51,21 @@ int pami_advance_once(struct pami_context *ctx)
 	int events = 0;
 
 	ctx->depth++;
-	if (PAMI_UNLIKELY(ctx->todo))
-		events = advance_todo(ctx);
-	if (events < 0) {
-		ctx->depth--;
-		return -events;
+	if (ctx->todo & PAMI_TODO_SHORT) {
+		events = pami_short_poll(ctx);
+		if (events && ++ctx->unpolled < 8) { /* as below */
+			ctx->depth--;
+			return events;
+		}
+	}
+	if (PAMI_UNLIKELY(ctx->todo & ~(unsigned)PAMI_TODO_SHORT)) {
+		int found = advance_todo(ctx);
+
+		if (found < 0) {
+			ctx->depth--;
+			return events - found;
+		}
+		events += found;
 	}
 	if (PAMI_UNLIKELY(pami_posted_any(&ctx->posted) || ctx->again))
 		events += (int)pami_post_run(ctx);

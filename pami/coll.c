@@ -23,6 +23,7 @@ int pami_coll_init(struct pami_context *ctx)
 	}
 	s->poll_last = &s->poll;
 	s->finished_last = &s->finished;
+	s->last.ended = UINT32_MAX; /* of nothing */
 	ctx->coll = s;
 	return 0;
 }
@@ -259,8 +260,6 @@ int pami_coll_poll(struct pami_context *ctx)
 	struct pami_coll *c = s->poll, *next;
 	int events = 0;
 
-	if (s->shorts)
-		events = pami_short_poll(ctx, &s->shorts);
 	if (c) {
 		s->poll = NULL;
 		s->poll_last = &s->poll;
@@ -281,7 +280,7 @@ int pami_coll_poll(struct pami_context *ctx)
 	}
 	if (PAMI_UNLIKELY(s->held != NULL))
 		events += pami_am_poll(ctx);
-	if (!s->shorts && !s->poll && !s->finished && !s->held)
+	if (!s->poll && !s->finished && !s->held)
 		ctx->todo &= ~(unsigned)PAMI_TODO_COLL;
 	return events;
 }
@@ -317,18 +316,11 @@ static int may_be_short(unsigned type)
 static int short_lane(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
                       unsigned type, const struct pami_algorithm_info *info, const pami_xfer_t *cmd)
 {
-	struct pami_coll_state *s = ctx->coll;
-	struct pami_shm **last = &s->shorts;
-
 	if ((m->unsynced + 1 >= UNSYNCED_MAX && !synchronises(type)) ||
-	    !pami_short_start(ctx, g, m, type, info, cmd))
+	    !pami_short_start(ctx, g, m->shm, type, info, cmd))
 		return 0;
 	m->sequence++;
 	count_unsynced(m, type);
-	while (*last)
-		last = &(*last)->now.next;
-	m->shm->now.next = NULL;
-	*last = m->shm;
 	return 1;
 }
 
@@ -343,40 +335,42 @@ static int begin(struct pami_coll *c)
 	return c->info->begin ? c->info->begin(c) : 0;
 }
 
-PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *cmd)
+/* What the algorithm's number names, for this context, into its `last`. */
+static __attribute__((noinline)) pami_result_t look_up(struct pami_context *ctx, pami_algorithm_t algorithm)
 {
-	struct pami_context *ctx = pami_context_of(context);
-	struct pami_geometry_member *member;
-	struct pami_geometry *g;
-	struct pami_coll *c;
-	unsigned type, index;
-	int rc;
+	struct pami_coll_state *s = ctx->coll;
+	uint32_t ended = __atomic_load_n(&ctx->client->geometries->ended, __ATOMIC_ACQUIRE);
+	struct pami_geometry *g = pami_geometry_of(ctx->client, algorithm);
+	unsigned type = algorithm >> 8 & 0xff, index = algorithm & 0xff;
 
-	if (!cmd || !pami_context_valid(context))
-		return pami_fail(PAMI_INVAL, "no context, or no parameters");
-	type = cmd->algorithm >> 8 & 0xff;
-	index = cmd->algorithm & 0xff;
-	g = pami_geometry_of(ctx->client, cmd->algorithm);
 	if (!g || type >= PAMI_XFER_COUNT || index >= pami_algorithms[type].count)
 		return pami_fail(PAMI_INVAL, "not an algorithm of this client");
 	if (ctx->offset >= g->offsets || g->member[ctx->offset].rank < 0)
 		return pami_fail(PAMI_INVAL, "this context is no member of the geometry");
-	if (PAMI_UNLIKELY(pami_geometry_dead(g)))
-		return pami_fail(PAMI_SHUTDOWN, "a member of the geometry is dead");
-	member = &g->member[ctx->offset];
-	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
-		return pami_result(pami_am_start(ctx, g, member, type, index, cmd));
-	if (member->shm && may_be_short(type) && short_lane(ctx, g, member, type, &pami_algorithms[type].info[index], cmd))
-		return PAMI_SUCCESS;
-	c = pami_coll_new(ctx);
+	s->last.algorithm = algorithm;
+	s->last.ended = ended;
+	s->last.geometry = g;
+	s->last.member = &g->member[ctx->offset];
+	s->last.info = &pami_algorithms[type].info[index];
+	return PAMI_SUCCESS;
+}
+
+/* With an object, all that is no short lane. */
+static __attribute__((noinline)) pami_result_t start_whole(struct pami_context *ctx, const pami_xfer_t *cmd)
+{
+	struct pami_geometry_member *member = ctx->coll->last.member;
+	struct pami_geometry *g = ctx->coll->last.geometry;
+	struct pami_coll *c = pami_coll_new(ctx);
+	int rc;
+
 	if (!c)
 		return pami_result(-ENOMEM);
 	c->geometry = g;
 	c->topology = &g->topology;
 	c->member = member;
 	c->key = g->key;
-	c->info = &pami_algorithms[type].info[index];
-	c->type = (uint8_t)type;
+	c->info = ctx->coll->last.info;
+	c->type = (uint8_t)(cmd->algorithm >> 8);
 	c->rank = (uint32_t)member->rank;
 	c->size = g->size;
 	c->cb_done = cmd->cb_done;
@@ -389,12 +383,42 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 		return pami_result(rc);
 	}
 	c->sequence = member->sequence++;
-	if (count_unsynced(member, type) && c->size > 1) {
+	if (count_unsynced(member, c->type) && c->size > 1) {
 		pami_coll_then(c, c->info);
 		c->info = &gate;
 	}
 	pami_coll_start(c);
 	return PAMI_SUCCESS;
+}
+
+PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *cmd)
+{
+	struct pami_context *ctx = pami_context_of(context);
+	struct pami_coll_state *s;
+	pami_result_t rc;
+	unsigned type;
+
+	if (PAMI_UNLIKELY(!cmd || !pami_context_valid(context)))
+		return pami_fail(PAMI_INVAL, "no context, or no parameters");
+	s = ctx->coll;
+	if (PAMI_UNLIKELY(cmd->algorithm != s->last.algorithm ||
+	                  __atomic_load_n(&ctx->client->geometries->ended, __ATOMIC_ACQUIRE) != s->last.ended ||
+	                  s->last.geometry->state != PAMI_GEOMETRY_READY)) {
+		rc = look_up(ctx, cmd->algorithm);
+		if (rc != PAMI_SUCCESS)
+			return rc;
+	}
+	/* Deaths that this context has not seen end the operation when it does. */
+	if (PAMI_UNLIKELY(ctx->gone && pami_geometry_dead(s->last.geometry)))
+		return pami_fail(PAMI_SHUTDOWN, "a member of the geometry is dead");
+	type = cmd->algorithm >> 8 & 0xff;
+	if (s->last.member->shm && may_be_short(type) &&
+	    short_lane(ctx, s->last.geometry, s->last.member, type, s->last.info, cmd))
+		return PAMI_SUCCESS;
+	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
+		return pami_result(pami_am_start(ctx, s->last.geometry, s->last.member, type,
+		                                 (uint32_t)(cmd->algorithm & 0xff), cmd));
+	return start_whole(ctx, cmd);
 }
 
 struct pami_am_held **pami_coll_held(struct pami_context *ctx)

@@ -63,7 +63,7 @@ void pami_coll_gone(struct pami_context *ctx)
 	struct pami_coll *c;
 
 	drop_early(ctx);
-	pami_short_gone(ctx, &ctx->coll->shorts);
+	pami_short_gone(ctx);
 	/* Callbacks may start and end others: from the beginning each time. */
 	while ((c = find_lost(ctx->coll))) {
 		c->result = -ESHUTDOWN;

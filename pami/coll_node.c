@@ -232,7 +232,7 @@ static const struct pami_algorithm_info by_messages = { .name = "messages", .ste
 
 static int say(struct pami_coll *c, struct pami_shm *s, const void *data)
 {
-	if (!pami_shm_slot_free(c, s, c->turn))
+	if (!pami_shm_slots_free(c, s, c->turn, 1))
 		return 0;
 	if (c->bytes <= PAMI_SHM_BULK)
 		pami_shm_put(s, c->turn, data, c->bytes);

@@ -26,7 +26,7 @@ void pami_shm_free(struct pami_shm *s, int keep_area)
 	if (s && s->owner && !keep_area)
 		mu_arena_free(s->area);
 	if (s)
-		free(s->rank);
+		free(s->known);
 	free(s);
 }
 
@@ -44,11 +44,12 @@ static struct pami_shm *shm_new(struct pami_coll *c)
 
 	if (!s)
 		return NULL;
-	s->rank = malloc(g->team_size * sizeof *s->rank);
-	if (!s->rank) {
+	s->known = calloc(g->team_size, sizeof *s->known + sizeof *s->rank);
+	if (!s->known) {
 		free(s);
 		return NULL;
 	}
+	s->rank = (void *)(s->known + g->team_size);
 	s->members = g->team_size;
 	s->crowded = (uint8_t)(g->client->job->crowded != 0);
 	for (uint32_t i = 0; i < s->members; i++) {
@@ -162,31 +163,34 @@ static void wait_for(struct pami_coll *c, uint64_t *word, uint64_t value)
 
 int pami_shm_all_before(struct pami_coll *c, struct pami_shm *s, uint64_t k)
 {
-	uint64_t least = UINT64_MAX;
-
 	if (s->all_done >= k)
 		return 1;
 	for (uint32_t i = 0; i < s->members; i++) {
-		uint64_t d = i == s->me ? UINT64_MAX : __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
+		uint64_t *known = &s->known[i];
 
-		for (int more = looks(c, s); d < k && more > 0; more--)
-			d = __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
-		if (d < k) {
-			__atomic_store_n(&s->area->stalled, 1, __ATOMIC_SEQ_CST);
-			wait_for(c, &s->done[i].count, k);
-			d = __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
-			if (d < k)
-				return 0;
-		}
-		least = d < least ? d : least;
+		if (i == s->me || *known >= k)
+			continue;
+		*known = __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
+		for (int more = looks(c, s); *known < k && more > 0; more--)
+			*known = __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
+		if (*known >= k)
+			continue;
+		__atomic_store_n(&s->area->stalled, 1, __ATOMIC_SEQ_CST);
+		wait_for(c, &s->done[i].count, k);
+		*known = __atomic_load_n(&s->done[i].count, __ATOMIC_ACQUIRE);
+		if (*known < k)
+			return 0;
 	}
-	s->all_done = least == UINT64_MAX ? k : least;
+	s->all_done = k;
 	return 1;
 }
 
-int pami_shm_slot_free(struct pami_coll *c, struct pami_shm *s, uint64_t k)
+int pami_shm_slots_free(struct pami_coll *c, struct pami_shm *s, uint64_t k, uint64_t turns)
 {
-	return k < PAMI_SHM_SLOTS || pami_shm_all_before(c, s, k + 1 - PAMI_SHM_SLOTS);
+	for (uint64_t i = k; i < k + turns; i++)
+		if (!pami_shm_all_before(c, s, s->wrote[i % PAMI_SHM_SLOTS]))
+			return 0;
+	return 1;
 }
 
 int pami_shm_said(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k)
@@ -238,7 +242,7 @@ int pami_shm_barrier(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->turn))
+		if (!pami_shm_slots_free(c, s, c->turn, 1))
 			return PAMI_COLL_POLL;
 		pami_shm_publish(s, c->turn);
 		pami_shm_wake_others(s);
@@ -269,7 +273,7 @@ static int broadcast_halves(struct pami_coll *c, struct pami_shm *s)
 	uint64_t there;
 
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->turn + 1))
+		if (!pami_shm_slots_free(c, s, c->turn, 2))
 			return PAMI_COLL_POLL;
 		pami_shm_address_out(s, c->turn, c->data, NULL);
 		pami_shm_publish(s, c->turn);
@@ -297,7 +301,7 @@ static int broadcast_halves(struct pami_coll *c, struct pami_shm *s)
 static int broadcast_root(struct pami_coll *c, struct pami_shm *s)
 {
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->turn))
+		if (!pami_shm_slots_free(c, s, c->turn, 1))
 			return PAMI_COLL_POLL;
 		if (c->bytes <= PAMI_SHM_BULK)
 			pami_shm_put(s, c->turn, c->data, c->bytes);

@@ -51,7 +51,7 @@ struct pami_short {
 	uint64_t at;          /* its turn */
 	uint32_t peer;        /* members before this one were heard */
 	uint32_t root;        /* broadcast: whom to hear */
-	uint8_t type;
+	uint8_t type, watched; /* watched: mu_watch() was told */
 	unsigned element;
 	size_t bytes;
 	void *target;
@@ -71,6 +71,8 @@ struct pami_shm {
 	uint64_t started;  /* turns given out */
 	uint64_t finished; /* turns over, here */
 	uint64_t all_done; /* turns known to be over everywhere */
+	uint64_t wrote[PAMI_SHM_SLOTS]; /* turns that must be over everywhere before my slot is written again */
+	uint64_t *known;   /* [members] turns known to be over there */
 	uint32_t *rank;    /* [members] in the geometry */
 	struct pami_short now;
 	uint8_t lane[PAMI_XFER_AMBROADCAST]; /* PAMI_LANE_ by type: coll_short.c */
@@ -101,19 +103,22 @@ static inline void pami_shm_wake_others(const struct pami_shm *s)
 }
 
 /* What was written before is said. */
-static inline void pami_shm_publish(const struct pami_shm *s, uint64_t k)
+static inline void pami_shm_publish(struct pami_shm *s, uint64_t k)
 {
+	s->wrote[k % PAMI_SHM_SLOTS] = k + 1;
 	__atomic_store_n(&pami_shm_slot_of(s, s->me, k)->number, k + 1, __ATOMIC_RELEASE);
 }
 
-/* Has the member spoken in turn k? `looks`: how often to look. */
+/* Has the member spoken in turn k? Then those before are over there. `looks`: how often to look. */
 static inline int pami_shm_heard(const struct pami_shm *s, uint32_t member, uint64_t k, int looks)
 {
 	const struct pami_shm_slot *slot = pami_shm_slot_of(s, member, k);
 
 	do
-		if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) == k + 1)
+		if (__atomic_load_n(&slot->number, __ATOMIC_ACQUIRE) == k + 1) {
+			s->known[member] = k;
 			return 1;
+		}
 	while (--looks > 0);
 	return 0;
 }
@@ -170,8 +175,8 @@ int pami_shm_said(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint
 int pami_shm_said_far(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k);
 int pami_shm_all_said(struct pami_coll *c, struct pami_shm *s, uint64_t k); /* from c->peer on; then 0 again */
 int pami_shm_all_before(struct pami_coll *c, struct pami_shm *s, uint64_t k);
-/* May my slot of turn k be written? */
-int pami_shm_slot_free(struct pami_coll *c, struct pami_shm *s, uint64_t k);
+/* May my slots of turns k to k + turns - 1 be written? */
+int pami_shm_slots_free(struct pami_coll *c, struct pami_shm *s, uint64_t k, uint64_t turns);
 void pami_shm_finished(struct pami_coll *c, struct pami_shm *s);
 /* It ended with an error, whatever it was doing: others may still use the geometry. */
 void pami_shm_end(struct pami_coll *c);
@@ -180,10 +185,9 @@ void pami_shm_end(struct pami_coll *c);
 void pami_shm_free(struct pami_shm *shm, int keep_area);
 
 /* coll_short.c: returns whether it took the operation. */
-int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_geometry_member *m,
-                     unsigned type, const struct pami_algorithm_info *info, const pami_xfer_t *x);
-int pami_short_poll(struct pami_context *ctx, struct pami_shm **list);
+int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_shm *s, unsigned type,
+                     const struct pami_algorithm_info *info, const pami_xfer_t *x);
 /* Those of geometries with a dead member end. */
-void pami_short_gone(struct pami_context *ctx, struct pami_shm **list);
+void pami_short_gone(struct pami_context *ctx);
 
 #endif

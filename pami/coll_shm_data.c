@@ -43,7 +43,7 @@ int pami_shm_reduce(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->rank != c->root) {
-		if (!pami_shm_slot_free(c, s, c->turn))
+		if (!pami_shm_slots_free(c, s, c->turn, 1))
 			return PAMI_COLL_POLL;
 		pami_shm_put(s, c->turn, c->data, c->bytes);
 		pami_shm_publish(s, c->turn);
@@ -86,7 +86,7 @@ static size_t part_at(const struct pami_coll *c, size_t bytes, uint32_t i)
 static int allreduce_short(struct pami_coll *c, struct pami_shm *s)
 {
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->turn))
+		if (!pami_shm_slots_free(c, s, c->turn, 1))
 			return PAMI_COLL_POLL;
 		pami_shm_put(s, c->turn, c->data, c->bytes);
 		pami_shm_publish(s, c->turn);
@@ -165,7 +165,7 @@ static int allreduce_long(struct pami_coll *c, struct pami_shm *s)
 	int rc;
 
 	if (c->phase == LONG_SPEAK) {
-		if (!pami_shm_slot_free(c, s, k + 1))
+		if (!pami_shm_slots_free(c, s, k, 2))
 			return PAMI_COLL_POLL;
 		pami_shm_address_out(s, k, c->data, c->target);
 		pami_shm_publish(s, k);
@@ -237,7 +237,7 @@ int pami_shm_allgather(struct pami_coll *c)
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
 	if (c->phase == 2) {
-		if (!pami_shm_slot_free(c, s, c->turn))
+		if (!pami_shm_slots_free(c, s, c->turn, 1))
 			return PAMI_COLL_POLL;
 		if (mine <= PAMI_SHM_BULK)
 			pami_shm_put(s, c->turn, pami_vector_at(&c->recv, c->rank), mine);

@@ -43,6 +43,13 @@ struct pami_coll_state {
 	size_t early_bytes;
 	struct pami_coll *poll, **poll_last;         /* to be stepped at each progress call */
 	struct pami_shm *shorts;                     /* with an operation of the short lane */
+	struct {
+		pami_algorithm_t algorithm; /* what was asked for last, and what that is; good while */
+		uint32_t ended;             /* no geometry ended since */
+		struct pami_geometry *geometry;
+		struct pami_geometry_member *member;
+		const struct pami_algorithm_info *info;
+	} last;
 	struct pami_coll *finished, **finished_last; /* callbacks to come */
 	struct pami_coll *free_coll;
 	struct pami_coll_recv *free_recv;

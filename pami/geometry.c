@@ -83,6 +83,7 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 	uint32_t at, chunk = chunk_of(g->place, &at);
 
 	__atomic_store_n(&t->chunk[chunk][at], NULL, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&t->ended, 1, __ATOMIC_RELEASE);
 	t->free[t->frees++] = g->place;
 	for (uint32_t i = 0; g->member && i < g->offsets; i++) {
 		pami_shm_free(g->member[i].shm, !g->id);

@@ -73,6 +73,7 @@ struct pami_geometry_table {
 	uint32_t *free;   /* stack of free places */
 	uint32_t frees, room;
 	uint32_t next_number; /* proposed for the next geometry; atomic */
+	uint32_t ended;       /* geometries; atomic: what contexts remember of them may be stale */
 };
 
 static inline pami_endpoint_t pami_geometry_endpoint(const struct pami_geometry *g, uint32_t rank)

@@ -90,6 +90,7 @@ enum { /* struct pami_context.todo */
 	PAMI_TODO_QUEUE = 2,
 	PAMI_TODO_HELD = 4,
 	PAMI_TODO_COLL = 8,
+	PAMI_TODO_SHORT = 16, /* the short lane of collectives: coll_short.c */
 };
 
 enum { /* struct pami_context.slow */
@@ -426,6 +427,8 @@ int pami_coll_init(struct pami_context *ctx);
 void pami_coll_drop(struct pami_context *ctx);
 /* PAMI_TODO_COLL: operations that look at memory, callbacks. Returns how many events. */
 int pami_coll_poll(struct pami_context *ctx);
+/* PAMI_TODO_SHORT: the same for the short lane. */
+int pami_short_poll(struct pami_context *ctx);
 void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header_addr, size_t header_size,
                         const void *pipe_addr, size_t data_size, pami_endpoint_t origin,
                         pami_recv_t *recv);
