@@ -181,7 +181,7 @@ static void fill_job(struct mu_process *p)
 
 static void spin_policy(struct mu_process *p)
 {
-	const char *share = getenv("QUINTORUS_SHARE");
+	const char *share = getenv("QUINTORUS_SHARE"), *lanes = getenv("QUINTORUS_LANES");
 	cpu_set_t set;
 	unsigned cpus = 1;
 
@@ -191,6 +191,7 @@ static void spin_policy(struct mu_process *p)
 	p->yields = p->host->tasks > cpus;
 	p->spin_us = p->yields ? 300 : 200; /* a turn of all that run may take tens of us */
 	p->shares = !p->yields && !(share && !strcmp(share, "off"));
+	p->lanes = !(lanes && !strcmp(lanes, "off"));
 	mu_comm_init(p, cpus);
 }
 

@@ -26,6 +26,7 @@ static void channel_free(struct mu_channel *ch)
 	free(ch->rec_source);
 	free(ch->rec_memory);
 	free(ch->rget_more);
+	free(ch->out);
 	free(ch);
 }
 
@@ -47,6 +48,11 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	if (!ch)
 		return -ENOMEM;
 	memset(ch, 0, sizeof *ch);
+	ch->out = calloc((size_t)p->host->locals * p->channels, sizeof *ch->out);
+	if (!ch->out) {
+		free(ch);
+		return -ENOMEM;
+	}
 	ch->p = p;
 	ch->index = index;
 	ch->receive = receive;
@@ -62,6 +68,7 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	/* A second opening goes on where the first stopped reading. */
 	ch->rx.head = ch->rx.published = ch->a->ring.head;
 	ch->a->ring.lines = MU_RING_LINES;
+	mu_lane_open(ch);
 	rc = mu_inj_fifo_init(&ch->inj, &ch->a->inj, &ch->a->inj_hw, ch->a->inj_slot, MU_INJ_SLOTS);
 	if (!rc) {
 		MUSPI_InjFifo_t unused;
@@ -69,6 +76,7 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 		rc = mu_inj_fifo_init(&unused, &ch->a->rget, &ch->a->rget_hw, ch->a->rget_slot, MU_RGET_SLOTS);
 	}
 	if (rc) {
+		free(ch->out);
 		free(ch);
 		return rc;
 	}
@@ -112,6 +120,7 @@ void mu_channel_close(struct mu_channel *ch)
 	mu_lock(&p->channels_lock);
 	mu_unlock(&p->channels_lock);
 	drv_ring_publish_head(&ch->a->ring, &ch->rx);
+	mu_lane_close(ch);
 	__atomic_fetch_and(&p->area->channels_open, ~(1ull << ch->index), __ATOMIC_RELEASE);
 	channel_free(ch);
 }

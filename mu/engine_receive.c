@@ -232,8 +232,19 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
 
 	if (dispatch && __builtin_expect(ch->rec != NULL || ch->spill_first, 0))
 		n = drain_stored(ch);
-	while (n < budget && (rec = drv_ring_peek(ring, &ch->rx))) {
-		if (mu_receive_record(ch, (const MUHWI_PacketHeader_t *)rec->header, rec->tag, rec->payload,
+	while (n < budget) {
+		uint32_t lanes;
+
+		rec = drv_ring_peek(ring, &ch->rx);
+		/* What a lane held when this record was seen may come before it; all of it fits into the lane. */
+		if ((lanes = mu_lanes(ch))) {
+			int got = mu_lane_receive(ch, lanes, rec ? (int)DRV_LANE_UNITS : budget - n, dispatch);
+
+			if (got < 0)
+				break;
+			n += got;
+		}
+		if (!rec || mu_receive_record(ch, (const MUHWI_PacketHeader_t *)rec->header, rec->tag, rec->payload,
 		                      rec->bytes, dispatch))
 			break;
 		drv_ring_release(ring, &ch->rx, rec);

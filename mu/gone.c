@@ -39,7 +39,7 @@ static int all_dispatched(struct mu_channel *ch)
 {
 	if ((int64_t)(ch->rx.head - ch->gone_tail) < 0 && !drv_ring_ready(&ch->a->ring, &ch->rx))
 		mu_ring_heal(ch->p->host, &ch->a->ring, &ch->rx);
-	return (int64_t)(ch->rx.head - ch->gone_tail) >= 0 && !ch->spill_first &&
+	return (int64_t)(ch->rx.head - ch->gone_tail) >= 0 && !mu_lane_ready(ch, 1) && !ch->spill_first &&
 	       (!ch->rec || ch->rec_hw.pa_head == ch->rec_hw.pa_tail);
 }
 

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drivers/base/lane.h"
 #include "drivers/base/ring.h"
 #include "drivers/base/wake.h"
 #include "drivers/port.h"
@@ -30,7 +31,7 @@
 #include "mu/hw_regs.h"
 
 #define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION  3u
+#define MU_HOST_VERSION  4u
 #define MU_CHANNELS_MAX  64 /* per task */
 #define MU_HOSTS_MAX     256
 #define MU_COMMTHREADS   15  /* most per task */
@@ -94,6 +95,7 @@ struct mu_task_area {
 #define MU_SLOT_BYTES    128u  /* payload buffer beside each injection slot */
 #define MU_COUNTERS      512u
 #define MU_RING_LINES    4096u /* 256 KiB */
+#define MU_LANES         8u    /* of those who send most to a channel, one each */
 #define MU_OUTBOUND_LINES 32768u /* 2 MiB: the tasks' records for other hosts, where the agent holds */
 
 /* Who of a channel's process may be between drv_ring_reserve() and drv_ring_publish(). */
@@ -123,8 +125,11 @@ struct mu_channel_area {
 		_Alignas(64) struct drv_ring_claim c;
 	} claim[MU_CLAIMS]; /* what this channel's senders are about to take, in any ring of the host */
 	struct mu_share share;
+	struct drv_lane lane[MU_LANES]; /* those in use: ring.lanes */
 	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
 };
+
+_Static_assert(sizeof(struct mu_channel_area) + MU_RING_LINES * DRV_RING_LINE <= MU_CHANNEL_BYTES, "fits its place");
 
 /*
  * What belongs to a node: class routes and their table entries, injection FIFOs of collective packets and of the

@@ -24,6 +24,13 @@ struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
 	return r;
 }
 
+void mu_out_find(struct mu_channel *ch, struct mu_out *o, uint32_t local, unsigned channel)
+{
+	__atomic_store_n(&o->wake, mu_host_area(ch->p->host, local)->wake, __ATOMIC_RELAXED);
+	/* The engine thread may be here at the same time, and writes the same. */
+	__atomic_store_n(&o->ring, mu_ring(ch->p->host, local, channel), __ATOMIC_RELEASE);
+}
+
 int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,
                const MUHWI_PacketHeader_t *h, uint32_t source, const unsigned char *payload, uint32_t bytes)
 {
@@ -44,7 +51,8 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 	return 0;
 }
 
-static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx,
+/* lane: ours beside this ring, or NULL. */
+static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx, struct drv_lane *lane,
                         const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes, int guarded)
 {
 	struct mu_process *p = ch->p;
@@ -64,6 +72,7 @@ static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv
 	if (rc)
 		rec->header[0] = 0; /* the place is taken: a record of no type, skipped by the receiver */
 	drv_ring_publish(rec, position);
+	mu_lane_after(lane, position);
 	return rc;
 }
 
@@ -88,13 +97,13 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 
 	if (__builtin_expect(p->near[task], 1)) {
 		unsigned channel = mu_header_number(h) % p->channels;
-		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
+		struct mu_out *o = mu_out(ch, e->local, channel);
 
-		rc = send_to_ring(ch, ring,
-		                  &p->tx[e->local * p->channels + channel], h, payload, bytes, guarded);
+		/* What answers remote gets has no order with messages, and another thread may send those meanwhile. */
+		rc = send_to_ring(ch, o->ring, &p->tx[o - ch->out], guarded ? NULL : o->lane, h, payload, bytes, guarded);
 		if (rc != -EAGAIN) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
-			mu_host_wake(p->host, e->local, ring);
+			mu_out_wake(o);
 		}
 		return rc;
 	}
@@ -109,7 +118,7 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		return rc;
 	}
-	rc = send_to_ring(ch, mu_host_outbound(p->host), &p->outbound_tx, h, payload, bytes, guarded);
+	rc = send_to_ring(ch, mu_host_outbound(p->host), &p->outbound_tx, NULL, h, payload, bytes, guarded);
 	if (rc != -EAGAIN) {
 		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		drv_wake_ring(&p->host->agent_wake);

@@ -65,6 +65,13 @@ struct mu_inj_engine {
 	uint64_t sent; /* bytes of the descriptor at head that have left */
 };
 
+/* A channel's way to a channel of its host. */
+struct mu_out {
+	struct drv_ring *ring; /* NULL: not used yet */
+	struct drv_wake *wake; /* [MU_WAKES] of the other task */
+	struct drv_lane *lane; /* ours there; up to MU_LANE_NONE: none, records it got */
+};
+
 struct mu_channel {
 	struct mu_process *p;
 	struct mu_channel_area *a;
@@ -82,6 +89,8 @@ struct mu_channel {
 	uint32_t engine;  /* lock: engine state below */
 	uint32_t inside;  /* the using thread holds it and is in a callback */
 	struct drv_ring_rx rx;
+	struct drv_lane_rx lane_rx[MU_LANES];
+	uint32_t lane_source[MU_LANES]; /* whose they are; UINT32_MAX: not looked at yet */
 	struct mu_inj_engine inj_engine, rget_engine;
 	MUSPI_RecFifo_t *rec; /* allocated when first needed */
 	MUHWI_Fifo_t rec_hw;
@@ -94,6 +103,7 @@ struct mu_channel {
 	uint32_t rget_more_count, rget_more_size, rget_more_first;
 
 	/* Software's side. */
+	struct mu_out *out; /* [locals * channels] ways to channels of this host */
 	MUSPI_InjFifo_t inj;
 	uint64_t retired; /* descriptors whose slot was cleaned up */
 	struct mu_op *done_first, **done_last; /* to be called at the next poll */
@@ -178,6 +188,7 @@ struct mu_process {
 	uint32_t spin_us;            /* polls spin this long before they sleep */
 	int yields;                  /* more tasks than cores: an empty poll yields at once */
 	int shares;                  /* large copies are done by both tasks (share.c) */
+	int lanes;                   /* small messages to near tasks go through lanes (lane.c) */
 	uint32_t waiting;            /* threads asleep in mu_poll() */
 	uint32_t in_poll;            /* virtual time: a progress call is under way */
 	struct mu_comm comm;
@@ -298,11 +309,54 @@ void mu_op_later(struct mu_channel *ch, struct mu_op *op, int result); /* queue 
 void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m);
 void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error);
 
+/*
+ * lane.c: lanes of ours at other channels. Those who have sent a channel MU_LANE_RECORDS records get one, while
+ * there are any.
+ */
+#define MU_LANE_RECORDS 8u
+#define MU_LANE_NONE    ((struct drv_lane *)64) /* they are all taken */
+static inline int mu_lane_is(const struct drv_lane *l)
+{
+	return (uintptr_t)l > (uintptr_t)MU_LANE_NONE;
+}
+/* No record fitted, or something is to be done first. The lane, ready for a record; or NULL: use the ring. */
+struct drv_lane *mu_lane_get(struct mu_channel *ch, struct mu_out *o);
+/* A record that was put into the ring comes before what follows in the lane. position: as published. */
+static inline void mu_lane_after(struct drv_lane *l, uint64_t position)
+{
+	if (mu_lane_is(l))
+		l->after = (position >> 16) - 1 + (position & 0xffff);
+}
+/* Receiving: up to `budget` records of each lane in `lanes`; -EAGAIN: no room to store one. */
+int mu_lane_receive(struct mu_channel *ch, uint32_t lanes, int budget, int dispatch);
+static inline uint32_t mu_lanes(const struct mu_channel *ch)
+{
+	return __atomic_load_n(&ch->a->ring.lanes, __ATOMIC_ACQUIRE);
+}
+/* Any thread: does a lane hold anything? gone: of a task that is gone. */
+int mu_lane_ready(struct mu_channel *ch, int gone);
+void mu_lane_open(struct mu_channel *ch);
+void mu_lane_close(struct mu_channel *ch);
+
 /* path.c: one piece toward its destination. 0, -EAGAIN: no room now, or negative errno. */
 int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
                  uint32_t bytes, int guarded);
 void mu_path_flush(struct mu_process *p, struct mu_channel *ch); /* ch: ours, or NULL */
 struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel);
+void mu_out_find(struct mu_channel *ch, struct mu_out *o, uint32_t local, unsigned channel);
+static inline struct mu_out *mu_out(struct mu_channel *ch, uint32_t local, unsigned channel)
+{
+	struct mu_out *o = &ch->out[local * ch->p->channels + channel];
+
+	if (__builtin_expect(!__atomic_load_n(&o->ring, __ATOMIC_ACQUIRE), 0))
+		mu_out_find(ch, o, local, channel);
+	return o;
+}
+/* Whoever serves the channel there shall look, if it sleeps. */
+static inline void mu_out_wake(const struct mu_out *o)
+{
+	drv_wake_ring(&o->wake[__atomic_load_n(&o->ring->user, __ATOMIC_RELAXED) % MU_WAKES]);
+}
 uint32_t mu_path_piece(struct mu_process *p, uint32_t task); /* largest piece on that path */
 /* A record for a local task, into its ring: the holder and the routers deliver with it. */
 int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, unsigned channel,

@@ -38,9 +38,12 @@ static inline int is_direct(const struct mu_channel *ch, uint32_t task)
 	return p->near[task] && !p->cma_refused;
 }
 
+/* Then the engine, in whichever thread it ran, is done with the lanes too. */
 static inline int fifo_empty(const struct mu_channel *ch)
 {
-	return !mu_fifo_pending(&ch->a->inj);
+	const MUHWI_Fifo_t *f = &ch->a->inj;
+
+	return __atomic_load_n(&f->pa_head, __ATOMIC_ACQUIRE) == __atomic_load_n(&f->pa_tail, __ATOMIC_RELAXED);
 }
 
 /* Is there room for n descriptors? */
@@ -95,12 +98,19 @@ static inline uint32_t pad8(uint32_t n)
 	return (n + 7) & ~7u;
 }
 
+/* A few words without a call. */
+static inline void small_copy(unsigned char *to, const void *from, uint32_t n)
+{
+	if (n == 8)
+		memcpy(to, from, 8);
+	else if (n)
+		memcpy(to, from, n);
+}
+
 static inline void short_copy(unsigned char *to, const void *a, uint32_t an, const void *b, uint32_t bn)
 {
-	if (an)
-		memcpy(to, a, an);
-	if (bn)
-		memcpy(to + pad8(an), b, bn);
+	small_copy(to, a, an);
+	small_copy(to + pad8(an), b, bn);
 }
 
 static int short_queue(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
@@ -144,6 +154,40 @@ static inline void short_header(unsigned char *at, const struct mu_process *p, c
 	memcpy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft, MU_SOFT_BYTES);
 }
 
+/* To a near task, into its lane or its ring. -EAGAIN: there is no room. */
+static inline int short_near(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft, const void *a,
+                             uint32_t an, const void *b, uint32_t bn, uint32_t bytes)
+{
+	struct mu_process *p = ch->p;
+	const struct mu_task_entry *e = &p->entry[task];
+	struct mu_out *o = mu_out(ch, e->local, channel);
+	struct drv_lane *lane = o->lane;
+	struct drv_lane_record *small = NULL;
+	struct drv_ring_record *rec;
+	uint64_t position;
+
+	if (__builtin_expect(!mu_lane_is(lane) || lane->after, 0))
+		lane = mu_lane_get(ch, o);
+	if (__builtin_expect(lane && (small = drv_lane_reserve(lane, bytes, &position)), 1)) {
+		memcpy(small->head, soft, MU_SOFT_BYTES);
+		short_copy(small->payload, a, an, b, bn);
+		drv_lane_publish(small, position);
+	} else {
+		rec = drv_ring_reserve_claimed(o->ring, &p->tx[o - ch->out], bytes, &position, ch->claim_user,
+		                               mu_ring_name(p->host, o->ring));
+		if (!rec)
+			return -EAGAIN;
+		rec->tag = p->task;
+		short_header(rec->header, p, e, channel, bytes, soft);
+		short_copy(rec->payload, a, an, b, bn);
+		drv_ring_publish(rec, position);
+		mu_lane_after(o->lane, position);
+	}
+	mu_out_wake(o);
+	mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
+	return 0;
+}
+
 int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
                   const void *a, uint32_t an, const void *b, uint32_t bn)
 {
@@ -157,21 +201,8 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 	if (mu_gone(p, task))
 		return -ESHUTDOWN;
 	if (__builtin_expect(p->near[task] && fifo_empty(ch), 1)) {
-		struct drv_ring *ring = mu_ring(p->host, e->local, channel);
-		uint64_t position;
-		struct drv_ring_record *rec = drv_ring_reserve_claimed(
-			ring, &p->tx[e->local * p->channels + channel], bytes, &position, ch->claim_user,
-			mu_ring_name(p->host, ring));
-
-		if (rec) {
-			rec->tag = p->task;
-			short_header(rec->header, p, e, channel, bytes, soft);
-			short_copy(rec->payload, a, an, b, bn);
-			drv_ring_publish(rec, position);
-			mu_host_wake(p->host, e->local, ring);
-			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
+		if (!short_near(ch, task, channel, soft, a, an, b, bn, bytes))
 			return 0;
-		}
 	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_hold(p, ch)) {
 		unsigned char *at = mu_holder_reserve(p->holder, e->host, p->task, bytes);
 

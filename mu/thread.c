@@ -59,7 +59,7 @@ static int work_pending(struct mu_channel *ch)
  * excluded for what arrived before, a wrong "yes" costs one more poll. */
 int mu_channel_ready(struct mu_channel *ch, int watches)
 {
-	return drv_ring_ready(&ch->a->ring, &ch->rx) || (watches && (watched_ready(ch) || work_pending(ch)));
+	return drv_ring_ready(&ch->a->ring, &ch->rx) || mu_lane_ready(ch, 0) || (watches && (watched_ready(ch) || work_pending(ch)));
 }
 
 /* software: of the program's threads too, not of the engines alone. */

@@ -51,6 +51,7 @@ struct drv_ring {
 	_Alignas(64) uint32_t lines; /* power of two, constant */
 	uint32_t user;               /* free for the user: what producers look at beside a record, rarely written */
 	uint32_t asked;              /* the same, what the consumer looks at */
+	uint32_t lanes;              /* the same */
 	_Alignas(64) unsigned char line[];
 };
 
