@@ -185,9 +185,25 @@ static int pending(const struct drv_wires *ws, const struct wire *w)
 	       w->probe_at != WIRE_TIMER_OFF;
 }
 
+/*
+ * Does the program send in bursts? Then the first of the next one does not leave alone, at the price of a
+ * frame, but with the others.
+ */
+static void note_burst(struct drv_wires *ws, struct wire *w)
+{
+	struct drv_wire_open *o = &ws->head.open[w->host];
+
+	if (o->since_poll >= WIRE_BURST_RUNS)
+		w->bursts += w->bursts < WIRE_BURSTS;
+	else if (o->since_poll)
+		w->bursts = 0;
+	o->since_poll = 0;
+}
+
 static void service(struct drv_wires *ws, struct wire *w)
 {
 	w->tx_stuck = 0;
+	note_burst(ws, w);
 	if (!wire_connected(w) && w->peer >= 0 && !w->gone)
 		wire_hello_timer(ws, w);
 	if (w->tx_ready) {

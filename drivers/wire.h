@@ -6,7 +6,8 @@
  * What travels are runs: a short header (kind, tag, bytes) and bytes of payload, at most
  * drv_wires_run_max() together in one frame, so a run is never split. Many runs share a frame.
  *
- *   idle wire      a run leaves before drv_wire_flush() returns
+ *   idle wire      a run leaves before drv_wire_flush() returns; called from within fn, or where the
+ *                  program has come to send many between two polls: at the end of the next poll
  *   burst unacked  runs join the open frame, which leaves when full, at the next drv_wires_poll(),
  *                  or at drv_wire_flush() when nothing is in flight
  *   window full    drv_wire_reserve() returns NULL: keep the run, poll, retry
@@ -98,7 +99,9 @@ uint32_t drv_wires_run_max(const struct drv_wires *wires, uint32_t host);
 struct drv_wire_open {
 	unsigned char *at;  /* next run header; NULL: no frame is open */
 	unsigned char *end; /* of the open frame */
+	unsigned char *last; /* header of its newest run; NULL: none yet */
 	uint64_t runs;      /* ever committed */
+	uint32_t since_poll; /* runs and additions committed since the last poll */
 };
 
 struct drv_wires_head {
@@ -130,13 +133,43 @@ static inline void drv_wire_commit(struct drv_wires *wires, uint32_t host, uint3
 	struct drv_frame_run *run = (struct drv_frame_run *)(void *)o->at;
 
 	*run = (struct drv_frame_run){ .bytes = bytes, .kind = (uint16_t)kind, .tag = tag };
+	o->last = o->at;
 	o->at += DRV_FRAME_RUN + drv_frame_round(bytes);
 	o->runs++;
+	o->since_poll++;
+}
+
+/*
+ * More for the run committed last, whose reserve returned `payload`: room for `more` bytes right behind
+ * its payload, or NULL: its frame has left, other runs came after it, or the frame is full. The same rules
+ * and cost as for a reserve; drv_wire_more_commit() makes the run longer.
+ */
+static inline unsigned char *drv_wire_more(struct drv_wires *wires, uint32_t host, unsigned char *payload,
+                                           uint32_t more)
+{
+	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
+	uint32_t bytes;
+
+	if (!payload || o->last != payload - DRV_FRAME_RUN)
+		return NULL;
+	bytes = ((struct drv_frame_run *)(void *)o->last)->bytes;
+	return (uint64_t)bytes + more <= (uint64_t)(o->end - payload) ? payload + bytes : NULL;
+}
+
+static inline void drv_wire_more_commit(struct drv_wires *wires, uint32_t host, uint32_t more)
+{
+	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
+	struct drv_frame_run *run = (struct drv_frame_run *)(void *)o->last;
+
+	run->bytes += more;
+	o->at = o->last + DRV_FRAME_RUN + drv_frame_round(run->bytes);
+	o->since_poll++;
 }
 
 /*
  * Let the open frame leave if nothing is in flight to this host, or if `now` is set (it then still
- * waits for the window and the port; polls see to it).
+ * waits for the window and the port; polls see to it). Without `now` it is left to the end of the
+ * poll that runs, and to the next one where the last two polls each found WIRE_BURST_RUNS handed in.
  */
 void drv_wire_flush(struct drv_wires *wires, uint32_t host, int now);
 

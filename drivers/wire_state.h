@@ -30,6 +30,8 @@
 #endif
 #define WIRE_PROBE_TRIES    5
 #define WIRE_PROBE_STEP     64u /* the search for the frame size stops at this precision */
+#define WIRE_BURST_RUNS     16u /* as many between two polls are a burst; */
+#define WIRE_BURSTS         2   /* after so many in a row the next is expected to be one too */
 #define WIRE_BURST_BYTES    (64u << 10) /* full frames wait for more until this */
 
 enum wire_slot_state {
@@ -76,6 +78,7 @@ struct wire {
 	uint32_t used_bytes; /* of frames [una, next) */
 	uint32_t waiting_bytes; /* of frames [sent, next) */
 	unsigned char *open_start;
+	uint8_t bursts; /* in a row */
 
 	/* timers, absolute; 0: due at the next poll, WIRE_TIMER_OFF: not running */
 	uint64_t rto_at, hello_at, probe_at, ack_at, held_at;

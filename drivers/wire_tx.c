@@ -66,6 +66,7 @@ unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w)
 	w->ring_head = (uint32_t)at;
 	w->open_start = o->at = w->ring + at;
 	o->end = o->at + room;
+	o->last = NULL;
 	wire_activate(ws, w);
 	return o->at;
 }
@@ -84,7 +85,7 @@ void wire_tx_close(struct drv_wires *ws, struct wire *w)
 		w->used_bytes += bytes;
 		w->waiting_bytes += bytes;
 	}
-	o->at = o->end = w->open_start = NULL;
+	o->at = o->end = o->last = w->open_start = NULL;
 }
 
 unsigned char *drv_wire_reserve_frame(struct drv_wires *ws, uint32_t host, uint32_t bytes)
@@ -109,7 +110,7 @@ void drv_wire_flush(struct drv_wires *ws, uint32_t host, int now)
 {
 	struct wire *w = &ws->wire[host];
 
-	if (!w->tx_ready || (!now && w->una != w->sent))
+	if (!w->tx_ready || (!now && (w->una != w->sent || ws->polling || w->bursts >= WIRE_BURSTS)))
 		return;
 	if (wire_open_used(ws, w))
 		wire_tx_close(ws, w);

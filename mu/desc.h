@@ -50,6 +50,24 @@ static inline void mu_desc_fifo(MUHWI_Descriptor_t *d, uint64_t payload, uint64_
 }
 
 /*
+ * The packet header of a short message (bytes <= 512, one packet, offset 0) to `coords` and `number`, built
+ * in place: the one that mu_desc_fifo() and mu_packetize() make. soft: 14 bytes.
+ */
+static inline void mu_header_short(void *at, uint32_t coords, uint32_t number, uint32_t bytes, const void *soft)
+{
+	MUHWI_PacketHeader_t *h = at;
+	uint64_t first = (uint64_t)MUHWI_PT2PT_DATA_PACKET_TYPE |
+	                 (uint64_t)MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC << 24 | (uint64_t)coords << 32;
+	uint64_t second = (uint64_t)(MUHWI_PACKET_TYPE_FIFO | ((bytes + 31) / 32)) | 136ull << 24 |
+	                  (uint64_t)(number & 511) << (32 + 6);
+
+	memcpy(at, &first, 8);
+	memcpy((char *)at + 8, &second, 8);
+	memset((char *)at + 16, 0, 2);
+	memcpy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft, 14);
+}
+
+/*
  * Direct put of bytes > 0 to `remote` (through table entry 0 of the target, which is 0) and
  * minus the bytes to `counter` (an address in the target; 0: no counter is touched).
  * `back` (0 .. 63): the initiator's channel, told if the put cannot be done.

@@ -9,6 +9,12 @@
  *   offset 0  u64 zero        16  packet header, 32 bytes
  *          8  u32 payload     48  payload
  *         12  u32 source
+ *
+ * Short messages from one task to one channel that are handed in one behind the other share a run, of which
+ * the tag is the source: 24 bytes each for 8 bytes of payload, where a record of its own takes 80.
+ *
+ *   offset 0  u32 coordinates, u16 channel number, u16 0
+ *          8  u16 bytes, 14 bytes of software's, payload padded to 8; the next one
  */
 #define _GNU_SOURCE
 #include "mu/holder.h"
@@ -22,14 +28,31 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/wire.h"
+#include "mu/desc.h"
 #include "mu/live.h"
 #include "mu/process.h"
 
 #define RUN_HEAD     48u
+#define SHORTS_HEAD  8u
+#define SHORT_HEAD   16u
 #define PIECE_MAX    32768u
 #define CONNECT_NS   1000000
 #define TICK_NS      50000 /* sleep where the port cannot wake us */
 #define OUTBOUND_MAX 256   /* records of tasks per round */
+
+/* Of each host: the run of short messages that may become longer; how much of one was taken here. */
+struct shorts {
+	unsigned char *run; /* NULL: none; else where its payload begins */
+	uint32_t source, coords, number;
+	uint32_t grows;     /* the message being written joins it */
+	uint32_t taken;     /* bytes of the run that is being offered; 0: it is new */
+};
+
+struct shorts_head {
+	uint32_t coords;
+	uint16_t number, zero;
+};
+_Static_assert(sizeof(struct shorts_head) == SHORTS_HEAD, "head of a run of short messages");
 
 struct mu_holder {
 	struct mu_host *host;
@@ -40,6 +63,7 @@ struct mu_holder {
 	struct drv_ring_rx outbound;
 	uint32_t *task_of;       /* [nodes * T] */
 	uint32_t unconnected;    /* hosts whose address we wait for */
+	struct shorts *shorts;   /* [hosts] */
 	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
 	uint32_t rounds;
 	uint64_t bad;
@@ -48,19 +72,25 @@ struct mu_holder {
 	struct mu_live *live;    /* agent, fabric torus */
 };
 
-static uint32_t find_task(struct mu_holder *h, const MUHWI_PacketHeader_t *header)
+static uint32_t find_task_at(struct mu_holder *h, uint32_t coords, unsigned number)
 {
 	const struct mu_host *host = h->host;
-	unsigned t = mu_header_number(header) / host->channels;
+	unsigned t = number / host->channels;
 	struct emu_coord x;
 
-	emu_coord_from_word(header->NetworkHeader.pt2pt.Destination.Destination.Destination, &x);
+	emu_coord_from_word(coords, &x);
 	for (int d = 0; d < EMU_DIMS; d++)
 		if (x.c[d] >= host->shape.n[d])
 			return UINT32_MAX;
 	if (t >= host->shape.t)
 		return UINT32_MAX;
 	return h->task_of[emu_coord_node(&host->shape, &x) * host->shape.t + t];
+}
+
+static uint32_t find_task(struct mu_holder *h, const MUHWI_PacketHeader_t *header)
+{
+	return find_task_at(h, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+	                    mu_header_number(header));
 }
 
 /*
@@ -91,33 +121,76 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch, const MUHWI
 	return rc;
 }
 
-static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
+static int bad_run(struct mu_holder *h, const char *why)
 {
-	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
-	uint32_t bytes, source, task, local;
-	unsigned channel;
+	if (!h->bad++)
+		drv_warn("wire: a record that %s was dropped (further ones are counted)", why);
+	return 0;
+}
 
-	memcpy(&bytes, run + 8, 4);
-	memcpy(&source, run + 12, 4);
-	if (run_bytes < RUN_HEAD || bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
-	    (task = find_task(h, header)) == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host) {
-		if (!h->bad++)
-			drv_warn("wire: a record that fits no task here was dropped (further ones are counted)");
-		return 0;
-	}
-	if (mu_host_gone(h->host, task))
-		return 0; /* nobody would ever take it */
-	channel = mu_header_number(header) % h->host->channels;
-	local = mu_host_entry(h->host, task)->local;
+/* Here is a record for a task of this host. 0, or -EAGAIN. */
+static int hand_over(struct mu_holder *h, uint32_t task, const MUHWI_PacketHeader_t *header, uint32_t source,
+                     const unsigned char *payload, uint32_t bytes)
+{
+	unsigned channel = mu_header_number(header) % h->host->channels;
+	uint32_t local = mu_host_entry(h->host, task)->local;
+
 	if (h->p) {
 		struct mu_channel *ch = __atomic_load_n(&h->p->channel[channel], __ATOMIC_ACQUIRE);
-		int rc = ch ? take_in_place(h, ch, header, source, run + RUN_HEAD, bytes) : -EBUSY;
+		int rc = ch ? take_in_place(h, ch, header, source, payload, bytes) : -EBUSY;
 
 		if (rc != -EBUSY)
 			return rc;
 	}
-	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel, header, source,
-	                  run + RUN_HEAD, bytes);
+	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel, header, source, payload,
+	                  bytes);
+}
+
+static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const unsigned char *run, uint32_t run_bytes)
+{
+	uint32_t at = h->shorts[host].taken ? h->shorts[host].taken : SHORTS_HEAD, task;
+	struct shorts_head head;
+	MUHWI_PacketHeader_t header;
+
+	h->shorts[host].taken = 0;
+	if (run_bytes < SHORTS_HEAD || source >= h->host->tasks)
+		return bad_run(h, "names no task");
+	memcpy(&head, run, sizeof head);
+	task = find_task_at(h, head.coords, head.number);
+	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
+		return bad_run(h, "fits no task here");
+	if (mu_host_gone(h->host, task))
+		return 0;
+	while (at < run_bytes) {
+		uint16_t bytes = UINT16_MAX;
+
+		if (run_bytes - at >= SHORT_HEAD)
+			memcpy(&bytes, run + at, 2);
+		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - SHORT_HEAD)
+			return bad_run(h, "is cut short");
+		mu_header_short(&header, head.coords, head.number, bytes, run + at + 2);
+		if (hand_over(h, task, &header, source, run + at + SHORT_HEAD, bytes)) {
+			h->shorts[host].taken = at; /* the wire offers the run again */
+			return -EAGAIN;
+		}
+		at += SHORT_HEAD + ((bytes + 7u) & ~7u);
+	}
+	return 0;
+}
+
+static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
+{
+	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
+	uint32_t bytes, source, task;
+
+	memcpy(&bytes, run + 8, 4);
+	memcpy(&source, run + 12, 4);
+	if (run_bytes < RUN_HEAD || bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
+	    (task = find_task(h, header)) == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
+		return bad_run(h, "fits no task here");
+	if (mu_host_gone(h->host, task))
+		return 0; /* nobody would ever take it */
+	return hand_over(h, task, header, source, run + RUN_HEAD, bytes);
 }
 
 static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
@@ -125,8 +198,10 @@ static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const u
 {
 	struct mu_holder *h = arg;
 
-	if (__builtin_expect(kind == MU_RUN_RECORD, 1))
+	if (kind == MU_RUN_RECORD)
 		return on_record(h, payload, bytes);
+	if (kind == MU_RUN_SHORTS)
+		return on_shorts(h, host, tag, payload, bytes);
 	if (h->live)
 		return mu_live_on_run(h->live, host, kind, tag, payload, bytes);
 	if (!h->bad++)
@@ -137,6 +212,7 @@ static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const u
 static void mu_holder_run_done(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag, uint32_t bytes)
 {
 	drv_wire_commit(h->wires, host, kind, tag, bytes);
+	h->shorts[host].run = NULL;
 	h->dirty[host / 64] |= 1ull << host % 64;
 }
 
@@ -157,12 +233,82 @@ void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
 	mu_holder_run_done(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
 }
 
+unsigned char *mu_holder_short(struct mu_holder *h, uint32_t host, uint32_t source, uint32_t coords,
+                               uint32_t number, uint32_t bytes, const void *soft)
+{
+	struct shorts *s = &h->shorts[host];
+	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+	uint16_t bytes16 = (uint16_t)bytes;
+	unsigned char *at = NULL;
+
+	if (s->run && s->source == source && s->coords == coords && s->number == number)
+		at = drv_wire_more(h->wires, host, s->run, need);
+	s->grows = at != NULL;
+	if (!at) {
+		struct shorts_head head = { .coords = coords, .number = (uint16_t)number };
+
+		s->run = drv_wire_reserve(h->wires, host, SHORTS_HEAD + need);
+		if (!s->run)
+			return NULL;
+		s->source = source;
+		s->coords = coords;
+		s->number = number;
+		memcpy(s->run, &head, sizeof head);
+		at = s->run + SHORTS_HEAD;
+	}
+	memcpy(at, &bytes16, 2);
+	memcpy(at + 2, soft, MU_SOFT_BYTES);
+	return at + SHORT_HEAD;
+}
+
+void mu_holder_short_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
+{
+	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+
+	if (h->shorts[host].grows)
+		drv_wire_more_commit(h->wires, host, need);
+	else
+		drv_wire_commit(h->wires, host, MU_RUN_SHORTS, h->shorts[host].source, SHORTS_HEAD + need);
+	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+/* Is all that this header says said by the head of a short message too? */
+static int is_short(const MUHWI_PacketHeader_t *header, uint32_t bytes)
+{
+	MUHWI_PacketHeader_t same;
+
+	if (bytes > MU_PACKET_BYTES || mu_packet_type(header) != MUHWI_PACKET_TYPE_FIFO)
+		return 0;
+	mu_header_short(&same, header->NetworkHeader.pt2pt.Destination.Destination.Destination, mu_header_number(header),
+	                bytes, header->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
+	return !memcmp(&same, header, sizeof same);
+}
+
+static int send_short(struct mu_holder *h, uint32_t host, uint32_t source, const MUHWI_PacketHeader_t *header,
+                      const void *payload, uint32_t bytes)
+{
+	unsigned char *at = mu_holder_short(h, host, source,
+	                                    header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+	                                    mu_header_number(header), bytes,
+	                                    header->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
+
+	if (!at)
+		return -EAGAIN;
+	if (bytes)
+		memcpy(at, payload, bytes);
+	mu_holder_short_commit(h, host, bytes);
+	return 0;
+}
+
 int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
                    const void *payload, uint32_t bytes, struct mu_process *guarded)
 {
-	unsigned char *at = mu_holder_reserve(h, host, source, bytes);
+	unsigned char *at;
 	int rc = 0;
 
+	if (!guarded && is_short(header, bytes))
+		return send_short(h, host, source, header, payload, bytes);
+	at = mu_holder_reserve(h, host, source, bytes);
 	if (!at)
 		return -EAGAIN;
 	memcpy(at, header, 32);
@@ -394,7 +540,8 @@ static int make_maps(struct mu_holder *h)
 
 	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
 	h->task_of = malloc(slots * sizeof *h->task_of);
-	if (!h->tx || !h->task_of)
+	h->shorts = calloc(host->hosts, sizeof *h->shorts);
+	if (!h->tx || !h->task_of || !h->shorts)
 		return -ENOMEM;
 	memset(h->task_of, 0xff, slots * sizeof *h->task_of);
 	for (uint32_t i = 0; i < host->tasks; i++) {
@@ -452,6 +599,7 @@ err_port:
 err_free:
 	free(h->tx);
 	free(h->task_of);
+	free(h->shorts);
 	free(h);
 	publish_address(host, rc);
 	return rc;
@@ -471,5 +619,6 @@ void mu_holder_close(struct mu_holder *h, int timeout_ms)
 	drv_wires_close(h->wires);
 	free(h->tx);
 	free(h->task_of);
+	free(h->shorts);
 	free(h);
 }

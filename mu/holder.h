@@ -15,6 +15,7 @@ struct mu_holder;
 
 /* Kinds of runs on a wire (also in the first header byte of outbound records of routers). */
 #define MU_RUN_RECORD 1    /* a record for a task */
+#define MU_RUN_SHORTS 2    /* short messages from one task to one channel; tag = source */
 #define MU_RUN_LINK   0xf1 /* a packet over a torus link; tag = node << 4 | link it comes in by */
 #define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
 #define MU_RUN_COLL   0xf3 /* credits of its class routes, 8 bytes */
@@ -56,6 +57,13 @@ int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, con
 /* The same in two steps: header (32 bytes) and payload go to the returned place. NULL: no room. */
 unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32_t source, uint32_t bytes);
 void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
+/*
+ * A short message (bytes <= 512) to channel `number` (T * channels + channel) of the node at `coords`: its payload
+ * goes to the returned place, 8-byte aligned. NULL: no room. It joins the run before it where it can.
+ */
+unsigned char *mu_holder_short(struct mu_holder *holder, uint32_t host, uint32_t source, uint32_t coords,
+                               uint32_t number, uint32_t bytes, const void *soft);
+void mu_holder_short_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
 void mu_holder_flush(struct mu_holder *holder);
 
 #endif

@@ -137,21 +137,10 @@ static int short_queue(struct mu_channel *ch, uint32_t task, uint32_t channel, c
 	return 0;
 }
 
-/* The packet header of a short message, built in place. */
 static inline void short_header(unsigned char *at, const struct mu_process *p, const struct mu_task_entry *e,
                                 uint32_t channel, uint32_t bytes, const void *soft)
 {
-	MUHWI_PacketHeader_t *h = (MUHWI_PacketHeader_t *)at;
-	uint32_t number = (uint32_t)e->t * p->channels + channel;
-	uint64_t first = (uint64_t)MUHWI_PT2PT_DATA_PACKET_TYPE |
-	                 (uint64_t)MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC << 24 | (uint64_t)e->coords << 32;
-	uint64_t second = (uint64_t)(MUHWI_PACKET_TYPE_FIFO | ((bytes + 31) / 32)) | 136ull << 24 |
-	                  (uint64_t)(number & 511) << (32 + 6);
-
-	memcpy(at, &first, 8);
-	memcpy(at + 8, &second, 8);
-	memset(at + 16, 0, 2);
-	memcpy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft, MU_SOFT_BYTES);
+	mu_header_short(at, e->coords, (uint32_t)e->t * p->channels + channel, bytes, soft);
 }
 
 /* To a near task, into its lane or its ring. -EAGAIN: there is no room. */
@@ -204,12 +193,12 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 		if (!short_near(ch, task, channel, soft, a, an, b, bn, bytes))
 			return 0;
 	} else if (p->holder && fifo_empty(ch) && e->host != p->own_host && mu_hold(p, ch)) {
-		unsigned char *at = mu_holder_reserve(p->holder, e->host, p->task, bytes);
+		unsigned char *at = mu_holder_short(p->holder, e->host, p->task, e->coords,
+		                                    (uint32_t)e->t * p->channels + channel, bytes, soft);
 
 		if (at) {
-			short_header(at, p, e, channel, bytes, soft);
-			short_copy(at + 32, a, an, b, bn);
-			mu_holder_commit(p->holder, e->host, bytes);
+			short_copy(at, a, an, b, bn);
+			mu_holder_short_commit(p->holder, e->host, bytes);
 			mu_holder_flush(p->holder);
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 		}

@@ -27,7 +27,10 @@ static unsigned char pattern(uint64_t i)
 	return (unsigned char)(i * 31 + (i >> 8));
 }
 
-/* Soft byte 0: 'w' a word in the payload; 'm' a piece of a message whose bytes follow the pattern. */
+static uint32_t stream_next;
+static unsigned stream_bad;
+
+/* Soft byte 0: 's' short message of a stream, numbered; 'w' a word in the payload; 'm' a piece of a message whose bytes follow the pattern. */
 static void receive(void *arg, uint32_t source, const unsigned char *soft, const unsigned char *payload,
                     uint32_t bytes, uint64_t offset)
 {
@@ -36,6 +39,16 @@ static void receive(void *arg, uint32_t source, const unsigned char *soft, const
 	if (soft[0] == 'w') {
 		memcpy(&word, payload, 8);
 		messages++;
+		return;
+	}
+	if (soft[0] == 's') {
+		uint32_t number;
+
+		memcpy(&number, soft + 1, 4);
+		stream_bad += number != stream_next++;
+		for (uint32_t i = 0; i < bytes; i++)
+			stream_bad += payload[i] != pattern(number + i);
+		stream_bad += soft[5] != (unsigned char)bytes;
 		return;
 	}
 	memcpy(&total, soft + 1, 8);
@@ -396,6 +409,55 @@ static int barrier_storm_body(const struct mu_job *job)
 	return 0;
 }
 
+/*
+ * The first half of the tasks sends short messages of all sizes to the second, which polls seldom: bursts, full
+ * rings, and between them messages that go through the FIFO. Each arrives once, whole, in its turn.
+ */
+static int stream_body(const struct mu_job *job)
+{
+	const uint32_t n = t_sanitized() ? 3000 : 30000, half = job->tasks / 2;
+	struct drv_rng rng;
+
+	open_channel();
+	drv_rng_seed(&rng, job->task + 1);
+	if (job->task < half) {
+		for (uint32_t i = 0; i < n; i++) {
+			unsigned char soft[MU_SOFT_BYTES] = {'s'}, bytes[512];
+			uint32_t size = (uint32_t)drv_rng_below(&rng, drv_rng_below(&rng, 8) ? 17 : 513);
+			struct mu_op op = {.done = done};
+			unsigned before = dones;
+
+			memcpy(soft + 1, &i, 4);
+			soft[5] = (unsigned char)size;
+			for (uint32_t k = 0; k < size; k++)
+				bytes[k] = pattern(i + k);
+			if (i % 1000 == 999) {
+				while (mu_send(ch, job->task + half, 0, soft, bytes, size, &op) == -EAGAIN)
+					mu_poll(ch);
+				finish(&op, before);
+			} else {
+				while (mu_send_short(ch, job->task + half, 0, soft, NULL, 0, bytes, size) == -EAGAIN)
+					mu_poll(ch);
+			}
+			if (!drv_rng_below(&rng, 100))
+				mu_poll(ch);
+		}
+		while (wait_word() != n)
+			;
+	} else {
+		for (uint32_t stop = 0; stream_next < n; mu_poll(ch))
+			if (stream_next >= stop) {
+				for (int i = 0; i < 2000; i++)
+					sched_yield();
+				stop = stream_next + n / 10;
+			}
+		JOB_CHECK(stream_bad == 0);
+		send_word(job->task - half, n);
+	}
+	mu_channel_close(ch);
+	return 0;
+}
+
 static void run(enum mu_fabric fabric, int (*body)(const struct mu_job *))
 {
 	struct mu_job_test t = {{{1, 1, 2, 1, 1}, 1, 0}, 2, fabric, body};
@@ -413,6 +475,7 @@ static void run(enum mu_fabric fabric, int (*body)(const struct mu_job *))
 		run(MU_FABRIC_TORUS, name##_body);                                                 \
 	}
 BOTH(sizes)
+BOTH(stream)
 BOTH(fifo_sizes)
 BOTH(big)
 BOTH(away)
@@ -442,7 +505,8 @@ static int under_launcher(const char *name)
 		const char *name;
 		int (*body)(const struct mu_job *);
 	} bodies[] = {{"sizes", sizes_body}, {"fifo_sizes", fifo_sizes_body}, {"big", big_body},
-	              {"away", away_body},   {"fault", fault_body},           {"storm", barrier_storm_body}};
+	              {"away", away_body},   {"fault", fault_body},           {"storm", barrier_storm_body},
+	              {"stream", stream_body}};
 	const struct mu_job *job;
 
 	for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -463,7 +527,7 @@ static int under_launcher(const char *name)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-	T(sizes_express), T(sizes_torus), T(fifo_sizes_express), T(fifo_sizes_torus), T(big_express),
+	T(sizes_express), T(sizes_torus), T(stream_express), T(stream_torus), T(fifo_sizes_express), T(fifo_sizes_torus), T(big_express),
        T(big_torus), T(away_express), T(away_torus), T(fault_express), T(fault_torus), T(refuse_express),
        T(refuse_torus), T(fork_express), T(fork_torus), T(storm_of_32_express), T(storm_of_32_torus)
 	};

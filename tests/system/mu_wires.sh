@@ -22,6 +22,9 @@ for body in sizes fifo_sizes away fault; do
 	run "shm, faults" $body -n 2 --hosts local,local --seed 11 --fault loss=0.05,dup=0.05,reorder=0.1,corrupt=0.01
 done
 run "shm" big -n 2 --hosts local,local
+run "shm" stream -n 2 --hosts local,local
+run "shm, agents" stream -n 4 --hosts local,local
+run "shm, agents, faults" stream -n 4 --hosts local,local --seed 3 --fault loss=0.02,dup=0.05,reorder=0.1
 run "shm, agents" storm -n 8 --hosts local,local
 run "shm, torus" storm -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus
 run "shm, torus, faults" storm -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus --seed 5 \
@@ -35,7 +38,7 @@ if [ "$(id -u)" != 0 ] || ! qt_net_open 9000; then
 fi
 uring="netns:$QT_NET_A=uring:10.77.0.1;netns:$QT_NET_B=uring:10.77.0.2"
 dpdk="netns:$QT_NET_A=dpdk:net_af_packet,iface=qt0;netns:$QT_NET_B=dpdk:net_af_packet,iface=qt0"
-for body in sizes away fault big; do
+for body in sizes away fault big stream; do
 	ls "$QT_BUILD"/drivers/libqt_port_uring.so >/dev/null 2>&1 && run "uring" $body -n 2 --hosts "$uring"
 	if ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1; then
 		run "dpdk" $body -n 2 --hosts "$dpdk"

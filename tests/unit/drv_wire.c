@@ -753,6 +753,117 @@ static void gap_is_filled_at_once(void)
 	pair_close(&p);
 }
 
+/* Frames that leave for `runs` handed in between two polls, and how many of them before the second. */
+static uint64_t frames_of(struct pair *p, int runs, uint64_t *before_poll)
+{
+	uint64_t frames = p->net.kinds[DRV_FRAME_DATA];
+
+	for (int i = 0; i < runs; i++) {
+		CU_ASSERT_EQUAL(lab_end_send(&p->a, 1, 8), 0);
+		drv_wire_flush(p->a.wires, 1, 0);
+	}
+	*before_poll = p->net.kinds[DRV_FRAME_DATA] - frames;
+	lab_end_poll(&p->a);
+	frames = p->net.kinds[DRV_FRAME_DATA] - frames;
+	CU_ASSERT(lab_settle(&p->net, p->ends, 2, 1000) >= 0);
+	return frames;
+}
+
+/* The first of a burst leaves at once, until bursts are what is to be expected. */
+static void bursts_are_expected(void)
+{
+	uint64_t early;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	for (int i = 0; i < 4; i++) {
+		CU_ASSERT_EQUAL(frames_of(&p, 1, &early), 1);
+		CU_ASSERT_EQUAL(early, 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(frames_of(&p, 32, &early), 2);
+		CU_ASSERT_EQUAL(early, 1);
+	}
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(frames_of(&p, 32, &early), 1);
+		CU_ASSERT_EQUAL(early, 0);
+	}
+	/* A lone one is late once. */
+	CU_ASSERT_EQUAL(frames_of(&p, 1, &early), 1);
+	CU_ASSERT_EQUAL(early, 0);
+	CU_ASSERT_EQUAL(frames_of(&p, 1, &early), 1);
+	CU_ASSERT_EQUAL(early, 1);
+	pair_close(&p);
+}
+
+static unsigned grown_runs, grown_bad;
+static uint32_t grown_next;
+
+/* Words that count on, in runs as long as they happen to be. */
+static int take_grown(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
+                      uint32_t bytes)
+{
+	grown_runs++;
+	grown_bad += host || kind != 9 || tag != 5 || bytes % 4 || !bytes;
+	for (uint32_t at = 0, word; at + 4 <= bytes; at += 4) {
+		memcpy(&word, payload + at, 4);
+		grown_bad += word != grown_next++;
+	}
+	(void)arg;
+	return 0;
+}
+
+static void runs_grow(void)
+{
+	struct drv_wires *a, *b;
+	unsigned char *run = NULL;
+	uint32_t joined = 0, n = 20000, sent = 0;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	a = p.a.wires;
+	b = p.b.wires;
+	grown_runs = grown_bad = grown_next = 0;
+	CU_ASSERT_PTR_NULL(drv_wire_more(a, 1, NULL, 4));
+	for (int steps = 0; grown_next < n; steps++) {
+		for (unsigned burst = (unsigned)drv_rng_below(t_rng(), 3000); burst && sent < n; burst--) {
+			unsigned char *at = drv_wire_more(a, 1, run, 4);
+
+			if (at) {
+				memcpy(at, &sent, 4);
+				drv_wire_more_commit(a, 1, 4);
+				joined++;
+			} else {
+				run = drv_wire_reserve(a, 1, 4);
+				if (!run)
+					break;
+				memcpy(run, &sent, 4);
+				drv_wire_commit(a, 1, 9, 5, 4);
+				CU_ASSERT_PTR_NULL(drv_wire_more(a, 1, run + 16, 4)); /* not its run */
+			}
+			sent++;
+			if (!drv_rng_below(t_rng(), 500)) {
+				drv_wire_flush(a, 1, 1); /* its frame is closed */
+				CU_ASSERT_PTR_NULL(drv_wire_more(a, 1, run, 4));
+			}
+		}
+		p.net.now += 1000;
+		drv_wires_poll(a, p.net.now, take_grown, NULL);
+		drv_wires_poll(b, p.net.now, take_grown, NULL);
+		CU_ASSERT_FATAL(steps < 100000);
+	}
+	CU_ASSERT_EQUAL(grown_bad, 0);
+	CU_ASSERT_EQUAL(grown_next, n);
+	CU_ASSERT_EQUAL(grown_runs + joined, n);
+	CU_ASSERT(joined > n / 2);
+	CU_ASSERT_EQUAL(stat_of(&p.a, 1).tx_runs, grown_runs);
+	pair_close(&p);
+}
+
 static void bad_arguments(void)
 {
 	struct drv_wire_conf c = plain;
@@ -789,4 +900,5 @@ T_MAIN(T(perfect_network), T(loss), T(duplicates), T(reorder), T(corruption), T(
        T(refused_and_counted), T(one_wants_checksums), T(restart_after_goodbye), T(restart_after_death),
        T(restart_clock_back), T(three_hosts), T(frame_size_is_found), T(ping_pong_needs_no_bare_acks),
        T(burst_shares_frames), T(stream), T(delayed_ack_then_silence), T(gone_peer), T(goodbye_acknowledges),
-       T(sleeping_receiver), T(gap_is_filled_at_once), T(bad_arguments))
+       T(sleeping_receiver), T(gap_is_filled_at_once), T(bursts_are_expected),
+       T(runs_grow), T(bad_arguments))
