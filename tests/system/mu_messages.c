@@ -284,6 +284,9 @@ static int away_body(const struct mu_job *job)
 			JOB_CHECK(word == i - 1);
 		}
 		send_word(0, 1);
+		/* The data were seen, perhaps before the request for the answer to that put came: it needs us still. */
+		while (messages == N)
+			mu_poll(ch);
 	} else {
 		uint64_t remote = wait_word(), value = 41, back = 0;
 
@@ -295,6 +298,7 @@ static int away_body(const struct mu_job *job)
 		value = 42;
 		JOB_CHECK(put(&value, remote + 511 * 8, 8) == 0);
 		wait_word();
+		send_word(1, N);
 	}
 	mu_channel_close(ch);
 	return 0;
