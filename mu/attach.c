@@ -223,7 +223,11 @@ static int join(struct mu_process *p)
 		return rc;
 	snprintf(name, sizeof name, "task %u", p->task);
 	drv_log_name(name);
-	drv_wake_process_init();
+	/* A sole task's words are rung by its own threads, and by the agent when somebody died. */
+	if (p->host->holder == MU_HOLDER_TASK)
+		drv_wake_process_fences();
+	else
+		drv_wake_process_init();
 	p->pid = getpid();
 	p->channels = p->host->channels;
 	p->tasks = p->host->tasks;

@@ -398,6 +398,10 @@ void mu_idle(struct mu_channel *ch); /* an empty poll: spin, yield or sleep */
 struct mu_idle_state {
 	uint32_t count; /* empty polls in a row */
 	uint32_t seq;   /* the posted word as the last of them saw it */
+	int shared;     /* a thread that waits too runs on this core: yield to it soon */
+	/* A thread that computes does, on robbed_cpu: sleep `robbed` times instead of yielding; robbed_last at first. */
+	unsigned robbed, robbed_last;
+	int robbed_cpu;
 	uint64_t since; /* ticks */
 	int64_t sleep_ns;
 };

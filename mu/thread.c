@@ -31,6 +31,14 @@
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
 #define FAR_NS        1000000
 #define FAR_WORDS     8
+#define POLL_NS       10000 /* who polls less often than this computes */
+#define POLLS_LEAST   4
+#define PARTNER_MIN_US 2
+#define PARTNER_MAX_US 100
+#define STAY_ROUNDS   64
+#define SLICE_MIN_US  1000
+#define ROBBED_MIN    16
+#define ROBBED_MAX    1024
 
 static int64_t sleep_max(const struct mu_process *p)
 {
@@ -156,8 +164,9 @@ static void sleep_on_wake(struct mu_process *p, const uint32_t *posted, int64_t 
 					mu_unlock(&p->holding);
 				}
 			}
-		} else if (!p->holder) {
-			mu_wakeup_wait(&region, ns);
+		} else {
+			/* Somebody polls the port, or was preempted by us while doing so: out of their way. */
+			mu_wakeup_wait(&region, p->holder && ns > MU_TICK_MIN_NS ? MU_TICK_MIN_NS : ns);
 		}
 	}
 	mu_wakeup_disarm(&region);
@@ -199,6 +208,49 @@ static void sleep_lightly(struct mu_channel *ch)
 		drv_wake_finish(w[i]);
 }
 
+/*
+ * Yields, and says who ran meanwhile. A partner gave the core back soon: it waits as we do, likely for what we do, on
+ * this core though others may be idle (the kernel moves nobody who ran a moment ago). Who computes keeps the core for
+ * a time slice and is not to be yielded to sooner than need be.
+ */
+enum { RAN_NOBODY, RAN_PARTNER, RAN_OTHER, RAN_ITS_SLICE };
+
+static int yield_to(void)
+{
+	uint64_t before = drv_clock_ticks(), us = drv_clock_ticks_per_us(), took;
+
+	sched_yield();
+	took = drv_clock_ticks() - before;
+	return took < PARTNER_MIN_US * us ? RAN_NOBODY :
+	       took < PARTNER_MAX_US * us ? RAN_PARTNER :
+	       took < SLICE_MIN_US * us   ? RAN_OTHER :
+	                                    RAN_ITS_SLICE;
+}
+
+/*
+ * Who computes has taken a whole time slice from us: a sleeper is woken at once, and where a core is free, so sleep
+ * instead of yielding for a while, longer each time, or until that has brought us to another core.
+ */
+static void robbed(struct mu_idle_state *idle)
+{
+	idle->robbed_cpu = sched_getcpu();
+	idle->robbed_last = idle->robbed_last * 2 > ROBBED_MAX ? ROBBED_MAX :
+	                    idle->robbed_last              ? idle->robbed_last * 2 :
+	                                                     ROBBED_MIN;
+	idle->robbed = idle->robbed_last;
+}
+
+static int still_robbed(struct mu_idle_state *idle)
+{
+	if (!idle->robbed)
+		return 0;
+	if (sched_getcpu() != idle->robbed_cpu)
+		idle->robbed = idle->robbed_last = 0;
+	else
+		idle->robbed--;
+	return idle->robbed != 0;
+}
+
 _Thread_local struct mu_idle_state mu_idle_state __attribute__((tls_model("initial-exec")));
 
 void mu_idle(struct mu_channel *ch)
@@ -219,7 +271,7 @@ void mu_idle(struct mu_channel *ch)
 		drv_cpu_relax();
 		return;
 	}
-	if (idle->count % (p->yields ? 4 : 32)) {
+	if (idle->count % (p->yields || idle->shared ? 4 : 32)) {
 		drv_cpu_relax();
 		return;
 	}
@@ -230,12 +282,17 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	now = drv_clock_ticks();
-	if (!p->yields && now - idle->since < SPIN_US * drv_clock_ticks_per_us())
+	if (!p->yields && !idle->shared && now - idle->since < SPIN_US * drv_clock_ticks_per_us())
 		return; /* an answer from another host takes a few us; a yield costs a tenth of that */
 	seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
-	if (now - idle->since < p->spin_us * drv_clock_ticks_per_us() || seq != idle->seq) {
+	if (seq != idle->seq ||
+	    (!still_robbed(idle) && now - idle->since < p->spin_us * drv_clock_ticks_per_us())) {
+		int who = yield_to();
+
 		idle->seq = seq;
-		sched_yield();
+		idle->shared = who == RAN_PARTNER;
+		if (who == RAN_ITS_SLICE && !p->yields)
+			robbed(idle);
 		return;
 	}
 	/* Looked at before the arming too: that costs a system call which stops the others for a moment. */
@@ -268,30 +325,39 @@ int mu_engine_alone(struct mu_channel *ch)
 	return n;
 }
 
-/* Engines of the channels nobody polls. */
-static int run_channels(struct mu_process *p)
+/*
+ * Does a thread of the program poll this channel? A poll now and then, between computations, is not enough: what
+ * arrives in between would wait for the next.
+ */
+static int polled(const struct mu_channel *ch, uint64_t ns)
+{
+	uint64_t polls = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) - ch->stamp_seen;
+
+	return polls >= POLLS_LEAST && polls * POLL_NS >= ns;
+}
+
+/* Engines of the channels nobody polls; ns: since the last look. */
+static int run_channels(struct mu_process *p, uint64_t ns)
 {
 	int n = 0;
 
 	mu_lock(&p->channels_lock);
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
-		uint64_t stamp;
+		int there;
 
 		if (!ch || __atomic_load_n(&ch->owned, __ATOMIC_RELAXED))
 			continue;
-		stamp = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
-		if (stamp != ch->stamp_seen) {
-			ch->stamp_seen = stamp;
-			continue;
-		}
-		n += mu_engine_alone(ch);
+		there = polled(ch, ns);
+		ch->stamp_seen = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
+		if (!there)
+			n += mu_engine_alone(ch);
 	}
 	mu_unlock(&p->channels_lock);
 	return n;
 }
 
-static int stamps_moved(struct mu_process *p)
+static int any_polled(struct mu_process *p, uint64_t ns)
 {
 	int moved = 0;
 
@@ -299,17 +365,16 @@ static int stamps_moved(struct mu_process *p)
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		if (ch && !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED) &&
-		    __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) != ch->stamp_seen)
+		if (ch && !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED) && polled(ch, ns))
 			moved = 1;
 	}
 	mu_unlock(&p->channels_lock);
 	return moved;
 }
 
-static int run_once(struct mu_process *p, int alone)
+static int run_once(struct mu_process *p, int alone, uint64_t ns)
 {
-	int n = run_channels(p);
+	int n = run_channels(p, ns);
 
 	if (alone && p->holder && mu_try(&p->holding)) {
 		int got = mu_holder_poll_for(p->holder, NULL);
@@ -327,7 +392,10 @@ static int run_once(struct mu_process *p, int alone)
 struct engine {
 	int64_t tick_ns;
 	uint64_t next_ns;     /* when to look at the stamps again */
+	uint64_t looked_ns;   /* when it last did */
 	uint64_t quiet_since; /* ticks; looking around before sleeping; 0: not */
+	unsigned stay;        /* rounds with work in which not to yield: who gets the core then keeps it */
+	int shared;           /* another thread wants this core: no looking around */
 	int alone;            /* nobody polls: sleep until something comes */
 };
 
@@ -339,8 +407,9 @@ static int engine_round(struct mu_process *p, struct engine *e)
 	if (now < e->next_ns)
 		return 0;
 	there = __atomic_load_n(&p->waiting, __ATOMIC_RELAXED) != 0;
-	moved = stamps_moved(p);
-	n = run_once(p, !moved && !there);
+	moved = any_polled(p, now - e->looked_ns);
+	n = run_once(p, !moved && !there, now - e->looked_ns);
+	e->looked_ns = now;
 	e->alone = !moved && !there;
 	if (n) {
 		e->quiet_since = 0;
@@ -362,7 +431,7 @@ static int look_around(struct mu_process *p, struct engine *e)
 {
 	uint64_t now;
 
-	if (p->yields)
+	if (p->yields || e->shared)
 		return 0;
 	now = drv_clock_ticks();
 	if (!e->quiet_since)
@@ -371,6 +440,22 @@ static int look_around(struct mu_process *p, struct engine *e)
 		return 0;
 	drv_cpu_relax();
 	return 1;
+}
+
+/* Something was done: who waits for it may want this core. */
+static void after_work(struct mu_process *p, struct engine *e, int serves)
+{
+	int who;
+
+	if (p->yields || !serves) {
+		sched_yield();
+	} else if (e->stay) {
+		e->stay--;
+	} else {
+		who = yield_to();
+		e->shared = who != RAN_NOBODY;
+		e->stay = who >= RAN_OTHER ? STAY_ROUNDS : 0;
+	}
 }
 
 static void engine_sleep(struct mu_process *p, struct engine *e)
@@ -412,11 +497,10 @@ static void *engine_thread(void *arg)
 		n += engine_round(p, &e);
 		if (n) {
 			at.loops = 0;
-			if (p->yields || !serves)
-				sched_yield();
+			after_work(p, &e, serves);
 			continue;
 		}
-		if ((e.alone && look_around(p, &e)) || (serves && !mu_comm_may_sleep(p, 0, &at)))
+		if ((e.alone && look_around(p, &e)) || (serves && !e.shared && !mu_comm_may_sleep(p, 0, &at)))
 			continue;
 		before = drv_clock_ticks();
 		engine_sleep(p, &e);

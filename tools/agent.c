@@ -541,6 +541,7 @@ static void run(struct agent *a)
 		else if (!a->address_sent)
 			agent_fail(a, 1, "cannot open port '%s': %s", a->host->port, strerror(-rc));
 	} else if (a->host->holder == MU_HOLDER_TASK) {
+		drv_wake_process_fences();
 		wait_for_address(a);
 	}
 	while (!(a->ending && !a->alive))

@@ -20,6 +20,7 @@ static unsigned order_hwloc(unsigned *cpu, unsigned max)
 	return fn ? ((drv_cpu_order_fn)fn)(cpu, max) : 0;
 }
 
+/* cpu NULL: only counted. */
 static unsigned order_plain(unsigned *cpu, unsigned max)
 {
 	cpu_set_t set;
@@ -28,8 +29,11 @@ static unsigned order_plain(unsigned *cpu, unsigned max)
 	if (sched_getaffinity(getpid(), sizeof set, &set))
 		return 0;
 	for (unsigned i = 0; i < CPU_SETSIZE && n < max; i++)
-		if (CPU_ISSET(i, &set))
-			cpu[n++] = i;
+		if (CPU_ISSET(i, &set)) {
+			if (cpu)
+				cpu[n] = i;
+			n++;
+		}
 	return n;
 }
 
@@ -50,6 +54,9 @@ void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number)
 	cpu_set_t set;
 
 	if (how && !strcmp(how, "off"))
+		return;
+	/* Before hwloc is asked, which takes tens of milliseconds: is there anything to choose from? */
+	if (shares && order_plain(NULL, DRV_CPU_MAX) / shares < 2)
 		return;
 	pthread_once(&once, order_once);
 	mine = shares ? cpus / shares : cpus;

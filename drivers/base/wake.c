@@ -18,6 +18,11 @@ void drv_wake_process_init(void)
 		__atomic_store_n(&drv_wake_needs_fence, 0, __ATOMIC_RELAXED);
 }
 
+void drv_wake_process_fences(void)
+{
+	__atomic_store_n(&drv_wake_needs_fence, 1, __ATOMIC_RELAXED);
+}
+
 void drv_wake_init(struct drv_wake *w, int eventfd)
 {
 	w->sleepers = 0;

@@ -27,6 +27,11 @@ struct drv_wake {
 
 /* Once per process that rings or waits; falls back to real fences where the kernel lacks it. */
 void drv_wake_process_init(void);
+/*
+ * Instead: this process's wakers fence, which costs each ring some ns, and its sleepers need no barrier, which would stop
+ * every other running thread of the machine's jobs for 10 us. For words that are rung by such processes only.
+ */
+void drv_wake_process_fences(void);
 
 void drv_wake_init(struct drv_wake *w, int eventfd);
 uint32_t drv_wake_prepare(struct drv_wake *w);
