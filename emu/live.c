@@ -25,12 +25,15 @@
 #include "emu/route.h"
 
 #define MAGIC   0x45564c51u /* "QLVE" */
-#define VERSION 2u
+#define VERSION 3u
 #define NIL     EMU_NO_PACKET
 #define KICK    (1u << 31) /* in flags; bits 0 .. 9: credits of that link */
 #define SIGNALS (1u << 30) /* in flags: some byte of signal[] is new */
 #define NEW     0x80u      /* in signal[] */
 #define COLL_SLOTS 7
+#define HELD(owner) ((owner) + 1)
+#define IN_ROUTER   UINT32_MAX
+#define LOST_EACH   16u        /* packets that a process may take with it when it dies: one a thread that sends */
 #define ROUNDS  8          /* of one router before others have their turn */
 
 struct live_node {
@@ -39,7 +42,8 @@ struct live_node {
 	uint32_t flags;
 	uint32_t wants;                          /* links for which a packet waits for a credit */
 	uint32_t refused;                        /* an alloc was refused since the last room() */
-	uint32_t used[EMU_INJECTIONS_ALL];       /* injection places taken */
+	/* Injection places: 0 free, HELD by an owner who fills its packet, or IN_ROUTER. A line each queue. */
+	_Alignas(64) uint32_t place[EMU_INJECTIONS_ALL][EMU_INJECTION_SLOTS];
 	_Alignas(64) uint64_t credit[EMU_LINKS]; /* back from neighbours, 16 bits a VC */
 	uint64_t coll_credit[EMU_LINKS];         /* 4 bits a class route */
 	/* Global interrupts from neighbours and, last, from the node's own MU: NEW | bits. One writer each. */
@@ -78,6 +82,7 @@ struct emu_live {
 	uint64_t *active;
 	uint32_t *local;
 	uint32_t start; /* active word where the next poll starts */
+	uint32_t owner; /* of the places this handle takes */
 };
 
 struct live_step {
@@ -121,7 +126,8 @@ static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t l
 	/* Each slot of an input, of an output to another host, each place of injection, what is in hand. */
 	slots += (uint64_t)EMU_CLASSES * COLL_SLOTS;
 	m->pool_count = (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_CLASSES * 2 +
-						  EMU_INJECTIONS_ALL * EMU_INJECTION_SLOTS));
+						  EMU_INJECTIONS_ALL * EMU_INJECTION_SLOTS +
+						  shape->t * LOST_EACH));
 	m->active_words = (local_nodes + 63) / 64;
 	m->node_bytes = round64(sizeof(struct live_node)) + emu_router_bytes();
 	m->active_at = at;
@@ -346,49 +352,56 @@ static int pending(struct live_node *n)
 
 /* ---- injection ---- */
 
-static void place_release(struct emu_live *live, uint32_t local, unsigned queue)
+static void place_release(struct emu_live *live, uint32_t local, unsigned queue, unsigned place)
 {
 	struct live_node *n = node_of(live, local);
 
-	__atomic_fetch_sub(&n->used[queue], 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&n->place[queue][place % EMU_INJECTION_SLOTS], 0, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&n->refused, __ATOMIC_SEQ_CST) &&
 	    __atomic_exchange_n(&n->refused, 0, __ATOMIC_SEQ_CST) && live->ops.room)
 		live->ops.room(live->arg, local);
 }
 
-static int place_take(struct live_node *n, unsigned queue)
+/* Who took it is said with the taking: emu_live_reclaim(). -1: none is free. */
+static int place_take(struct live_node *n, unsigned queue, uint32_t owner)
 {
-	uint32_t used = __atomic_load_n(&n->used[queue], __ATOMIC_SEQ_CST);
+	for (int i = 0; i < EMU_INJECTION_SLOTS; i++) {
+		uint32_t *place = &n->place[queue][i], nobody = 0;
 
-	while (used < EMU_INJECTION_SLOTS)
-		if (__atomic_compare_exchange_n(&n->used[queue], &used, used + 1, 1, __ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST))
-			return 1;
-	return 0;
+		if (!__atomic_load_n(place, __ATOMIC_SEQ_CST) &&
+		    __atomic_compare_exchange_n(place, &nobody, HELD(owner), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return i;
+	}
+	return -1;
 }
 
 int emu_live_alloc(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t *packet)
 {
 	struct live_node *n = node_of(live, local_node);
+	int place = place_take(n, queue, live->owner);
 
-	if (!place_take(n, queue)) {
+	if (place < 0) {
 		__atomic_store_n(&n->refused, 1, __ATOMIC_SEQ_CST);
-		if (!place_take(n, queue)) /* room came before `refused` was seen? */
+		place = place_take(n, queue, live->owner); /* room came before `refused` was seen? */
+		if (place < 0)
 			return -EAGAIN;
 	}
 	*packet = pool_get(live);
 	if (*packet == NIL) { /* more packets lost than a dead process can hold */
-		place_release(live, local_node, queue);
+		place_release(live, local_node, queue, (unsigned)place);
 		return -EAGAIN;
 	}
 	memset(&live->pool[*packet], 0, 64);
+	live->pool[*packet].route.flags = (uint8_t)place;
 	return 0;
 }
 
 void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet)
 {
+	unsigned place = live->pool[packet].route.flags;
+
 	pool_put(live, packet);
-	place_release(live, local_node, queue);
+	place_release(live, local_node, queue, place);
 }
 
 static unsigned route_of(const MUHWI_PacketHeader_t *h)
@@ -435,10 +448,10 @@ int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, 
 /* ---- one router's step, under its lock ---- */
 
 /* A packet that came in from injection has left its place. */
-static void place_left(struct live_step *s, unsigned in)
+static void place_left(struct live_step *s, unsigned in, unsigned place)
 {
 	if (in >= EMU_LINKS && in < EMU_LINKS + EMU_INJECTIONS_ALL)
-		place_release(s->live, s->local, in - EMU_LINKS);
+		place_release(s->live, s->local, in - EMU_LINKS, place);
 }
 
 static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now)
@@ -446,7 +459,7 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
 	struct live_step *s = arg;
 	struct live_node *n = s->n;
 	struct emu_packet *p = &s->live->pool[packet];
-	unsigned in = p->route.in;
+	unsigned in = p->route.in, place = p->route.flags;
 
 	if (n->remote >> link & 1) { /* flush_remote() takes it from here, in order */
 		p->route.next = NIL;
@@ -461,13 +474,13 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
 		p->route.in = (uint8_t)emu_link_opposite(link);
 		inbox_push(s->live, n->peer[link], packet);
 	}
-	place_left(s, in);
+	place_left(s, in, place);
 }
 
 static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 {
 	struct live_step *s = arg;
-	unsigned in = s->live->pool[packet].route.in;
+	unsigned in = s->live->pool[packet].route.in, place = s->live->pool[packet].route.flags;
 	int rc = s->live->ops.deliver(s->live->arg, s->local, &s->live->pool[packet]);
 
 	if (rc == -EAGAIN)
@@ -475,7 +488,7 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 	if (rc) /* it will never be taken: drop it */
 		__atomic_fetch_add(&s->live->mem->bad, 1, __ATOMIC_RELAXED);
 	pool_put(s->live, packet);
-	place_left(s, in);
+	place_left(s, in, place);
 	return 0;
 }
 
@@ -509,10 +522,10 @@ static uint32_t op_copy(void *arg, uint32_t node, uint32_t packet)
 static void op_drop(void *arg, uint32_t node, uint32_t packet)
 {
 	struct live_step *s = arg;
-	unsigned in = s->live->pool[packet].route.in;
+	unsigned in = s->live->pool[packet].route.in, place = s->live->pool[packet].route.flags;
 
 	pool_put(s->live, packet);
-	place_left(s, in);
+	place_left(s, in, place);
 }
 
 static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now)
@@ -651,13 +664,16 @@ static void take_inbox(struct live_step *s)
 		int rc;
 
 		next = p->route.next;
-		if (p->route.in < EMU_LINKS)
+		if (p->route.in < EMU_LINKS) {
 			rc = emu_router_arrive(r, live->pool, p->route.in, p->route.vc, i);
-		else
+		} else {
+			__atomic_store_n(&s->n->place[p->route.in - EMU_LINKS][p->route.flags % EMU_INJECTION_SLOTS],
+					 IN_ROUTER, __ATOMIC_RELAXED);
 			rc = emu_router_inject(r, live->pool, p->route.in - EMU_LINKS, i);
+		}
 		if (rc) { /* a sender on another host without a credit, or who wrote into our memory */
 			__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
-			place_left(s, p->route.in);
+			place_left(s, p->route.in, p->route.flags);
 			pool_put(live, i);
 		}
 	}
@@ -723,6 +739,23 @@ int emu_live_busy(const struct emu_live *live)
 void emu_live_kick(struct emu_live *live, uint32_t local_node)
 {
 	set_flag(live, local_node, KICK);
+}
+
+void emu_live_owner(struct emu_live *live, uint32_t owner)
+{
+	live->owner = owner;
+}
+
+void emu_live_reclaim(struct emu_live *live, uint32_t local_node, uint32_t owner)
+{
+	struct live_node *n = node_of(live, local_node);
+
+	emu_live_kick(live, local_node); /* it may have died before it said that it put something there */
+	step_node(live, local_node);     /* what it had handed over leaves the inbox */
+	for (unsigned q = 0; q < EMU_INJECTIONS_ALL; q++)
+		for (unsigned i = 0; i < EMU_INJECTION_SLOTS; i++)
+			if (__atomic_load_n(&n->place[q][i], __ATOMIC_SEQ_CST) == HELD(owner))
+				place_release(live, local_node, q, i);
 }
 
 /* ---- other hosts ---- */

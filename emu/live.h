@@ -13,7 +13,9 @@
  * A bit per router says "look at me" (active); nothing is lost between a look and an unlock.
  *
  * All functions may be called by any thread of any process at any time, except where said. None
- * waits: a process that dies with a lock held stops that router (its job ends), not its pollers.
+ * waits: a process that dies with a lock held stops that router (its job ends), not its pollers. Where
+ * deaths are to be survived one process alone polls and programs class routes; the others only give
+ * packets (alloc, inject, cancel) and signals, which a death in between leaves whole: emu_live_reclaim().
  */
 #ifndef EMU_LIVE_H
 #define EMU_LIVE_H
@@ -89,6 +91,11 @@ struct emu_packet *emu_live_packet(struct emu_live *live, uint32_t packet);
  * poll. */
 int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet);
 void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet);
+/* The number under which this handle takes places from now on (0 at first). */
+void emu_live_owner(struct emu_live *live, uint32_t owner);
+/* The process with that number has died: what it had taken of the node's injection places and not handed
+ * over is free again. Only by the one process that polls. */
+void emu_live_reclaim(struct emu_live *live, uint32_t local_node, uint32_t owner);
 
 /*
  * Step routers that have something to do until none has (or another process holds those that do), at

@@ -83,6 +83,16 @@ int mu_class_release(struct mu_channel *ch, unsigned id)
 	return 0;
 }
 
+void mu_class_abandon(struct mu_channel *ch, unsigned id)
+{
+	struct mu_node_area *n = here();
+
+	mu_lock(&ch->engine); /* no packet is being written */
+	__atomic_store_n(&n->class[id].base, 0, __ATOMIC_RELAXED);
+	__atomic_fetch_and(&ch->node_fifos, ~(1u << id), __ATOMIC_RELEASE);
+	mu_unlock(&ch->engine);
+}
+
 void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes)
 {
 	struct mu_node_class *k = &here()->class[id];

@@ -35,6 +35,12 @@ int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, 
 /* Free both and give the id back. 0, or -EBUSY, -EAGAIN as above. */
 int mu_class_release(struct mu_channel *ch, unsigned id);
 
+/*
+ * A member has died: what is under way on the route will never be complete. Nothing more lands in our memory or is
+ * sent. The id is not given back: packets of it stay in the routers.
+ */
+void mu_class_abandon(struct mu_channel *ch, unsigned id);
+
 /* Where direct puts of this route land here, and that `bytes` of them are expected. */
 void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes);
 /* Bytes still to come (acquire). */

@@ -88,9 +88,20 @@ static int store(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t 
 	return spill(ch, h, source, payload, bytes);
 }
 
+/*
+ * Of a task that died, after all that waits for it has ended: its last words were still on their way. Part of
+ * a message perhaps, whose rest will not come.
+ */
+static int comes_late(const struct mu_channel *ch, uint32_t source)
+{
+	return mu_host_gone(ch->p->host, source) == MU_TASK_DIED && !mu_gone_news(ch);
+}
+
 static void dispatch_one(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
                          const unsigned char *payload, uint32_t bytes)
 {
+	if (__builtin_expect(ch->gone_seen, 0) && comes_late(ch, source))
+		return;
 	ch->receive(ch->arg, source, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, payload, bytes,
 	            mu_fifo_offset(h));
 }
@@ -133,6 +144,8 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	/* The answer to a get of ours, which has ended or will end with an error: its buffer may be in use again. */
 	if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset && mu_gone(ch->p, source))
 		return;
+	if (k && !__atomic_load_n(&k->base, __ATOMIC_RELAXED))
+		return; /* mu_class_abandon() */
 	rc = mu_copy_out(ch->p, to, payload, bytes);
 	if (k) {
 		/* Software that gave a place which is not there must not wait for ever. */

@@ -430,7 +430,8 @@ static void hosts_drop(struct mu_holder *h, uint32_t gone)
 		if (!mu_host_gone(h->host, i))
 			living[mu_host_entry(h->host, i)->host / 64] |= 1ull << mu_host_entry(h->host, i)->host % 64;
 	for (uint32_t i = 0; i < h->host->hosts; i++)
-		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1))
+		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1) &&
+		    (!h->live || h->host->peer[i].lost)) /* routers go on without tasks */
 			drv_wires_drop(h->wires, i);
 	h->gone_seen = gone;
 }
@@ -556,6 +557,11 @@ static void publish_address(struct mu_host *host, int ready)
 {
 	__atomic_store_n(&host->own_ready, (uint32_t)ready, __ATOMIC_RELEASE);
 	drv_wake_now(&host->agent_wake);
+}
+
+struct mu_live *mu_holder_live(struct mu_holder *h)
+{
+	return h->live;
 }
 
 int mu_holder_open(struct mu_host *host, struct mu_holder **holder)

@@ -45,6 +45,9 @@ int mu_holder_drain(struct mu_holder *holder, int timeout_ms);
 int mu_holder_arm(struct mu_holder *holder, struct pollfd *fds, unsigned max, int64_t *timeout_ns);
 void mu_holder_disarm(struct mu_holder *holder);
 
+/* Fabric torus: the routers that the holder steps; else NULL. */
+struct mu_live *mu_holder_live(struct mu_holder *holder);
+
 struct mu_channel;
 
 /* Inside a task that holds the port (process->holding is held): the same round; records for

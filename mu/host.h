@@ -75,6 +75,7 @@ struct mu_task_area {
 	uint64_t map_base;       /* where this task mapped the segment: its VA = map_base + offset */
 	uint64_t channels_open;  /* bit per channel; senders wait for nothing, records are kept */
 	uint32_t refused;        /* a router found a ring of ours full: kick it when we have taken something */
+	uint32_t routed;         /* fabric torus, MU_ON_DEATH_ERROR: packets of ours in routers of this host */
 	/*
 	 * Rung after a record for this task was made visible: which of them, the channel's ring says
 	 * (ring.user). [0]: channels of the program's threads and the engine thread; [k + 1]: those of
@@ -164,6 +165,7 @@ struct mu_node_class {
 	uint64_t changes;              /* of status, so far */
 	ClassRoute_t route;
 	int32_t result, gi_result;     /* of programming it */
+	uint32_t asked;                /* the agent is to program it (fabric torus, MU_ON_DEATH_ERROR) */
 };
 
 struct mu_node_area {
@@ -175,6 +177,7 @@ struct mu_node_area {
 struct mu_peer_host {
 	char address[DRV_PORT_ADDRESS_BYTES]; /* of its port; written by our agent */
 	uint32_t ready;                       /* futex: 1 when address is valid */
+	uint32_t lost;                        /* fabric torus, MU_ON_DEATH_ERROR: it is gone, with its routers */
 };
 
 struct mu_host {
@@ -201,6 +204,7 @@ struct mu_host {
 	char mapping[256];
 	uint32_t piece_bytes; /* largest payload of one record to other hosts; the holder keeps it right */
 	uint32_t outbound_refused; /* a router found the outbound ring full */
+	uint32_t class_asked;      /* some mu_node_class.asked is set */
 	uint32_t ending;  /* set when the job ends: nobody waits any more */
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
@@ -230,7 +234,7 @@ struct mu_host_conf {
 	struct emu_shape shape;
 	enum mu_clock clock;
 	enum mu_fabric fabric;
-	enum mu_on_death on_death;      /* ERROR: fabric express and the real clock only */
+	enum mu_on_death on_death;
 	const struct emu_coord *coords; /* [tasks], c and t */
 	const uint16_t *task_host;      /* [tasks] */
 	const char *port;               /* "" or NULL: none (one host) */

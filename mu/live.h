@@ -8,7 +8,7 @@
 struct mu_live;
 
 int mu_live_open(struct mu_host *host, struct mu_live **live);
-/* In the agent, beside the holder of the wires. */
+/* In the agent, beside the holder of the wires (NULL: one host). */
 struct mu_holder;
 int mu_live_open_for(struct mu_host *host, struct mu_holder *holder, struct mu_live **live);
 void mu_live_close(struct mu_live *live); /* NULL is fine */
@@ -22,8 +22,12 @@ int mu_live_class_set(struct mu_live *live, unsigned id, const ClassRoute_t *rou
 void mu_live_gi(struct mu_live *live, unsigned id, unsigned bits);
 /* Step routers that have work. Returns work done. */
 int mu_live_poll(struct mu_live *live);
-/* Some router waits to be stepped: do not sleep. */
+/* Some router waits to be stepped (by us), or a task to be served: do not sleep. */
 int mu_live_busy(struct mu_live *live);
+/* Agent: packets of local task `local` are in the routers of this host. Only in jobs with MU_ON_DEATH_ERROR. */
+int mu_live_holds(struct mu_live *live, uint32_t local);
+/* Agent: that task is gone, and marked so. What it left half done is undone. */
+void mu_live_gone(struct mu_live *live, uint32_t local);
 /* A run of the routers' came over a wire. Always taken: 0. */
 int mu_live_on_run(struct mu_live *live, uint32_t host, unsigned kind, uint32_t tag,
                    const unsigned char *payload, uint32_t bytes);

@@ -7,8 +7,14 @@
  *   send_remote()   router --> outbound ring --> agent --> wire --> mu_live_on_run() over there
  *
  * A node that no task sits on belongs to the host of the node before it.
+ *
+ * Who steps routers: any task of the host, and its agent where that holds a port. In jobs that survive the
+ * death of a task (torus run --on-death error) the agent alone, also with one host: a task that dies in
+ * a step would leave a router in pieces. Tasks then only give packets and signals and ring the agent, who
+ * also programs class routes for them; a dead task's router goes on, its packets are dropped.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "drivers/base/log.h"
@@ -28,8 +34,31 @@ struct mu_live {
 	struct drv_ring_tx outbound;
 	uint32_t *task_of;        /* [nodes * T] */
 	uint16_t *owner;          /* [nodes] host */
+	uint32_t *task_at;        /* [locals] */
 	uint32_t own_node;        /* local index */
+	int steps;                /* we step routers; else the agent does */
 };
+
+static int counts(const struct emu_packet *p)
+{
+	return !mu_is_coll(&p->hdr) && !p->hdr.NetworkHeader.pt2pt.Byte2.Deposit;
+}
+
+/* A packet leaves our routers: of those of tasks of ours somebody may wait for the last (mu_live_gone()). */
+static void left(struct mu_live *l, const struct emu_packet *p)
+{
+	const struct mu_task_entry *e = mu_host_entry(l->host, p->task);
+
+	if (l->host->on_death == MU_ON_DEATH_ERROR && e->host == l->host->host && counts(p))
+		__atomic_fetch_sub(&mu_host_area(l->host, e->local)->routed, 1, __ATOMIC_RELAXED);
+}
+
+/* Something for the routers was made visible. */
+static void ring_agent(struct mu_live *l)
+{
+	if (!l->steps)
+		drv_wake_ring(&l->host->agent_wake);
+}
 
 /* Host of every node. */
 static void owners_fill(const struct emu_shape *s, uint32_t tasks, const uint32_t *node,
@@ -137,9 +166,12 @@ static int deliver_to(struct mu_live *l, uint32_t local, unsigned channel, struc
 {
 	struct mu_host *h = l->host;
 	struct mu_task_area *area = mu_host_area(h, local);
-	int rc = mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
-	                    packet->payload, packet->bytes);
+	int rc;
 
+	if (__builtin_expect(mu_host_gone(h, l->task_at[local]) != MU_TASK_LIVES, 0))
+		return 0; /* nobody would ever take it */
+	rc = mu_deliver(h, &l->tx[local * h->channels + channel], local, channel, &packet->hdr, packet->task,
+	                packet->payload, packet->bytes);
 	if (rc != -EAGAIN)
 		return rc;
 	/* The owner kicks its node when it has taken something; look again lest it just has. */
@@ -174,9 +206,8 @@ static void gi_status(void *arg, uint32_t local_node, unsigned route, unsigned b
 		mu_host_wake_all(l->host, owner / l->host->channels);
 }
 
-static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
+static int deliver_any(struct mu_live *l, uint32_t local_node, struct emu_packet *packet)
 {
-	struct mu_live *l = arg;
 	struct mu_host *h = l->host;
 	unsigned number = mu_header_number(&packet->hdr), t = number / h->channels;
 	uint32_t node = emu_live_node(l->emu, local_node), task;
@@ -189,6 +220,15 @@ static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
 		return 0;
 	}
 	return deliver_to(l, mu_host_entry(h, task)->local, number % h->channels, packet);
+}
+
+static int deliver(void *arg, uint32_t local_node, struct emu_packet *packet)
+{
+	int rc = deliver_any(arg, local_node, packet);
+
+	if (rc != -EAGAIN)
+		left(arg, packet);
+	return rc;
 }
 
 /* A run for the host that owns node `to`: into the outbound ring, whoever we are. */
@@ -228,10 +268,14 @@ static int send_remote(void *arg, uint32_t local_node, unsigned link, unsigned v
 {
 	struct mu_live *l = arg;
 	struct emu_live_tag tag;
+	int rc;
 
 	emu_live_tag_of(packet, vc, &tag);
-	return outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_LINK, &tag,
-	                sizeof tag, &packet->hdr, 32, packet->payload, packet->bytes);
+	rc = outbound(l, neighbour(l, local_node, link), emu_link_opposite(link), MU_RUN_LINK, &tag,
+	              sizeof tag, &packet->hdr, 32, packet->payload, packet->bytes);
+	if (!rc)
+		left(l, packet);
+	return rc;
 }
 
 static int credit_remote(void *arg, uint32_t local_node, unsigned link, uint64_t credits)
@@ -304,22 +348,71 @@ static void kick_border(struct mu_live *l)
 		}
 }
 
+/* Program what tasks asked for. */
+static int serve_classes(struct mu_live *l)
+{
+	int n = 0;
+
+	__atomic_store_n(&l->host->class_asked, 0, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < emu_live_local_nodes(l->emu); i++)
+		for (unsigned r = 0; r < MU_CLASSES; r++) {
+			struct mu_node_class *k = &mu_host_node(l->host, emu_live_node(l->emu, i))->class[r];
+
+			if (!__atomic_load_n(&k->asked, __ATOMIC_ACQUIRE))
+				continue;
+			k->result = emu_live_class_set(l->emu, i, r, &k->route, 0);
+			k->gi_result = k->result ? k->result : emu_live_gi_set(l->emu, i, r, &k->route);
+			__atomic_store_n(&k->asked, 0, __ATOMIC_RELEASE);
+			n++;
+		}
+	return n;
+}
+
 int mu_live_poll(struct mu_live *l)
 {
+	int n = 0;
+
 	if (l->p && __atomic_load_n(&l->p->area->refused, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&l->p->area->refused, 0, __ATOMIC_SEQ_CST);
 		emu_live_kick(l->emu, l->own_node);
+		ring_agent(l);
 	}
+	if (!l->steps)
+		return 0;
+	if (__builtin_expect(__atomic_load_n(&l->host->class_asked, __ATOMIC_RELAXED), 0))
+		n = serve_classes(l);
 	if (!l->p && __atomic_load_n(&l->host->outbound_refused, __ATOMIC_RELAXED)) {
 		__atomic_store_n(&l->host->outbound_refused, 0, __ATOMIC_SEQ_CST);
 		kick_border(l);
 	}
-	return emu_live_poll(l->emu, POLL_BUDGET);
+	return n + emu_live_poll(l->emu, POLL_BUDGET);
 }
 
 int mu_live_busy(struct mu_live *l)
 {
-	return emu_live_busy(l->emu);
+	return l->steps && (emu_live_busy(l->emu) || __atomic_load_n(&l->host->class_asked, __ATOMIC_SEQ_CST));
+}
+
+int mu_live_holds(struct mu_live *l, uint32_t local)
+{
+	return __atomic_load_n(&mu_host_area(l->host, local)->routed, __ATOMIC_RELAXED) != 0;
+}
+
+void mu_live_gone(struct mu_live *l, uint32_t local)
+{
+	emu_live_reclaim(l->emu, emu_live_local(l->emu, mu_host_entry(l->host, l->task_at[local])->node), local);
+}
+
+/* Give the filled packet to the router. */
+static int give(struct mu_live *l, unsigned queue, uint32_t packet)
+{
+	int rc;
+
+	if (l->host->on_death == MU_ON_DEATH_ERROR && counts(emu_live_packet(l->emu, packet)))
+		__atomic_fetch_add(&l->p->area->routed, 1, __ATOMIC_RELAXED);
+	rc = emu_live_inject(l->emu, l->own_node, queue, packet);
+	ring_agent(l);
+	return rc;
 }
 
 int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
@@ -344,7 +437,7 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 		emu_live_cancel(l->emu, l->own_node, queue, index);
 		return rc;
 	}
-	return emu_live_inject(l->emu, l->own_node, queue, index);
+	return give(l, queue, index);
 }
 
 int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes)
@@ -366,13 +459,34 @@ int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const vo
 		emu_live_cancel(l->emu, l->own_node, queue, index);
 		return rc;
 	}
-	return emu_live_inject(l->emu, l->own_node, queue, index);
+	return give(l, queue, index);
+}
+
+/* The agent does it: a death in the middle would leave the router locked. */
+static int class_ask(struct mu_live *l, unsigned id, const ClassRoute_t *route, int *gi)
+{
+	struct mu_node_class *k = &mu_host_node(l->host, emu_live_node(l->emu, l->own_node))->class[id];
+
+	k->route = *route;
+	__atomic_store_n(&k->asked, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->host->class_asked, 1, __ATOMIC_SEQ_CST);
+	ring_agent(l);
+	while (__atomic_load_n(&k->asked, __ATOMIC_ACQUIRE)) {
+		if (__atomic_load_n(&l->host->ending, __ATOMIC_RELAXED))
+			return -ESHUTDOWN;
+		sched_yield();
+	}
+	*gi = k->gi_result;
+	return k->result;
 }
 
 int mu_live_class_set(struct mu_live *l, unsigned id, const ClassRoute_t *route, int *gi)
 {
-	int rc = emu_live_class_set(l->emu, l->own_node, id, route, 0);
+	int rc;
 
+	if (!l->steps)
+		return class_ask(l, id, route, gi);
+	rc = emu_live_class_set(l->emu, l->own_node, id, route, 0);
 	if (rc)
 		return rc;
 	/* The router's lock is free again in a moment; the collective half must not stand alone. */
@@ -385,6 +499,7 @@ int mu_live_class_set(struct mu_live *l, unsigned id, const ClassRoute_t *route,
 void mu_live_gi(struct mu_live *l, unsigned id, unsigned bits)
 {
 	emu_live_gi(l->emu, l->own_node, id, bits);
+	ring_agent(l);
 	mu_live_poll(l);
 }
 
@@ -403,16 +518,20 @@ static int open_common(struct mu_host *h, struct mu_process *p, struct mu_holder
 	l->host = h;
 	l->p = p;
 	l->holder = holder;
+	l->steps = !p || h->on_death != MU_ON_DEATH_ERROR;
+	l->task_at = malloc((h->locals + 1) * sizeof *l->task_at);
 	l->tx = calloc((size_t)h->locals * h->channels, sizeof *l->tx);
 	l->task_of = malloc(slots * sizeof *l->task_of);
 	l->owner = malloc(nodes * sizeof *l->owner);
-	if (!l->tx || !l->task_of || !l->owner)
+	if (!l->tx || !l->task_of || !l->owner || !l->task_at)
 		goto out;
 	memset(l->task_of, 0xff, slots * sizeof *l->task_of);
 	for (uint32_t i = 0; i < h->tasks; i++) {
 		const struct mu_task_entry *e = mu_host_entry(h, i);
 
 		l->task_of[e->node * h->shape.t + e->t] = i;
+		if (e->host == h->host)
+			l->task_at[e->local] = i;
 		node[i] = e->node;
 		host[i] = e->host;
 	}
@@ -422,8 +541,10 @@ static int open_common(struct mu_host *h, struct mu_process *p, struct mu_holder
 		rc = -EINVAL;
 		goto out;
 	}
-	if (p)
+	if (p) {
 		l->own_node = emu_live_local(l->emu, p->entry[p->task].node);
+		emu_live_owner(l->emu, p->entry[p->task].local);
+	}
 	*live = l;
 	l = NULL;
 	rc = 0;
@@ -450,6 +571,7 @@ void mu_live_close(struct mu_live *l)
 		return;
 	emu_live_close(l->emu);
 	free(l->tx);
+	free(l->task_at);
 	free(l->task_of);
 	free(l->owner);
 	free(l);

@@ -189,6 +189,8 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 	uint64_t *word = NULL;
 	int rc;
 
+	if (k && !k->base)
+		return 0; /* mu_class_abandon() */
 	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
 		sim_settle(s, local);
 		memcpy(&value, p->payload, 8);

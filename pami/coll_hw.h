@@ -42,6 +42,9 @@ int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pa
 /* All members have left the geometry. ctx: the context whose thread calls, or NULL: the client ends. */
 void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx);
 
+/* A member has died while an operation was under way: its class route is of no use any more. */
+void pami_hw_abandon(struct pami_geometry *g, struct pami_context *ctx);
+
 /* For algorithms: may the leader of its node go on (it is its turn)? 0, PAMI_COLL_POLL, or an error. hw->turn++ ends
  * it. A barrier of the leaders: enter, then ask until it is left. */
 int pami_hw_turn(const struct pami_coll *c);

@@ -337,6 +337,16 @@ int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pa
 	return 0;
 }
 
+void pami_hw_abandon(struct pami_geometry *g, struct pami_context *ctx)
+{
+	struct pami_hw *hw = g->hw;
+
+	if (!hw || !hw->claimed)
+		return;
+	mu_class_abandon(ctx->channel, hw->id);
+	hw->claimed = 0;
+}
+
 void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx)
 {
 	struct pami_hw *hw = g->hw;

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "pami/coll_hw.h"
 #include "pami/coll_shm.h"
 #include "pami/coll_state.h"
 
@@ -66,6 +67,7 @@ void pami_coll_gone(struct pami_context *ctx)
 	pami_short_gone(ctx);
 	/* Callbacks may start and end others: from the beginning each time. */
 	while ((c = find_lost(ctx->coll))) {
+		pami_hw_abandon(c->geometry, ctx);
 		c->result = -ESHUTDOWN;
 		if (!c->polled) /* else its turn comes */
 			pami_coll_run(c);

@@ -20,8 +20,8 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/base/wake.h"
+#include "mu/live.h"
 #include "tools/proc.h"
-
 
 #define MS             1000000ull
 #define SPIN_NS        100000u /* the holder polls this long after its last work, then sleeps */
@@ -89,6 +89,18 @@ static void task_gone(struct agent *a, uint32_t task, enum mu_task_end how)
 		wake_everyone(a);
 }
 
+/* The same of a task of this host. What it had sent arrives before the news. */
+static void gone_here(struct agent *a, uint32_t local, enum mu_task_end how)
+{
+	if (a->live)
+		agent_routers_drain(a, local, LAST_WORDS_MS);
+	if (a->holder && !a->holder_broken)
+		mu_holder_drain(a->holder, LAST_WORDS_MS);
+	task_gone(a, a->task[local].task, how);
+	if (a->live)
+		mu_live_gone(a->live, local);
+}
+
 static void report_exit(struct agent *a, uint32_t local, int status)
 {
 	uint32_t report[2] = { a->task[local].task, (uint32_t)status };
@@ -96,10 +108,8 @@ static void report_exit(struct agent *a, uint32_t local, int status)
 	agent_output_drain(a, local);
 	a->task[local].pid = 0;
 	a->alive--;
-	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending && a->holder && !a->holder_broken)
-		mu_holder_drain(a->holder, LAST_WORDS_MS); /* what it had sent arrives before the news */
-	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending)
-		task_gone(a, report[0], status ? MU_TASK_DIED : MU_TASK_LEFT);
+	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending && !a->sim)
+		gone_here(a, local, status ? MU_TASK_DIED : MU_TASK_LEFT);
 	if (a->sim)
 		mu_sim_task_gone(a->sim, local);
 	ctl_send(&a->ctl, CTL_EXIT, report, sizeof report);
@@ -535,6 +545,7 @@ static void run(struct agent *a)
 	} else if (a->host->holder == MU_HOLDER_AGENT) {
 		int rc = mu_holder_open(a->host, &a->holder);
 
+		a->live = rc ? NULL : mu_holder_live(a->holder);
 		address_check(a);
 		if (!rc)
 			run_holder(a);
@@ -543,6 +554,8 @@ static void run(struct agent *a)
 	} else if (a->host->holder == MU_HOLDER_TASK) {
 		drv_wake_process_fences();
 		wait_for_address(a);
+	} else if (agent_routers_needed(a)) {
+		agent_routers_run(a);
 	}
 	while (!(a->ending && !a->alive))
 		agent_look(a, -1, NULL, 0);
@@ -553,6 +566,9 @@ static void finish(struct agent *a)
 {
 	uint64_t until;
 
+	if (!a->holder)
+		mu_live_close(a->live);
+	a->live = NULL;
 	mu_holder_close(a->holder, a->ctl.broken ? 0 : 200);
 	a->holder = NULL;
 	a->alive = 0;

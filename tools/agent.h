@@ -59,6 +59,7 @@ struct agent {
 	uint32_t output_room;
 	struct mu_holder *holder;
 	int holder_broken;
+	struct mu_live *live; /* routers that we step: ours, or the holder's */
 	struct mu_sim *sim; /* virtual clock */
 	int address_sent;
 	int ending;
@@ -87,6 +88,11 @@ int agent_port_choose(struct agent *a);
 /* agent_sim.c: the virtual clock. Before the tasks start; then until they have left it. */
 int agent_sim_open(struct agent *a);
 void agent_sim_run(struct agent *a);
+/* agent_routers.c: fabric torus, --on-death error, one host: step its routers until the job ends. */
+int agent_routers_needed(const struct agent *a);
+void agent_routers_run(struct agent *a);
+/* Until no packet of a local task is in our routers, or for so long. */
+void agent_routers_drain(struct agent *a, uint32_t local, int timeout_ms);
 /* agent_links.c: send the traffic of this host's links. */
 void agent_links_send(struct agent *a);
 
