@@ -52,6 +52,7 @@ struct live_node {
 	_Alignas(64) uint32_t node, here;
 	uint32_t peer[EMU_LINKS]; /* local index of the neighbour, NIL: on another host (or none) */
 	uint32_t remote;          /* links to other hosts */
+	uint32_t lost;            /* of these, those that lead nowhere any more */
 	/* The holder's. */
 	uint32_t out_head[EMU_LINKS], out_tail[EMU_LINKS]; /* packets that send_remote refused */
 	uint64_t owed[EMU_LINKS], coll_owed[EMU_LINKS];    /* credits for other hosts */
@@ -323,6 +324,12 @@ static void set_flag(struct emu_live *live, uint32_t local, uint32_t flag)
 	activate(live, local);
 }
 
+/* One credit of a channel, in the words below. */
+static uint64_t credit_of(unsigned vc)
+{
+	return vc >= EMU_VCS ? 1ull << (4 * (vc - EMU_VCS)) : 1ull << (16 * vc);
+}
+
 /* Credits (16 bits a VC; 4 bits a class route) for the output `link` of a local node. */
 static void credit_add(struct emu_live *live, uint32_t local, unsigned link, uint64_t credits, int coll)
 {
@@ -496,7 +503,7 @@ static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint
 {
 	struct live_step *s = arg;
 	int coll = vc >= EMU_VCS;
-	uint64_t one = coll ? 1ull << (4 * (vc - EMU_VCS)) : 1ull << (16 * vc);
+	uint64_t one = credit_of(vc);
 
 	if (!(s->n->remote >> link & 1))
 		credit_add(s->live, s->n->peer[link], emu_link_opposite(link), one, coll);
@@ -581,6 +588,8 @@ static void flush_remote(struct live_step *s)
 			n->out_head[l] = p->route.next;
 			if (n->out_head[l] == NIL)
 				n->out_tail[l] = NIL;
+			if (n->lost >> l & 1)
+				credit_add(live, s->local, l, credit_of(p->route.vc), p->route.vc >= EMU_VCS);
 			pool_put(live, i);
 		}
 		if (n->owed[l] && !live->ops.credit_remote(live->arg, s->local, l, n->owed[l]))
@@ -756,6 +765,22 @@ void emu_live_reclaim(struct emu_live *live, uint32_t local_node, uint32_t owner
 		for (unsigned i = 0; i < EMU_INJECTION_SLOTS; i++)
 			if (__atomic_load_n(&n->place[q][i], __ATOMIC_SEQ_CST) == HELD(owner))
 				place_release(live, local_node, q, i);
+}
+
+void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned link)
+{
+	struct live_node *n = node_of(live, local_node);
+	uint64_t all = 0, coll = 0;
+
+	n->lost |= 1u << link;
+	/* What the neighbour had: more than the slots there are does no harm. */
+	for (unsigned v = 0; v < EMU_VCS; v++)
+		all |= (uint64_t)live->mem->slots[v] << (16 * v);
+	for (unsigned r = 0; r < EMU_CLASSES; r++)
+		coll |= (uint64_t)COLL_SLOTS << (4 * r);
+	__atomic_store_n(&n->credit[link], all, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&n->coll_credit[link], coll, __ATOMIC_SEQ_CST);
+	set_flag(live, local_node, 1u << link | KICK);
 }
 
 /* ---- other hosts ---- */

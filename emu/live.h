@@ -136,6 +136,9 @@ int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned 
 /* As emu_live_credit_remote(), of class routes: 4 bits each. */
 int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits);
 int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits);
+/* The host at the other end of that link is gone: whatever send_remote() takes from now on was lost, and the link
+ * never lacks credits. Only by the one process that polls. */
+void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned link);
 
 /*
  * Class routes, as emu/router.h. Collective packets: alloc and inject with queue EMU_INJECTIONS + route.

@@ -93,3 +93,28 @@ int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsig
 	*hints = result;
 	return 0;
 }
+
+int emu_route_each(const struct emu_route *r, uint32_t from, uint32_t to,
+		   int (*visit)(void *arg, uint32_t node, unsigned link), void *arg)
+{
+	struct emu_coord x;
+	uint32_t here, end;
+	unsigned hints;
+	int rc = 0;
+
+	emu_node_coord(&r->shape, from, &x);
+	here = emu_coord_word(&x);
+	emu_node_coord(&r->shape, to, &x);
+	end = emu_coord_word(&x);
+	if (emu_route_hints(r, here, end, 0, &hints))
+		return 0;
+	while (from != to && !rc) {
+		unsigned link = emu_route_next(r, emu_route_undone(here, end), hints);
+
+		rc = visit(arg, from, link);
+		from = emu_node_neighbour(&r->shape, from, link);
+		emu_node_coord(&r->shape, from, &x);
+		here = emu_coord_word(&x);
+	}
+	return rc;
+}

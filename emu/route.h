@@ -75,6 +75,13 @@ static inline unsigned emu_route_next(const struct emu_route *r, unsigned undone
 	return EMU_HERE;
 }
 
+/*
+ * The path of a deterministic packet without hints: visit(arg, node, link) for each link it crosses, from node
+ * `from` on, until one returns not 0. Returns that, or 0.
+ */
+int emu_route_each(const struct emu_route *r, uint32_t from, uint32_t to,
+		   int (*visit)(void *arg, uint32_t node, unsigned link), void *arg);
+
 /* Links a dynamic packet may take (mask of links): the undone dimensions of the zone's first mask that
  * has any. */
 static inline unsigned emu_route_candidates(const struct emu_route *r, unsigned zone, unsigned undone,

@@ -338,6 +338,7 @@ void mu_detach(void)
 		free(p->task_of);
 		free(p->near);
 		free(p->group_list);
+		free(p->cut);
 		mu_host_unmap(p->host);
 		if (p->single)
 			close(p->fd);

@@ -89,12 +89,12 @@ static int store(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t 
 }
 
 /*
- * Of a task that died, after all that waits for it has ended: its last words were still on their way. Part of
+ * Of a task that died (or is cut off), after all that waits for it has ended: its last words were still on their way. Part of
  * a message perhaps, whose rest will not come.
  */
 static int comes_late(const struct mu_channel *ch, uint32_t source)
 {
-	return mu_host_gone(ch->p->host, source) == MU_TASK_DIED && !mu_gone_news(ch);
+	return mu_task_dead(source) && !mu_gone_news(ch);
 }
 
 static void dispatch_one(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,

@@ -375,7 +375,7 @@ static int send_link_run(struct mu_holder *h, const struct drv_ring_record *rec)
 	uint32_t host;
 
 	memcpy(&host, rec->header + 4, 4);
-	if (host >= h->host->hosts || host == h->host->host)
+	if (host >= h->host->hosts || host == h->host->host || mu_host_lost(h->host, host))
 		return -EINVAL;
 	run = drv_wire_reserve(h->wires, host, rec->bytes);
 	if (!run)
@@ -431,7 +431,7 @@ static void hosts_drop(struct mu_holder *h, uint32_t gone)
 			living[mu_host_entry(h->host, i)->host / 64] |= 1ull << mu_host_entry(h->host, i)->host % 64;
 	for (uint32_t i = 0; i < h->host->hosts; i++)
 		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1) &&
-		    (!h->live || h->host->peer[i].lost)) /* routers go on without tasks */
+		    (!h->live || mu_host_lost(h->host, i))) /* routers go on without tasks */
 			drv_wires_drop(h->wires, i);
 	h->gone_seen = gone;
 }

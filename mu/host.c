@@ -240,6 +240,16 @@ int mu_host_task_gone(struct mu_host *h, uint32_t task, enum mu_task_end how)
 	return 1;
 }
 
+int mu_host_set_lost(struct mu_host *h, uint32_t host)
+{
+	if (host >= h->hosts || mu_host_lost(h, host))
+		return 0;
+	__atomic_store_n(&h->peer[host].lost, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&h->lost, 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&h->gone, 1, __ATOMIC_SEQ_CST);
+	return 1;
+}
+
 /* What the claims on a ring say about the place at which its reader stands. */
 struct claims {
 	uint64_t name, lines, head;

@@ -209,7 +209,9 @@ struct mu_host {
 	char own_address[DRV_PORT_ADDRESS_BYTES]; /* written by the holder when its port is open */
 	uint32_t own_ready;                       /* futex, 1 when valid; negative errno: could not open */
 	struct drv_wake agent_wake; /* rung for the agent (which sets its eventfd): outbound records, own_ready */
-	_Alignas(64) uint32_t gone; /* tasks that are gone, of the whole job; MU_ON_DEATH_ERROR. Read at each poll */
+	_Alignas(64) uint32_t gone; /* tasks and (fabric torus) hosts that are gone, of the whole job; MU_ON_DEATH_ERROR.
+				     * Read at each poll */
+	uint32_t lost;              /* of these, hosts */
 	uint8_t on_death;           /* enum mu_on_death; constant */
 	struct drv_ring_claim agent_claim;  /* of the holder, in the ring of some channel */
 	_Alignas(64) struct mu_peer_host peer[MU_HOSTS_MAX];
@@ -318,6 +320,12 @@ static inline uint64_t mu_ring_name(const struct mu_host *h, const struct drv_ri
 	return (uint64_t)((const char *)ring - (const char *)h);
 }
 
+/* Fabric torus: is that host gone, with its routers? */
+static inline int mu_host_lost(const struct mu_host *h, uint32_t host)
+{
+	return __builtin_expect(__atomic_load_n(&h->peer[host].lost, __ATOMIC_ACQUIRE) != 0, 0);
+}
+
 /* enum mu_task_end of a task. */
 static inline unsigned mu_host_gone(struct mu_host *h, uint32_t task)
 {
@@ -325,6 +333,8 @@ static inline unsigned mu_host_gone(struct mu_host *h, uint32_t task)
 }
 /* Agent: a task is gone. Idempotent; does not wake anybody. Returns whether it was news. */
 int mu_host_task_gone(struct mu_host *h, uint32_t task, enum mu_task_end how);
+/* Agent, fabric torus: a host is lost, with its routers. The same. */
+int mu_host_set_lost(struct mu_host *h, uint32_t host);
 
 /*
  * The reader of a ring of this host finds nothing, yet space in it was reserved: if a task that is

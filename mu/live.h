@@ -28,6 +28,10 @@ int mu_live_busy(struct mu_live *live);
 int mu_live_holds(struct mu_live *live, uint32_t local);
 /* Agent: that task is gone, and marked so. What it left half done is undone. */
 void mu_live_gone(struct mu_live *live, uint32_t local);
+/* Agent: a host is lost, and marked so: what its routers are to take or to pass on is dropped. */
+void mu_live_host_lost(struct mu_live *live, uint32_t host);
+/* Does the way from node a to node b, or back, cross a host that is lost? */
+int mu_live_cut(struct mu_live *live, uint32_t a, uint32_t b);
 /* A run of the routers' came over a wire. Always taken: 0. */
 int mu_live_on_run(struct mu_live *live, uint32_t host, unsigned kind, uint32_t tag,
                    const unsigned char *payload, uint32_t bytes);

@@ -176,8 +176,8 @@ void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
 int mu_reachable(uint64_t va, size_t bytes, int write);
 
 /*
- * Tasks that are gone: torus run --on-death error (fabric express, real clock). Else a death ends
- * the job, and nobody is ever gone.
+ * Tasks that are gone: torus run --on-death error (real clock). Else a death ends the job, and nobody
+ * is ever gone. A task cut off by the loss of a host between (fabric torus) counts as dead.
  *
  * dead: it was killed, or ended with another exit status than 0. gone: dead, or it has left with
  * status 0. gone_count: of the whole job, only grows; while it stands still, so do the answers of
@@ -186,9 +186,13 @@ int mu_reachable(uint64_t va, size_t bytes, int write);
  * Operations of ours that need a task that is gone end with -ESHUTDOWN: those under way once all is
  * dispatched that had come from it, new ones at once (calls return it). on_gone: called from the
  * poll of this channel, then, so that software ends what it waits for itself; NULL: nobody.
- * What comes from it later (over a wire) is dispatched all the same.
+ * What comes later from one that left (over a wire) is dispatched all the same; of one that died, dropped.
  */
 int mu_task_dead(uint32_t task);
+/* Fabric torus: some host is lost, with its routers. */
+int mu_hosts_lost(void);
+/* Do two tasks not reach each other any more, since a host between them is lost? */
+int mu_tasks_cut(uint32_t a, uint32_t b);
 int mu_task_gone(uint32_t task);
 uint32_t mu_gone_count(void);
 void mu_channel_on_gone(struct mu_channel *ch, void (*fn)(void *arg));

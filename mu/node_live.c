@@ -36,6 +36,7 @@ struct mu_live {
 	uint16_t *owner;          /* [nodes] host */
 	uint32_t *task_at;        /* [locals] */
 	uint32_t own_node;        /* local index */
+	struct emu_route route;
 	int steps;                /* we step routers; else the agent does */
 };
 
@@ -236,10 +237,12 @@ static int outbound(struct mu_live *l, uint32_t to, unsigned link, unsigned kind
                     const void *b, uint32_t bn, const void *c, uint32_t cn)
 {
 	uint64_t position;
-	struct drv_ring_record *rec =
-		drv_ring_reserve(mu_host_outbound(l->host), &l->outbound, an + bn + cn, &position);
+	struct drv_ring_record *rec;
 	uint32_t host = l->owner[to];
 
+	if (mu_host_lost(l->host, host))
+		return 0;
+	rec = drv_ring_reserve(mu_host_outbound(l->host), &l->outbound, an + bn + cn, &position);
 	if (!rec) {
 		__atomic_store_n(&l->host->outbound_refused, 1, __ATOMIC_SEQ_CST);
 		drv_wake_ring(&l->host->agent_wake);
@@ -403,6 +406,30 @@ void mu_live_gone(struct mu_live *l, uint32_t local)
 	emu_live_reclaim(l->emu, emu_live_local(l->emu, mu_host_entry(l->host, l->task_at[local])->node), local);
 }
 
+void mu_live_host_lost(struct mu_live *l, uint32_t host)
+{
+	for (uint32_t i = 0; i < emu_live_local_nodes(l->emu); i++)
+		for (unsigned link = 0; link < EMU_LINKS; link++) {
+			uint32_t to = neighbour(l, i, link);
+
+			if (to != UINT32_MAX && l->owner[to] == host)
+				emu_live_link_lost(l->emu, i, link);
+		}
+}
+
+/* Is the host that has the node over `link` gone? */
+static int lost_over(void *arg, uint32_t node, unsigned link)
+{
+	struct mu_live *l = arg;
+
+	return mu_host_lost(l->host, l->owner[emu_node_neighbour(&l->host->shape, node, link)]);
+}
+
+int mu_live_cut(struct mu_live *l, uint32_t a, uint32_t b)
+{
+	return emu_route_each(&l->route, a, b, lost_over, l) || emu_route_each(&l->route, b, a, lost_over, l);
+}
+
 /* Give the filled packet to the router. */
 static int give(struct mu_live *l, unsigned queue, uint32_t packet)
 {
@@ -536,6 +563,7 @@ static int open_common(struct mu_host *h, struct mu_process *p, struct mu_holder
 		host[i] = e->host;
 	}
 	owners_fill(&h->shape, h->tasks, node, host, l->owner);
+	emu_route_init(&l->route, &h->shape);
 	l->emu = emu_live_open(mu_host_routers(h), &ops, l);
 	if (!l->emu) {
 		rc = -EINVAL;

@@ -182,6 +182,8 @@ struct mu_process {
 	struct mu_channel *here;     /* dispatching from the wires, with the lock held, on this channel */
 	struct drv_ring_tx outbound_tx;
 	struct mu_live *live;        /* fabric torus */
+	uint8_t *cut;                /* [tasks] the way there or back leads over a lost host; NULL: no host is lost */
+	uint32_t lost_seen, cut_lock;
 
 	pthread_t thread;
 	int thread_runs, thread_stop;
@@ -229,10 +231,18 @@ static inline void mu_hold_end(struct mu_process *p, const struct mu_channel *ch
 		mu_unlock(&p->holding);
 }
 
-/* Has the task died or left? --on-death error only. */
+/* Is the task out of reach for good, since a host between us is lost? --on-death error, fabric torus. */
+static inline int mu_cut(const struct mu_process *p, uint32_t task)
+{
+	const uint8_t *cut = __atomic_load_n(&p->cut, __ATOMIC_ACQUIRE);
+
+	return __builtin_expect(cut != NULL, 0) && __atomic_load_n(&cut[task], __ATOMIC_RELAXED);
+}
+
+/* Has the task died or left, or is it out of reach? --on-death error only. */
 static inline int mu_gone(const struct mu_process *p, uint32_t task)
 {
-	return __builtin_expect(__atomic_load_n(&p->entry[task].gone, __ATOMIC_ACQUIRE), 0);
+	return __builtin_expect(__atomic_load_n(&p->entry[task].gone, __ATOMIC_ACQUIRE), 0) || mu_cut(p, task);
 }
 
 /* Is [va, va + bytes) of this process inside its mapping of the segment (safe to touch)? */

@@ -32,6 +32,19 @@ void pami_gone(void *arg)
 	pami_coll_gone(ctx);
 }
 
+/* Do two members not reach each other any more? All members must give the same answer, so each looks at all pairs. */
+static int parted(struct pami_geometry *g)
+{
+	if (!mu_hosts_lost())
+		return 0;
+	for (uint32_t a = 0; a < g->size; a++)
+		for (uint32_t b = 0; b < a; b++)
+			if (mu_tasks_cut(pami_endpoint_task(pami_geometry_endpoint(g, a)),
+			                 pami_endpoint_task(pami_geometry_endpoint(g, b))))
+				return 1;
+	return 0;
+}
+
 int pami_geometry_dead(struct pami_geometry *g)
 {
 	uint32_t count = mu_gone_count();
@@ -45,6 +58,10 @@ int pami_geometry_dead(struct pami_geometry *g)
 			__atomic_store_n(&g->dead, 1, __ATOMIC_RELAXED);
 			return 1;
 		}
+	if (parted(g)) {
+		__atomic_store_n(&g->dead, 1, __ATOMIC_RELAXED);
+		return 1;
+	}
 	__atomic_store_n(&g->dead_seen, count, __ATOMIC_RELAXED);
 	return 0;
 }

@@ -89,6 +89,15 @@ static void task_gone(struct agent *a, uint32_t task, enum mu_task_end how)
 		wake_everyone(a);
 }
 
+/* Fabric torus: a host is gone with its routers, which others' packets had to cross. */
+static void host_lost(struct agent *a, uint32_t host)
+{
+	if (!a->live || !mu_host_set_lost(a->host, host))
+		return;
+	mu_live_host_lost(a->live, host);
+	wake_everyone(a);
+}
+
 /* The same of a task of this host. What it had sent arrives before the news. */
 static void gone_here(struct agent *a, uint32_t local, enum mu_task_end how)
 {
@@ -217,6 +226,9 @@ static void handle(struct agent *a, struct ctl_msg *m)
 	case CTL_GONE:
 		task = ctl_get_u32(m);
 		task_gone(a, task, ctl_get_u32(m));
+		break;
+	case CTL_LOST:
+		host_lost(a, ctl_get_u32(m));
 		break;
 	case CTL_SIGNAL:
 		tasks_signal(a, (int)ctl_get_u32(m));

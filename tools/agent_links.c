@@ -53,30 +53,24 @@ struct walk {
 	struct agent *a;
 	struct emu_route route;
 	struct emu_link_stat *links; /* [nodes * EMU_LINKS] */
+	uint64_t packets, bytes;     /* of the path under way */
 };
+
+static int walk_link(void *arg, uint32_t node, unsigned link)
+{
+	struct walk *w = arg;
+
+	w->links[(size_t)node * EMU_LINKS + link].packets += w->packets;
+	w->links[(size_t)node * EMU_LINKS + link].bytes += w->bytes;
+	return 0;
+}
 
 static void walk_path(struct walk *w, uint32_t from, uint32_t to, uint64_t packets, uint64_t bytes)
 {
-	const struct emu_shape *s = &w->route.shape;
-	struct emu_coord x;
-	unsigned hints;
-	uint32_t here, end;
-
-	emu_node_coord(s, from, &x);
-	here = emu_coord_word(&x);
-	emu_node_coord(s, to, &x);
-	end = emu_coord_word(&x);
-	if (!packets || emu_route_hints(&w->route, here, end, 0, &hints))
-		return;
-	while (from != to) {
-		unsigned link = emu_route_next(&w->route, emu_route_undone(here, end), hints);
-
-		w->links[(size_t)from * EMU_LINKS + link].packets += packets;
-		w->links[(size_t)from * EMU_LINKS + link].bytes += bytes;
-		from = emu_node_neighbour(s, from, link);
-		emu_node_coord(s, from, &x);
-		here = emu_coord_word(&x);
-	}
+	w->packets = packets;
+	w->bytes = bytes;
+	if (packets)
+		emu_route_each(&w->route, from, to, walk_link, w);
 }
 
 static void walk_channel(struct walk *w, uint32_t self, const struct mu_traffic *t)

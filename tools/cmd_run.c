@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "End the job after this time, with exit status 124", 1 },
 	{ "on-death", KEY_ON_DEATH, "end|error", 0,
 	  "When a task fails: end the job (the default), or let the others go on; what they do with that task "
-	  "ends with an error (fabric express, real clock)", 1 },
+	  "ends with an error (real clock)", 1 },
 	{ "mpi", KEY_MPI, 0, 0,
 	  "PROGRAM uses MPI too: give MPICH (or an MPI of its kind) in it the same tasks. Hosts on this "
 	  "machine only, real clock", 1 },

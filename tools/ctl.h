@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTL_VERSION   2u
+#define CTL_VERSION   3u
 #define CTL_BYTES_MAX (64u << 20) /* of one message */
 
 enum ctl_type {
@@ -26,6 +26,7 @@ enum ctl_type {
 	CTL_STDIN,     /* bytes for task 0 (no bytes: end of file) */
 	CTL_OUTPUT_ROOM, /* u32 bytes of output that may be sent on */
 	CTL_GONE,      /* u32 task, u32 enum mu_task_end; --on-death error */
+	CTL_LOST,      /* u32 host: gone, with its routers; --on-death error, fabric torus */
 	CTL_PAUSE,     /* u32 1: expect no heartbeats for a while, 0: expect them again */
 	/* agent to torus run */
 	CTL_STARTED,     /* u32 pid of each local task, in task order */

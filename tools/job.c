@@ -269,6 +269,8 @@ static void strays_kill(struct job *j)
 /* A host without an agent has no tasks any more. Returns how many tasks of others are left. */
 static uint32_t host_tasks_gone(struct job *j, uint32_t host)
 {
+	if (j->plan->fabric == MU_FABRIC_TORUS)
+		send_all(j, CTL_LOST, host);
 	for (uint32_t i = 0; i < j->plan->tasks; i++) {
 		if (j->plan->task_host[i] != host || j->gone[i])
 			continue;

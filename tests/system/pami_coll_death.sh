@@ -20,5 +20,7 @@ for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 40 || echo 1)"); do
 	survive -n $all
 	survive -n $all --hosts local,local
 	survive -n $all --shape ${all}x1x1x1x1 --hosts local,local,local
+	survive --fabric torus --shape 7x3x1x1x1 --hosts local,local
+	survive --fabric torus --shape 7x1x1x1x1x3
 done
 finish

@@ -287,6 +287,7 @@ static const struct scenario {
 	{ "barrier, deaf", start_barrier, 0, DEAF },
 	{ "allreduce", start_allreduce, 0, TAKES_PART },
 };
+enum { RENDEZVOUS = 5, PUT = 10, GET = 11 };
 #define SCENARIOS (sizeof scenarios / sizeof scenarios[0])
 
 static void check_op(const struct op *o)
@@ -439,20 +440,41 @@ static void exchange(void)
 	CHECK_EQ(PAMI_Type_complete(gaps, 1), PAMI_SUCCESS);
 }
 
+static void geometry(pami_geometry_t *g, unsigned id, pami_geometry_range_t *range, size_t ranges)
+{
+	int done = 0;
+
+	CHECK_EQ(PAMI_Geometry_create_taskrange(client, 0, NULL, 0, g, PAMI_GEOMETRY_NULL, id, range, ranges, context,
+	                                        flag_done, &done), PAMI_SUCCESS);
+	WAIT(done);
+}
+
 static void trios(void)
 {
 	for (size_t v = 2; v < tasks; v++) {
 		pami_geometry_range_t range[2] = { { 0, 1 }, { (pami_task_t)v, (pami_task_t)v } };
-		int done = 0;
 
 		if (v - 2 < SCENARIOS && scenarios[v - 2].bytes)
 			continue;
 		if (me > 1 && me != v)
 			continue;
-		CHECK_EQ(PAMI_Geometry_create_taskrange(client, 0, NULL, 0, &trio[v], PAMI_GEOMETRY_NULL, (unsigned)v,
-		                                        range, 2, context, flag_done, &done), PAMI_SUCCESS);
-		WAIT(done);
+		geometry(&trio[v], (unsigned)v, range, 2);
 	}
+}
+
+static pami_result_t barrier_of(pami_geometry_t g)
+{
+	struct op o = { .remote = -1 };
+	pami_xfer_t x = { .cb_done = local_done, .cookie = &o };
+	pami_result_t result;
+
+	CHECK_EQ(PAMI_Geometry_algorithms_query(g, PAMI_XFER_BARRIER, &x.algorithm, NULL, 1, NULL, NULL, 0),
+	         PAMI_SUCCESS);
+	result = PAMI_Collective(context, &x);
+	if (result != PAMI_SUCCESS)
+		return result;
+	WAIT(o.local);
+	return o.local_result;
 }
 
 /* "barriers": one after the other until one ends with an error or is refused. */
@@ -478,6 +500,56 @@ static int barriers_until_death(void)
 	return job_end(2);
 }
 
+/*
+ * "cut": four nodes in a ring, a host each; task 1 says who its agent is, and loses it. Then 0 and 2 do not reach each
+ * other any more: the shorter ways between them lead over 1, or are equal, and one of both then does.
+ */
+static int cut_by_lost_host(void)
+{
+	static pami_geometry_t ring, pair[2];
+	pami_geometry_range_t three[] = { { 0, 0 }, { 2, 3 } };
+	const size_t across = me == 0 ? 2 : 0;
+	struct op o[2] = { { 0 } };
+
+	exchange();
+	if (me != 1)
+		geometry(&ring, 1, three, 2);
+	for (unsigned k = 0; k < 2; k++) { /* {0, 3}, {2, 3} */
+		pami_geometry_range_t two[] = { { 2 * k, 2 * k }, { 3, 3 } };
+
+		if (me == 2 * k || me == 3)
+			geometry(&pair[k], 2 + k, two, 2);
+	}
+	barrier();
+	if (me == 1) {
+		printf("agent %d\n", (int)getppid());
+		for (;;)
+			PAMI_Context_advance(context, 100);
+	}
+	survive(&scenarios[RENDEZVOUS], 1);
+	if (me != 3) {
+		survive(&scenarios[me ? GET : RENDEZVOUS], across);
+		survive(&scenarios[me ? RENDEZVOUS : PUT], across);
+	} else {
+		for (size_t v = 0; v <= 2; v += 2) { /* both are reached as before */
+			o[0] = o[1] = (struct op){ 0 };
+			CHECK_EQ(start_send(v, &o[0], LONG), PAMI_SUCCESS);
+			CHECK_EQ(start_get(v, &o[1], 100), PAMI_SUCCESS);
+			WAIT(ended(&o[0]) && ended(&o[1]));
+			CHECK_EQ(o[0].remote_result, PAMI_SUCCESS);
+			CHECK_EQ(o[1].local_result, PAMI_SUCCESS);
+		}
+	}
+	/* Who reaches both others knows too that they cannot take part together. */
+	CHECK(barrier_of(ring) != PAMI_SUCCESS);
+	for (unsigned k = 0; k < 2; k++)
+		if (me == 2 * k || me == 3)
+			CHECK_EQ(barrier_of(pair[k]), PAMI_SUCCESS);
+	gone_wrong = job_end(2);
+	printf("survivor %zu: %s\n", me, gone_wrong ? "wrong" : "right");
+	return gone_wrong;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct rlimit none = { 0, 0 };
@@ -498,6 +570,8 @@ int main(int argc, char **argv)
 	dispatch_set(context, ID_SHORT, on_sink, NULL, hint);
 	dispatch_set(context, ID_SINK, me > 1 && scenarios[me - 2].victim == DIES_IN_DISPATCH ? die_in_dispatch : on_sink,
 	             NULL, hint);
+	if (argc > 1 && !strcmp(argv[1], "cut"))
+		return cut_by_lost_host();
 	exchange();
 	trios();
 	barrier();

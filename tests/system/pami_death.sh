@@ -33,6 +33,9 @@ for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 30 || echo 1)"); do
 	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 3)"
 	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts $all)"
 	survive $RANDOM -n $all --shape ${all}x1x1x1x1 --hosts "$(hosts 2)" --fault loss=0.05,reorder=0.05
+	survive $RANDOM --fabric torus --shape 5x5x1x1x1
+	survive $RANDOM --fabric torus --shape 5x1x1x1x1x5 --hosts "$(hosts 2)"
+	survive $RANDOM --fabric torus --shape ${all}x1x1x1x1 --hosts "$(hosts 3)" --fault loss=0.05,reorder=0.05
 done
 
 # A whole host goes: its agent is killed, and its task with it.
@@ -45,6 +48,17 @@ status=$?
 [ "$(grep -c '^survivor [01]: right$' "$dir/out")" = 2 ] || { fail "agent killed: not both survived (status $status)"; cat "$dir/err" "$dir/out"; }
 said err 'agent of host .* and with it its tasks; the others go on' "agent killed"
 
+# On fabric torus a lost host takes routers along: tasks whose way to each other crossed it are parted.
+forget
+torus run --on-death error --timeout $limit --fabric torus --shape 4x1x1x1x1 --hosts "$(hosts 4)" "$task" cut \
+	>"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+until_said "$dir/out" '^agent' && kill -9 "$(sed -n 's/^agent //p' "$dir/out")"
+wait $pid
+status=$?
+[ "$(grep -c '^survivor [023]: right$' "$dir/out")" = 3 ] || { fail "host lost: not all survived (status $status)"; cat "$dir/err" "$dir/out"; }
+said err 'agent of host .* and with it its tasks; the others go on' "host lost"
+
 # The other mode: the first death ends the job, whatever the others are at.
 for first in "-n 3" "-n 3 --hosts local,local,local"; do
 	# shellcheck disable=SC2086
@@ -52,9 +66,6 @@ for first in "-n 3" "-n 3 --hosts local,local,local"; do
 	[ "$status" != 0 ] && [ "$status" != 124 ] || fail "$first: status $status"
 	said err 'the job is ended' "$first"
 done
-t run --on-death error --clock virtual -n 2 true
-expect 2 "virtual clock"
-said err 'needs --clock real' "virtual clock"
 t run --on-death sometimes true
 expect 2 "a wrong word"
 finish

@@ -37,6 +37,7 @@ struct world {
 	struct drv_rng rng;
 	unsigned refuse_percent;
 	uint64_t delivered, wrong, crossed, rooms;
+	int lost; /* what leaves a host goes nowhere */
 };
 
 static int refuses(struct world *w)
@@ -72,6 +73,8 @@ static int on_send_remote(void *arg, uint32_t local, unsigned link, unsigned vc,
 		return -EAGAIN;
 	emu_live_tag_of(p, vc, &tag);
 	w->crossed++;
+	if (w->lost)
+		return 0;
 	if (emu_live_arrive_remote(other->live, emu_live_local(other->live, to), emu_link_opposite(link),
 				   &tag, &p->hdr, p->payload))
 		w->wrong++;
@@ -274,6 +277,69 @@ static void places_are_bounded_and_room_is_told(void)
 	CU_ASSERT(emu_live_poll(live, 1000) > 0);
 	CU_ASSERT_EQUAL(emu_live_poll(live, 1000), 0);
 	CU_ASSERT_EQUAL(w->delivered, 1);
+	world_destroy(w);
+}
+
+/* What a dead process had taken is free again; what it had handed over arrives; others' stays theirs. */
+static void places_of_the_dead_come_back(void)
+{
+	struct emu_shape s = shape(4, 1, 1, 1, 1);
+	struct world *w = world_create(&s, 1, NULL);
+	struct emu_live *live = w->host[0].live;
+	uint32_t packet, others = 0;
+
+	for (int round = 0; round < 3; round++) { /* more of them than places */
+		emu_live_owner(live, 7);
+		CU_ASSERT_EQUAL(send(live, &s, 0, 2, 1, 1), 0);
+		CU_ASSERT_EQUAL(send(live, &s, 0, 1, 1, 1), 0);
+		for (int i = 0; i < EMU_INJECTION_SLOTS - 3; i++)
+			CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), 0);
+		emu_live_owner(live, 8);
+		CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &others), 0);
+		CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), -EAGAIN);
+		emu_live_reclaim(live, 0, 7);
+		for (int i = 0; i < EMU_INJECTION_SLOTS - 1; i++)
+			CU_ASSERT_EQUAL(send(live, &s, 0, 3, 1, 1), 0);
+		CU_ASSERT_EQUAL(emu_live_alloc(live, 0, 1, &packet), -EAGAIN);
+		emu_live_cancel(live, 0, 1, others);
+		emu_live_poll(live, 1000);
+	}
+	CU_ASSERT_EQUAL(w->delivered, 3 * (2 + EMU_INJECTION_SLOTS - 1));
+	CU_ASSERT_EQUAL(w->wrong, 0);
+	world_destroy(w);
+}
+
+/* Links to a lost host take everything, without end. */
+static void lost_links_swallow(void)
+{
+	struct emu_shape s = shape(4, 2, 1, 1, 1);
+	struct world *w = world_create(&s, 2, NULL);
+	uint32_t sent = 0, tried = 0;
+
+	w->lost = 1;
+	for (uint32_t from = 0; from < 8; from++) /* chance says who is where */
+		for (unsigned link = 0; link < 4; link++) {
+			uint32_t to = emu_node_neighbour(&s, from, link);
+			struct emu_live *live = w->host[w->host_of[from]].live;
+
+			if (to == UINT32_MAX || w->host_of[to] == w->host_of[from])
+				continue;
+			emu_live_link_lost(live, emu_live_local(live, from), link);
+		}
+	for (uint32_t i = 0; i < 8000; i++) {
+		struct emu_live *live = w->host[w->host_of[i % 8]].live;
+
+		if (w->host_of[(i + i / 8) % 8] == w->host_of[i % 8])
+			continue; /* its way may lead over both */
+		tried++;
+		sent += !send(live, &s, i % 8, (i + i / 8) % 8, 1, 0);
+		emu_live_poll(live, 1000);
+	}
+	CU_ASSERT_EQUAL(sent, tried);
+	CU_ASSERT_EQUAL(w->delivered, 0);
+	CU_ASSERT_EQUAL(w->crossed, tried);
+	for (unsigned h = 0; h < 2; h++)
+		CU_ASSERT_FALSE(emu_live_busy(w->host[h].live));
 	world_destroy(w);
 }
 
@@ -707,7 +773,7 @@ static void killed_at_any_moment(void)
 
 T_MAIN(T(one_host_all_pairs), T(three_hosts_all_pairs), T(hosts_that_refuse),
        T(credits_wake_their_router), T(places_are_bounded_and_room_is_told),
-       T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
+       T(places_of_the_dead_come_back), T(lost_links_swallow), T(refused_delivery_waits_for_a_kick), T(budget_is_kept), T(counters_tell_the_traffic),
        T(wrong_packets_from_outside_are_refused), T(memory_is_checked), T(threads_on_one_host),
        T(threads_on_three_hosts), T(processes_on_one_host), T(processes_on_four_hosts),
        T(the_dead_stop_their_router_only), T(killed_at_any_moment))
