@@ -213,6 +213,8 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 	snprintf(p->mapping, sizeof p->mapping, "%s", w->mapping ? w->mapping : "ABCDET");
 
 	p->on_death = w->on_death;
+	if (p->on_death == MU_ON_DEATH_ERROR && p->clock != MU_CLOCK_REAL)
+		return fail(err, "--on-death error needs --clock real");
 
 	rc = clock_check(p, err);
 	if (!rc)

@@ -66,6 +66,9 @@ for first in "-n 3" "-n 3 --hosts local,local,local"; do
 	[ "$status" != 0 ] && [ "$status" != 124 ] || fail "$first: status $status"
 	said err 'the job is ended' "$first"
 done
+t run --on-death error --clock virtual -n 2 true
+expect 2 "virtual clock"
+said err 'needs --clock real' "virtual clock"
 t run --on-death sometimes true
 expect 2 "a wrong word"
 finish
