@@ -129,6 +129,8 @@ void mu_wait(struct mu_channel *ch, int found);
 void mu_push(struct mu_channel *ch);
 /* Wake whoever sleeps in mu_poll() of this process (posted work). */
 void mu_wake_self(void);
+/* This thread did something that no poll counts, and may do more soon: it does not sleep yet. */
+void mu_not_idle(void);
 /*
  * For software that waits for a word of shared memory to become at least `value`: before mu_poll()
  * sleeps it looks there too. One word a channel; NULL: none.

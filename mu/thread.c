@@ -312,6 +312,11 @@ void mu_idle(struct mu_channel *ch)
 		idle->sleep_ns *= 2;
 }
 
+void mu_not_idle(void)
+{
+	mu_idle_state.count = 0;
+}
+
 int mu_engine_alone(struct mu_channel *ch)
 {
 	int n;

@@ -114,6 +114,7 @@ struct pami_coll {
 	uint8_t commutative;
 	uint8_t deliver_recv; /* unpack recv at the end */
 	uint8_t thens;        /* entries of `then` */
+	uint8_t stage;        /* PAMI_STAGE_: coll_shm.h */
 	int result;
 
 	size_t bytes; /* broadcast, reductions: of the data; else of all parts where all members know */
@@ -131,6 +132,7 @@ struct pami_coll {
 	uint32_t peer;
 	uint64_t number;
 	uint64_t turn, turns; /* coll_shm.h: the first, and how many */
+	uint64_t there[2];    /* where its memory is, from who made it */
 	struct mu_op get;
 	pami_event_function cb_done;
 	void *cookie;

@@ -10,21 +10,24 @@
 static size_t area_bytes(uint32_t n)
 {
 	return sizeof(struct pami_shm_area) +
-	       n * (sizeof(struct pami_shm_done) + PAMI_SHM_SLOTS * (sizeof(struct pami_shm_slot) + PAMI_SHM_BULK));
+	       n * (2 * sizeof(struct pami_shm_done) + PAMI_SHM_SLOTS * (sizeof(struct pami_shm_slot) + PAMI_SHM_BULK));
 }
 
 static void attach(struct pami_shm *s, void *at)
 {
 	s->area = at;
 	s->done = (void *)((char *)at + sizeof *s->area);
-	s->slot = (void *)(s->done + s->members);
+	s->pace = s->done + s->members;
+	s->slot = (void *)(s->pace + s->members);
 	s->bulk = (void *)(s->slot + s->members * PAMI_SHM_SLOTS);
 }
 
 void pami_shm_free(struct pami_shm *s, int keep_area)
 {
-	if (s && s->owner && !keep_area)
+	if (s && s->owner && !keep_area) {
 		mu_arena_free(s->area);
+		mu_arena_free(s->stage);
+	}
 	if (s)
 		free(s->known);
 	free(s);
@@ -73,42 +76,65 @@ int pami_shm_join(struct pami_coll *c, uint64_t turns)
 	c->turn = s->started;
 	c->turns = turns;
 	s->started += turns;
+	if (c->stage && !s->stage_asked) {
+		s->stage_asked = 1;
+		c->stage = PAMI_STAGE_ASKS;
+	}
 	return 0;
 }
 
-/* The first operation of the geometry: agree where the area is. 0 is no address: no room. */
+/*
+ * The first operation of the geometry, and the first that wants the stage: agree where the area, and the
+ * stage, are. 0 is no address: no room, or not asked.
+ */
 static int setup_ask(struct pami_coll *c, struct pami_shm *s)
 {
 	size_t bytes = area_bytes(s->members);
-	char *at;
+	char *at = NULL;
 	int rc = 0;
 
 	if (s->me)
-		return pami_coll_recv(c, s->rank[0], SETUP, &c->number, sizeof c->number);
-	at = mu_arena_alloc(bytes, 64);
+		return pami_coll_recv(c, s->rank[0], SETUP, c->there, sizeof c->there);
+	if (!c->turn)
+		at = mu_arena_alloc(bytes, 64);
 	if (at) {
 		memset(at, 0, bytes - s->members * (size_t)PAMI_SHM_SLOTS * PAMI_SHM_BULK);
 		s->owner = 1;
 		attach(s, at);
 		drv_wake_init(&s->area->bell, -1);
 	}
-	c->number = (uint64_t)(uintptr_t)at;
+	c->there[0] = (uint64_t)(uintptr_t)at;
+	if (c->stage == PAMI_STAGE_ASKS)
+		c->there[1] = (uint64_t)(uintptr_t)mu_arena_alloc(pami_stage_bytes(s->members), 4096);
 	for (uint32_t i = 1; i < s->members && !rc; i++)
-		rc = pami_coll_send(c, s->rank[i], SETUP, &c->number, sizeof c->number);
+		rc = pami_coll_send(c, s->rank[i], SETUP, c->there, sizeof c->there);
 	return rc;
 }
 
 static int setup_answer(struct pami_coll *c, struct pami_shm *s)
 {
-	void *at = c->number ? mu_arena_local(s->task[0], c->number, area_bytes(s->members)) : NULL;
+	void *at = c->there[0] ? mu_arena_local(s->task[0], c->there[0], area_bytes(s->members)) : NULL;
+	void *stage = c->there[1] ? mu_arena_local(s->task[0], c->there[1], pami_stage_bytes(s->members)) : NULL;
 
-	if (c->number && !at)
+	if ((c->there[0] && !at) || (c->there[1] && !stage))
 		return -EIO;
-	s->failed = !at;
-	if (at)
-		attach(s, at);
-	s->ready = 1;
+	if (!c->turn) {
+		s->failed = !at;
+		if (at)
+			attach(s, at);
+		s->ready = 1;
+	}
+	if (c->stage == PAMI_STAGE_ASKS) {
+		s->stage = stage;
+		s->stage_ready = 1;
+		c->stage = PAMI_STAGE_WANTED;
+	}
 	return 0;
+}
+
+static inline int is_set_up(const struct pami_coll *c, const struct pami_shm *s)
+{
+	return s->ready && (!c->stage || s->stage_ready);
 }
 
 static PAMI_COLD int without_memory(struct pami_coll *c, struct pami_shm *s,
@@ -130,19 +156,19 @@ int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instea
 	struct pami_shm *s = c->member->shm;
 	int rc;
 
-	if (PAMI_LIKELY(s->ready && c->phase < 2))
-		c->phase = 2;
-	if (PAMI_UNLIKELY(c->phase < 2)) {
-		if (c->turn) /* not the first */
+	if (PAMI_UNLIKELY(c->phase < 2 && !is_set_up(c, s))) {
+		if (c->turn && c->stage != PAMI_STAGE_ASKS) /* another one asks */
 			return PAMI_COLL_POLL;
 		if (!c->phase)
 			return setup_ask(c, s);
 		rc = setup_answer(c, s);
 		if (rc)
 			return rc;
-		c->phase = 2;
-		c->number = 0;
+		if (!is_set_up(c, s))
+			return PAMI_COLL_POLL;
 	}
+	if (c->phase < 2)
+		c->phase = 2;
 	if (s->finished != c->turn && c->phase == 2)
 		return PAMI_COLL_POLL;
 	if (PAMI_UNLIKELY(s->failed))
@@ -159,6 +185,15 @@ static int looks(const struct pami_coll *c, const struct pami_shm *s)
 static void wait_for(struct pami_coll *c, uint64_t *word, uint64_t value)
 {
 	mu_watch(c->context->channel, word, value);
+}
+
+int pami_shm_reached(struct pami_coll *c, const struct pami_shm *s, uint64_t *word, uint64_t value)
+{
+	for (int more = looks(c, s); more > 0; more--)
+		if (__atomic_load_n(word, __ATOMIC_ACQUIRE) >= value)
+			return 1;
+	wait_for(c, word, value);
+	return 0;
 }
 
 int pami_shm_all_before(struct pami_coll *c, struct pami_shm *s, uint64_t k)
@@ -264,6 +299,7 @@ static int in_halves(const struct pami_coll *c)
 
 int pami_shm_broadcast_begin(struct pami_coll *c)
 {
+	c->stage = c->bytes > PAMI_SHM_BULK && pami_stage_usable(c) ? PAMI_STAGE_WANTED : PAMI_STAGE_NONE;
 	return pami_shm_join(c, in_halves(c) ? 2 : 1);
 }
 
@@ -324,6 +360,8 @@ int pami_shm_broadcast(struct pami_coll *c)
 
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
+	if (c->stage && s->stage)
+		return pami_stage_broadcast(c, s);
 	if (in_halves(c))
 		return broadcast_halves(c, s);
 	if (c->rank == c->root)

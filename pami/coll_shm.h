@@ -6,6 +6,7 @@
  * The area lies in the arena of the team's first member, who tells the others where at the first use:
  *
  *   done[n]       a line each: turns this member has completed
+ *   pace[n]       a line each: steps of this member on the stage (coll_stage.c)
  *   slot[n][4]    a line each: what this member says in turn k is in slot k % 4, complete when its
  *                 number is k + 1: up to 56 bytes of data, or the address of more
  *   bulk[n][4]    data of up to PAMI_SHM_BULK bytes that belongs to the slot
@@ -37,7 +38,7 @@ struct pami_shm_done {
 	_Alignas(64) uint64_t count;
 };
 
-struct pami_shm_area {
+struct pami_shm_area { /* then done, pace, slot, bulk */
 	_Alignas(64) uint32_t stalled; /* somebody waits for a slot: wake all when done moves */
 	struct drv_wake bell;          /* for those who wait long for what one member will say */
 };
@@ -63,11 +64,16 @@ enum { PAMI_LANE_UNKNOWN, PAMI_LANE_ALWAYS, PAMI_LANE_ASK };
 
 struct pami_shm {
 	struct pami_shm_area *area;
-	struct pami_shm_done *done;
+	struct pami_shm_done *done, *pace;
 	struct pami_shm_slot *slot;
 	unsigned char *bulk;
 	uint32_t members, me;
 	uint8_t owner, failed, ready, crowded;
+	uint8_t stage_asked, stage_ready; /* by an operation that was called; and known */
+	uint32_t stage_last;              /* a slice of the broadcast that used it last; or 0 */
+	unsigned char *stage;             /* NULL: none */
+	uint64_t paced;    /* steps given out */
+	uint64_t slowest;  /* steps known to be over everywhere */
 	uint64_t started;  /* turns given out */
 	uint64_t finished; /* turns over, here */
 	uint64_t all_done; /* turns known to be over everywhere */
@@ -162,6 +168,16 @@ static inline void pami_shm_over(struct pami_shm *s, uint64_t to)
 	}
 }
 
+/*
+ * The stage: more memory, got when long data first goes through it. PAMI_STAGE_WANTED in c->stage: before the
+ * operation begins it is known whether it is there. coll_stage.c; bytes: of n members.
+ */
+enum { PAMI_STAGE_NONE, PAMI_STAGE_WANTED, PAMI_STAGE_ASKS };
+size_t pami_stage_bytes(uint32_t n);
+int pami_stage_usable(const struct pami_coll *c);
+int pami_stage_broadcast(struct pami_coll *c, struct pami_shm *s);
+int pami_stage_allreduce(struct pami_coll *c, struct pami_shm *s);
+
 /* Join the team's memory and take `turns` turns (c->turn is the first). 0, -ENOMEM. */
 int pami_shm_join(struct pami_coll *c, uint64_t turns);
 /*
@@ -170,11 +186,14 @@ int pami_shm_join(struct pami_coll *c, uint64_t turns);
  */
 int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instead);
 /* These say, where they return 0, what to sleep on. */
+int pami_shm_reached(struct pami_coll *c, const struct pami_shm *s, uint64_t *word, uint64_t value);
 int pami_shm_said(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k);
 /* Not soon: after messages between hosts. Who says it also rings the area's bell. */
 int pami_shm_said_far(struct pami_coll *c, struct pami_shm *s, uint32_t member, uint64_t k);
 int pami_shm_all_said(struct pami_coll *c, struct pami_shm *s, uint64_t k); /* from c->peer on; then 0 again */
 int pami_shm_all_before(struct pami_coll *c, struct pami_shm *s, uint64_t k);
+/* Where member i's part of `bytes` begins: whole elements. */
+size_t pami_shm_part(const struct pami_coll *c, size_t bytes, uint32_t i);
 /* May my slots of turns k to k + turns - 1 be written? */
 int pami_shm_slots_free(struct pami_coll *c, struct pami_shm *s, uint64_t k, uint64_t turns);
 void pami_shm_finished(struct pami_coll *c, struct pami_shm *s);

@@ -68,15 +68,15 @@ static int is_long(const struct pami_coll *c)
 
 int pami_shm_allreduce_begin(struct pami_coll *c)
 {
-	if (is_long(c))
-		c->own = pami_coll_buffer(c, 2 * (PIECE + c->element_bytes));
-	else
-		c->own = c->bytes <= sizeof c->fits ? c->fits : malloc(c->bytes);
-	return c->own ? pami_shm_join(c, is_long(c) ? 2 : 1) : -ENOMEM;
+	if (is_long(c)) {
+		c->stage = pami_stage_usable(c) ? PAMI_STAGE_WANTED : PAMI_STAGE_NONE;
+		return pami_shm_join(c, 2);
+	}
+	c->own = c->bytes <= sizeof c->fits ? c->fits : malloc(c->bytes);
+	return c->own ? pami_shm_join(c, 1) : -ENOMEM;
 }
 
-/* Where member i's part of `bytes` begins. */
-static size_t part_at(const struct pami_coll *c, size_t bytes, uint32_t i)
+size_t pami_shm_part(const struct pami_coll *c, size_t bytes, uint32_t i)
 {
 	uint64_t elements = bytes / c->element_bytes, each = elements / c->size, more = elements % c->size;
 
@@ -124,7 +124,7 @@ static unsigned char *piece_sum(struct pami_coll *c)
 /* Phase LONG_PIECE, again and again: member c->peer's piece is there. Returns > 0 when all is done. */
 static int long_piece(struct pami_coll *c, struct pami_shm *s)
 {
-	size_t end = part_at(c, c->bytes, s->me + 1), n;
+	size_t end = pami_shm_part(c, c->bytes, s->me + 1), n;
 	int rc;
 
 	while (c->number < end) {
@@ -164,6 +164,11 @@ static int allreduce_long(struct pami_coll *c, struct pami_shm *s)
 	uint64_t k = c->turn;
 	int rc;
 
+	if (!c->own) {
+		c->own = pami_coll_buffer(c, 2 * (PIECE + c->element_bytes));
+		if (!c->own)
+			return -ENOMEM;
+	}
 	if (c->phase == LONG_SPEAK) {
 		if (!pami_shm_slots_free(c, s, k, 2))
 			return PAMI_COLL_POLL;
@@ -175,7 +180,7 @@ static int allreduce_long(struct pami_coll *c, struct pami_shm *s)
 	if (c->phase == LONG_HEAR) {
 		if (!pami_shm_all_said(c, s, k))
 			return PAMI_COLL_POLL;
-		c->number = part_at(c, c->bytes, s->me);
+		c->number = pami_shm_part(c, c->bytes, s->me);
 		c->phase = LONG_PIECE;
 	}
 	if (c->phase < LONG_FETCH) {
@@ -189,14 +194,14 @@ static int allreduce_long(struct pami_coll *c, struct pami_shm *s)
 	}
 	while (c->phase < LONG_END && c->peer < s->members) {
 		uint32_t from = (s->me + c->peer) % s->members;
-		size_t at = part_at(c, c->bytes, from);
+		size_t at = pami_shm_part(c, c->bytes, from);
 
 		if (!pami_shm_said(c, s, from, k + 1))
 			return PAMI_COLL_POLL;
 		c->peer++;
 		rc = pami_coll_get(c, s->rank[from], c->target + at,
 		                   pami_shm_address_in(pami_shm_slot_of(s, from, k), 1) + at,
-		                   part_at(c, c->bytes, from + 1) - at);
+		                   pami_shm_part(c, c->bytes, from + 1) - at);
 		if (rc || c->outstanding)
 			return rc;
 	}
@@ -218,7 +223,9 @@ int pami_shm_allreduce(struct pami_coll *c)
 
 	if (PAMI_UNLIKELY(rc != PAMI_SHM_GO))
 		return rc;
-	return is_long(c) ? allreduce_long(c, s) : allreduce_short(c, s);
+	if (!is_long(c))
+		return allreduce_short(c, s);
+	return c->stage && s->stage ? pami_stage_allreduce(c, s) : allreduce_long(c, s);
 }
 
 /* ---- Allgather: the own part lies in its place of the result already. ---- */
