@@ -93,12 +93,12 @@ void mu_class_abandon(struct mu_channel *ch, unsigned id)
 	mu_unlock(&ch->engine);
 }
 
-void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes)
+void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes, uint64_t notify)
 {
 	struct mu_node_class *k = &here()->class[id];
 
 	__atomic_store_n(&k->base, (uint64_t)(uintptr_t)base, __ATOMIC_RELAXED);
-	k->notify = 0;
+	k->notify = notify;
 	__atomic_store_n(&k->counter[0], bytes, __ATOMIC_RELEASE);
 }
 

@@ -111,6 +111,8 @@ static void layout(struct mu_host *h, const struct mu_host_conf *c)
 	at = round_up(at + h->traffic_bytes * h->locals, BIG);
 	h->nodes_at_pages = (uint32_t)(at / PAGE);
 	at = round_up(at + (uint64_t)emu_shape_nodes(&c->shape) * sizeof(struct mu_node_area), BIG);
+	h->boards_at_pages = (uint32_t)(at / PAGE);
+	at = round_up(at + (uint64_t)emu_shape_nodes(&c->shape) * MU_CLASSES * mu_board_bytes(c->shape.t), BIG);
 	h->arenas_at_pages = (uint32_t)(at / PAGE);
 	h->arena_bytes = ARENAS_MAX / (h->locals ? h->locals : 1);
 	if (h->arena_bytes > ARENA_MAX)

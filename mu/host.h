@@ -9,6 +9,7 @@
  *   routers_at routers, links, packet pool (fabric torus, real clock): emu/live.h
  *   traffic_at what each channel sent to each node (fabric express, real clock)
  *   nodes_at   what belongs to a node and not to a task: class routes, collective FIFOs
+ *   boards_at  what the tasks of a node share for each class route: mu/board.h
  *   arenas_at  arenas                one per local task: EXT_quintorus_memory, ARMCI_Malloc
  *
  * A channel is what a PAMI context owns: registers, one injection FIFO, one remote-get FIFO, a
@@ -27,6 +28,7 @@
 #include "drivers/port.h"
 #include "emu/coord.h"
 #include "emu/hw_class.h"
+#include "mu/board.h"
 #include "mu/hw_desc.h"
 #include "mu/hw_regs.h"
 
@@ -58,6 +60,8 @@ struct mu_task_entry {
 	uint32_t local;  /* index among its host's tasks, in task order */
 };
 
+#define MU_VT_STORES 8u
+
 /* Virtual time: hand-over between one task and the simulator (mu/vtask.c, mu/node_sim.c). */
 struct mu_vt_area {
 	_Alignas(64) uint32_t turn; /* futex: 1 = the task runs, 0 = the simulator does */
@@ -65,8 +69,14 @@ struct mu_vt_area {
 	uint64_t now_ps;            /* the task's time when it handed over, its resume time on return */
 	uint64_t horizon_ps;        /* the task may run up to here without handing over */
 	uint64_t dirty;             /* channels whose injection FIFO was written since the hand-over */
-	uint64_t arg[5];
+	uint64_t arg[6];
 	uint64_t node_dirty;        /* of its node's area: bit f FIFO f, 32 + r signal r, 48 + r class route r */
+	uint32_t stores;            /* entries of store */
+	struct mu_vt_store {
+		uint64_t at, value, wake_at, when_ps; /* at: offset of the word in the segment */
+		uint32_t task; /* woken; UINT32_MAX: all others of the node */
+		uint32_t add;  /* and then only if the sum is wake_at */
+	} store[MU_VT_STORES];
 };
 
 struct mu_task_area {
@@ -197,7 +207,7 @@ struct mu_host {
 	uint32_t tasks_at_pages, areas_at_pages, outbound_at_pages, routers_at_pages, arenas_at_pages;
 	uint64_t area_bytes, arena_bytes; /* per local task */
 	uint64_t routers_bytes;
-	uint32_t nodes_at_pages;
+	uint32_t nodes_at_pages, boards_at_pages;
 	uint32_t traffic_at_pages;
 	uint64_t traffic_bytes; /* per local task; 0: nothing is counted there */
 	char port[256];   /* driver port of this host, "" if none is needed */
@@ -293,6 +303,12 @@ static inline void mu_host_wake_all(struct mu_host *h, uint32_t local)
 static inline struct mu_node_area *mu_host_node(struct mu_host *h, uint32_t node)
 {
 	return (struct mu_node_area *)((char *)h + (uint64_t)h->nodes_at_pages * 4096) + node;
+}
+
+static inline void *mu_host_board(struct mu_host *h, uint32_t node, unsigned id)
+{
+	return (char *)h + (uint64_t)h->boards_at_pages * 4096 +
+	       ((uint64_t)node * MU_CLASSES + id) * mu_board_bytes(h->shape.t);
 }
 
 static inline char *mu_host_arena(struct mu_host *h, uint32_t local)

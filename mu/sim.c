@@ -111,6 +111,7 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	s->locals = host->locals;
 	s->channels = host->channels;
 	s->spin_ns = spin_ns(conf);
+	s->store_free = SIM_NONE;
 	world.shape = host->shape;
 	world.express = host->fabric == MU_FABRIC_EXPRESS;
 	world.arg = s;
@@ -147,6 +148,7 @@ void mu_sim_destroy(struct mu_sim *s)
 		free(s->node[i].fifo);
 	}
 	emu_world_destroy(s->world);
+	free(s->store);
 	free(s->task_at);
 	free(s->node);
 	free(s->channel);
@@ -194,6 +196,9 @@ static int run(struct mu_sim *s)
 			break;
 		case SIM_STATUS:
 			sim_status_event(s, &e);
+			break;
+		case SIM_STORE:
+			sim_store_event(s, &e);
 			break;
 		case SIM_EFFECT:
 			sim_effect_event(s, &e);

@@ -15,12 +15,14 @@
 #define SIM_NONE UINT32_MAX
 
 /* Events of ours and their ports at a node: engines act before the routers step, effects after. */
-enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE, SIM_SIGNAL, SIM_STATUS };
+enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE, SIM_SIGNAL, SIM_STATUS,
+       SIM_STORE };
 #define SIM_PORT_ENGINE 16 /* + engine number on the node, up to 2048 */
 #define SIM_PORT_NODE   2080 /* + FIFO of the node */
 #define SIM_PORT_SIGNAL 2120 /* + class route */
 #define SIM_PORT_EFFECT 3000
 #define SIM_PORT_STATUS 3100 /* + class route */
+#define SIM_PORT_STORE  3200 /* + t */
 #define SIM_PORT_RESUME 4032 /* + t */
 
 enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
@@ -81,6 +83,13 @@ struct sim_task {
 
 #define SIM_WAITS_NODE 0x80000000u
 
+/* A store to a word that tasks of a node share, on its way to the L2. */
+struct sim_store {
+	struct mu_vt_store s;
+	uint32_t local; /* who stored */
+	uint32_t next;  /* free ones; SIM_NONE ends */
+};
+
 struct sim_node {
 	uint32_t waiting_first[EMU_INJECTIONS_ALL], waiting_last[EMU_INJECTIONS_ALL];
 	struct sim_engine *fifo; /* [MU_NODE_FIFOS] of the node; made when first used */
@@ -105,6 +114,9 @@ struct mu_sim {
 	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
 	int unrepeatable;
 	int signals;       /* global interrupts are in use */
+	int shares;        /* so are words that tasks of a node share */
+	struct sim_store *store; /* [store_room] */
+	uint32_t store_room, store_free;
 	int world_class;   /* class route 0 is programmed */
 	int error;
 	uint64_t turns, spilled, faults, dropped;
@@ -139,6 +151,10 @@ void sim_node_requests(struct mu_sim *s, uint32_t local, uint64_t dirty);
 void sim_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now);
 void sim_signal_event(struct mu_sim *s, const struct emu_event *e);
 void sim_status_event(struct mu_sim *s, const struct emu_event *e);
+
+/* sim_store.c */
+void sim_store_requests(struct mu_sim *s, uint32_t local, struct mu_vt_area *vt);
+void sim_store_event(struct mu_sim *s, const struct emu_event *e);
 
 /* sim_effect.c */
 void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when);

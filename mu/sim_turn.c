@@ -100,6 +100,7 @@ int sim_join_all(struct mu_sim *s)
 			continue;
 		vt->arg[MU_VT_ARG_SELF_PS] = s->timing->mu_inject_ps;
 		vt->arg[MU_VT_ARG_SIGNAL_PS] = s->timing->gi_register_ps;
+		vt->arg[MU_VT_ARG_STORE_PS] = s->timing->l2_ps;
 		s->task[i].state = SIM_TASK_READY;
 		s->inside++;
 	}
@@ -247,12 +248,16 @@ static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *
 
 static uint64_t horizon(const struct mu_sim *s, const struct sim_task *t)
 {
-	uint64_t next = emu_sched_next(emu_world_sched(s->world));
+	uint64_t next = emu_sched_next(emu_world_sched(s->world)), ahead;
 
 	if (t->direct || next > UINT64_MAX / 2)
 		return next;
-	return next + (s->signals && s->timing->gi_register_ps < s->timing->mu_receive_ps ?
-			       s->timing->gi_register_ps : s->timing->mu_receive_ps);
+	ahead = s->timing->mu_receive_ps;
+	if (s->signals && s->timing->gi_register_ps < ahead)
+		ahead = s->timing->gi_register_ps;
+	if (s->shares && s->timing->l2_ps < ahead)
+		ahead = s->timing->l2_ps;
+	return next + ahead;
 }
 
 static int handed_over(struct mu_sim *s, uint32_t local)
@@ -266,6 +271,8 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	for (uint64_t dirty = vt->dirty; dirty; dirty &= dirty - 1)
 		sim_inject_kick(s, local * s->channels + (uint32_t)__builtin_ctzll(dirty) % s->channels);
 	vt->dirty = 0;
+	if (vt->stores)
+		sim_store_requests(s, local, vt);
 	if (vt->node_dirty)
 		sim_node_requests(s, local, vt->node_dirty);
 	vt->node_dirty = 0;

@@ -144,6 +144,26 @@ void mu_vt_node(unsigned what)
 	mu_vt_check();
 }
 
+void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint32_t task)
+{
+	struct mu_vt_area *vt = me.vt;
+	uint64_t self;
+
+	if (!vt)
+		return;
+	catch_up();
+	if (vt->stores == MU_VT_STORES)
+		hand_over(MU_VT_RUN);
+	vt->store[vt->stores++] = (struct mu_vt_store){ .at = (uint64_t)((char *)word - (char *)me.host), .value = value,
+		                                        .wake_at = wake_at, .when_ps = me.now, .task = task,
+		                                        .add = add != 0 };
+	work_seen();
+	self = me.now + vt->arg[MU_VT_ARG_STORE_PS];
+	if (self < me.horizon)
+		me.horizon = self;
+	mu_vt_check();
+}
+
 void mu_vt_check(void)
 {
 	if (!me.vt || me.side)

@@ -31,7 +31,7 @@ enum mu_vt_turn {
 
 /* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
 enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS, MU_VT_ARG_SIGNAL_PS,
-       MU_VT_ARGS };
+       MU_VT_ARG_STORE_PS, MU_VT_ARGS };
 enum {
 	MU_VT_WORKED = 1, /* the task did something else since its last idle poll */
 	MU_VT_CLOCK = 2,  /* it read the clock since */
@@ -48,6 +48,11 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited);
 /* Something of the node's area was written: a FIFO, MU_NODE_SIGNALS + signal, MU_NODE_ROUTES + class route; of the
  * last, it is programmed when the call returns. */
 void mu_vt_node(unsigned what);
+/*
+ * A word of the segment becomes `value`, or is added to, when the store has reached the L2; `task` (UINT32_MAX: all
+ * others of the node) is then had to look; after an addition only if the sum is wake_at.
+ */
+void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint32_t task);
 /* Call after the tail store, and wherever control may be handed over. */
 void mu_vt_check(void);
 /*

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Algorithms on class routes and global interrupts. Short ones are one packet, through buffers of ours;
- * long ones are direct puts from where the data lies to where it is wanted, cut into packets and
- * pipelined by the hardware. Guarded by bench/coll_figures.
+ * Algorithms on class routes and global interrupts, of the only member on its node (several: coll_board.c). Short
+ * ones are one packet, through buffers of ours; long ones are direct puts from where the data lies to where it is
+ * wanted, cut into packets and pipelined by the hardware. Guarded by bench/coll_figures.
  */
-#include "pami/coll_hw.h"
-
-#include <stdlib.h>
-
 #include "pami/coll_algorithms.h"
-
-#define UP   0x10000000u /* steps: member to leader, leader to member */
-#define DOWN 0x10000001u
+#include "pami/coll_board.h"
 
 int pami_hw_usable(const struct pami_geometry *g)
 {
@@ -25,26 +19,14 @@ int pami_hw_usable_gi(const struct pami_geometry *g)
 	return hw && hw->gi;
 }
 
-static struct pami_hw *hw_of(const struct pami_coll *c)
-{
-	return c->geometry->hw;
-}
-
 static struct mu_channel *channel_of(const struct pami_coll *c)
 {
 	return c->context->channel;
 }
 
-static int leads(const struct pami_hw *hw)
-{
-	return !hw->me;
-}
-
 /* ---- What hardware can do ---- */
 
-struct hw_op {
-	uint8_t op, word, logical;
-};
+const struct pami_hw_op pami_hw_or = { MUHWI_COLLECTIVE_OP_CODE_OR, 0, 0 };
 
 static int integer_of(unsigned element, int *is_signed, uint8_t *word)
 {
@@ -69,8 +51,7 @@ static int integer_of(unsigned element, int *is_signed, uint8_t *word)
 	}
 }
 
-/* The operation on the class route for op and element; 0: there is none. */
-static int hw_op(pami_data_function op, unsigned element, struct hw_op *h)
+int pami_hw_op(pami_data_function op, unsigned element, struct pami_hw_op *h)
 {
 	int is_signed, is_integer = integer_of(element, &is_signed, &h->word);
 	int narrow = element <= PAMI_ELEMENT_USHORT || element == PAMI_ELEMENT_LOGICAL1 ||
@@ -106,8 +87,7 @@ static int hw_op(pami_data_function op, unsigned element, struct hw_op *h)
 	return 1;
 }
 
-/* Logical operations are bit operations on 0 and 1. */
-static void to_logical(unsigned char *data, size_t bytes, unsigned element)
+void pami_hw_logical(unsigned char *data, size_t bytes, unsigned element)
 {
 	size_t size = pami_type_predefined[element].data_size;
 
@@ -122,15 +102,14 @@ static void to_logical(unsigned char *data, size_t bytes, unsigned element)
 
 /* ---- Turns ---- */
 
-/* May the leader go on? 0, PAMI_COLL_POLL, or an error. */
 int pami_hw_turn(const struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
+	struct pami_hw *hw = pami_hw_of(c);
 	int rc;
 
-	if (hw->turn != c->number)
+	if (hw->count.turn != c->number)
 		return PAMI_COLL_POLL;
-	if (PAMI_LIKELY(hw->claimed))
+	if (PAMI_LIKELY(hw->claimed || hw->me))
 		return 0;
 	rc = mu_class_claim(channel_of(c), hw->id); /* the world's, at its first use */
 	hw->claimed = !rc;
@@ -139,7 +118,7 @@ int pami_hw_turn(const struct pami_coll *c)
 
 static void turn_done(struct pami_coll *c)
 {
-	hw_of(c)->turn++;
+	pami_hw_of(c)->count.turn++;
 }
 
 /* The software's choice instead, for what class routes cannot do; the same on all members. */
@@ -151,139 +130,76 @@ static int instead(struct pami_coll *c)
 
 int pami_hw_begin(struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
-	struct hw_op h = { 0, 0, 0 };
+	struct pami_hw *hw = pami_hw_of(c);
+	struct pami_hw_op h = { 0, 0, 0 };
 
 	if (!hw || (c->type != PAMI_XFER_BARRIER && !c->bytes))
 		return instead(c);
 	if ((c->type == PAMI_XFER_ALLREDUCE || c->type == PAMI_XFER_REDUCE) &&
-	    (!hw_op(c->op, c->element, &h) || (h.logical && c->bytes > PAMI_HW_SHORT)))
+	    (!pami_hw_op(c->op, c->element, &h) || (h.logical && c->bytes > PAMI_HW_SHORT)))
 		return instead(c);
 	c->number = hw->tickets++;
 	return 0;
 }
 
-/* ---- The node's members ---- */
-
-/* Room for the contributions of the other members of this node, and for their sum. */
-static int room(struct pami_coll *c)
-{
-	const struct pami_hw *hw = hw_of(c);
-
-	if (hw->locals > 1 && c->bytes && !c->own)
-		c->own = malloc(c->bytes * hw->locals);
-	return hw->locals > 1 && c->bytes && !c->own ? -ENOMEM : 0;
-}
-
-/* Leader: hear from all others; each one's data (with: bytes of it) behind the other in own. */
-static int hear(struct pami_coll *c, size_t bytes)
-{
-	const struct pami_hw *hw = hw_of(c);
-	int rc = bytes ? room(c) : 0;
-
-	for (uint32_t i = 1; i < hw->locals && !rc; i++)
-		rc = pami_coll_recv(c, hw->local[i], UP, bytes ? c->own + i * bytes : NULL, bytes);
-	return rc;
-}
-
-/* Leader: tell all others. */
-static int tell(struct pami_coll *c, const void *data, size_t bytes)
-{
-	const struct pami_hw *hw = hw_of(c);
-	int rc = 0;
-
-	for (uint32_t i = 1; i < hw->locals && !rc; i++)
-		rc = pami_coll_send(c, hw->local[i], DOWN, data, bytes);
-	return rc;
-}
-
-/* What the node gives: its members' contributions in rank order, in `to` (or in own, where that is NULL). */
-static const unsigned char *combine(struct pami_coll *c, unsigned char *to, int logical)
-{
-	const struct pami_hw *hw = hw_of(c);
-
-	if (!to && hw->locals == 1)
-		return c->data;
-	to = to ? to : c->own;
-	memcpy(to, c->data, c->bytes);
-	mu_charge(MU_COST_copy_byte, c->bytes);
-	for (uint32_t i = 1; i < hw->locals; i++) {
-		pami_coll_apply(c, to, c->own + i * c->bytes, c->bytes);
-		mu_charge(MU_COST_copy_byte, c->bytes);
-	}
-	if (logical)
-		to_logical(to, c->bytes, c->element);
-	return to;
-}
-
 /* ---- Barrier ---- */
 
 /* The three-state protocol of spec/mu.md 8.6. */
-static unsigned gi_next(const struct pami_hw *hw)
+static unsigned gi_next(unsigned state)
 {
-	return hw->state == 1 ? 4 : hw->state >> 1;
+	return state == 1 ? 4 : state >> 1;
 }
 
 void pami_hw_gi_enter(struct pami_coll *c)
 {
 	mu_charge(MU_COST_gi_store, 1);
-	mu_gi_write(channel_of(c), hw_of(c)->id, gi_next(hw_of(c)));
+	mu_gi_write(channel_of(c), pami_hw_of(c)->id, gi_next(pami_hw_of(c)->count.state));
 }
 
 int pami_hw_gi_left(struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
+	struct pami_hw *hw = pami_hw_of(c);
 
-	if (mu_gi_read(channel_of(c), hw->id) & hw->state)
+	if (mu_gi_read(channel_of(c), hw->id) & hw->count.state)
 		return 0;
-	hw->state = (uint8_t)gi_next(hw);
+	hw->count.state = (uint8_t)gi_next(hw->count.state);
 	return 1;
 }
 
 int pami_hw_barrier(struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
 	int rc;
 
-	if (!leads(hw)) {
-		if (c->phase)
-			return PAMI_COLL_DONE;
-		rc = pami_coll_send(c, hw->local[0], UP, NULL, 0);
-		return rc ? rc : pami_coll_recv(c, hw->local[0], DOWN, NULL, 0);
-	}
-	switch (c->phase) {
-	case 0:
-		return hear(c, 0);
-	case 1:
+	if (pami_hw_of(c)->locals > 1)
+		return pami_board_step(c);
+	if (!c->phase) {
 		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
 		pami_hw_gi_enter(c);
 		return PAMI_COLL_WAIT;
-	case 2:
-		if (!pami_hw_gi_left(c))
-			return PAMI_COLL_POLL;
-		turn_done(c);
-		rc = tell(c, NULL, 0);
-		return rc ? rc : PAMI_COLL_DONE;
-	default:
-		return PAMI_COLL_DONE;
 	}
+	if (!pami_hw_gi_left(c))
+		return PAMI_COLL_POLL;
+	turn_done(c);
+	return PAMI_COLL_DONE;
 }
 
 /* ---- Reductions ---- */
 
-/* Inject; -EAGAIN is a poll. */
-static int post(struct pami_coll *c, const struct hw_op *h, unsigned type, uint32_t task, const void *payload,
-                size_t bytes)
+int pami_hw_post(struct pami_coll *c, const struct pami_hw_op *h, unsigned type, const void *payload, size_t bytes,
+                 uint64_t offset)
 {
-	struct mu_coll_call call = { .op = h->op, .type = (uint8_t)type, .word = h->word, .task = task,
-				     .payload = payload, .bytes = bytes };
-	int rc = mu_coll_post(channel_of(c), hw_of(c)->id, &call, &c->turns);
+	struct mu_coll_call call = { .op = h->op, .type = (uint8_t)type, .word = h->word, .payload = payload, .bytes = bytes,
+				     .offset = offset };
+	int first = !c->turn, rc;
 
+	if (type == MUHWI_COLLECTIVE_TYPE_REDUCE)
+		call.task = pami_endpoint_task(pami_geometry_endpoint(c->geometry, c->root));
+	rc = mu_coll_post(channel_of(c), pami_hw_of(c)->id, &call, &c->turn);
 	if (rc == -EAGAIN)
 		return PAMI_COLL_POLL;
-	mu_charge(MU_COST_send_immediate, 1);
+	mu_charge(first ? MU_COST_send_immediate : MU_COST_descriptor, 1);
 	return rc;
 }
 
@@ -292,86 +208,50 @@ static int is_short(const struct pami_coll *c)
 	return c->bytes <= PAMI_HW_SHORT;
 }
 
-static uint32_t root_task(const struct pami_coll *c)
+static struct pami_board *board_of(const struct pami_coll *c)
 {
-	return pami_endpoint_task(pami_geometry_endpoint(c->geometry, c->root));
+	return mu_board(pami_hw_of(c)->id);
 }
 
-static int root_is_here(const struct pami_coll *c)
+/* What this node gives. */
+static const unsigned char *part(struct pami_coll *c, int logical)
 {
-	const struct pami_hw *hw = hw_of(c);
+	unsigned char *in = board_of(c)->in;
 
-	for (uint32_t i = 0; i < hw->locals; i++)
-		if (hw->local[i] == c->root)
-			return 1;
-	return 0;
+	if (!is_short(c))
+		return c->data;
+	memcpy(in, c->data, c->bytes);
+	mu_charge(MU_COST_copy_byte, c->bytes);
+	if (logical)
+		pami_hw_logical(in, c->bytes, c->element);
+	return in;
 }
 
-/* Where the class route puts the result at this leader. */
-static unsigned char *landing(struct pami_coll *c)
+/* wants: a result comes to this node; type: to which. */
+static int reduction(struct pami_coll *c, int wants, unsigned type)
 {
-	return is_short(c) ? hw_of(c)->out : c->target ? c->target : c->own;
-}
-
-/* A member that does not lead: its part up, the result (if it gets one) down. */
-static int follow(struct pami_coll *c, int wants)
-{
-	const struct pami_hw *hw = hw_of(c);
+	struct pami_hw *hw = pami_hw_of(c);
+	struct pami_hw_op h = { 0, 0, 0 };
 	int rc;
 
-	if (c->phase)
-		return PAMI_COLL_DONE;
-	rc = pami_coll_send(c, hw->local[0], UP, c->data, c->bytes);
-	if (!rc && wants)
-		rc = pami_coll_recv(c, hw->local[0], DOWN, c->target, c->bytes);
-	return rc;
-}
-
-/* The leader of a node: wants: a result comes to this node; all: to every node. */
-static int lead(struct pami_coll *c, int wants, int all)
-{
-	struct pami_hw *hw = hw_of(c);
-	struct hw_op h = { 0, 0, 0 };
-	const unsigned char *data;
-	int rc;
-
-	hw_op(c->op, c->element, &h);
+	pami_hw_op(c->op, c->element, &h);
 	switch (c->phase) {
 	case 0:
-		return hear(c, c->bytes);
-	case 1:
 		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
-		data = combine(c, is_short(c) ? hw->in : NULL, h.logical);
 		if (wants)
-			mu_coll_expect(channel_of(c), hw->id, landing(c), c->bytes);
-		return post(c, &h, all ? MUHWI_COLLECTIVE_TYPE_ALLREDUCE : MUHWI_COLLECTIVE_TYPE_REDUCE,
-			    all ? 0 : root_task(c), data, c->bytes);
-	case 2:
-		if (wants ? mu_coll_left(hw->id) : mu_coll_done(hw->id) < c->turns)
+			mu_coll_expect(channel_of(c), hw->id, is_short(c) ? board_of(c)->out[0] : c->target, c->bytes, 0);
+		return pami_hw_post(c, &h, type, part(c, h.logical), c->bytes, 0);
+	case 1:
+		if (wants ? mu_coll_left(hw->id) : mu_coll_done(hw->id) < c->turn)
 			return PAMI_COLL_POLL;
-		turn_done(c);
-		if (!wants)
-			return PAMI_COLL_DONE;
-		data = landing(c);
-		if (is_short(c)) { /* the buffer is the next operation's now */
-			if (c->target)
-				memcpy(c->target, data, c->bytes);
+		if (wants && is_short(c)) {
+			memcpy(c->target, board_of(c)->out[0], c->bytes);
 			mu_charge(MU_COST_copy_byte, c->bytes);
-			if (!c->target || hw->locals > 1) {
-				rc = room(c);
-				if (rc)
-					return rc;
-			}
-			if (hw->locals > 1)
-				data = memcpy(c->own, data, c->bytes);
 		}
-		if (all)
-			rc = tell(c, data, c->bytes);
-		else
-			rc = c->root == c->rank ? 0 : pami_coll_send(c, c->root, DOWN, data, c->bytes);
-		return rc;
+		turn_done(c);
+		return PAMI_COLL_DONE;
 	default:
 		return PAMI_COLL_DONE;
 	}
@@ -379,105 +259,82 @@ static int lead(struct pami_coll *c, int wants, int all)
 
 int pami_hw_allreduce(struct pami_coll *c)
 {
-	return leads(hw_of(c)) ? lead(c, 1, 1) : follow(c, 1);
+	return pami_hw_of(c)->locals > 1 ? pami_board_step(c) : reduction(c, 1, MUHWI_COLLECTIVE_TYPE_ALLREDUCE);
 }
 
 int pami_hw_reduce(struct pami_coll *c)
 {
-	return leads(hw_of(c)) ? lead(c, root_is_here(c), 0) : follow(c, c->rank == c->root);
+	return pami_hw_of(c)->locals > 1 ? pami_board_step(c) :
+					   reduction(c, c->rank == c->root, MUHWI_COLLECTIVE_TYPE_REDUCE);
 }
 
 /* ---- Broadcast ---- */
 
-static const struct hw_op or_op = { MUHWI_COLLECTIVE_OP_CODE_OR, 0, 0 };
-
 /* In one packet: all others give zeros. Nobody needs to say that it is ready. */
-static int broadcast_short(struct pami_coll *c, int here)
+static int broadcast_short(struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
+	struct pami_hw *hw = pami_hw_of(c);
+	struct pami_board *b = board_of(c);
 	int rc;
 
 	switch (c->phase) {
 	case 0:
-		return here && c->root != c->rank ? pami_coll_recv(c, c->root, UP, c->data, c->bytes) : 0;
-	case 1:
 		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
-		if (here)
-			memcpy(hw->in, c->data, c->bytes);
+		if (c->root == c->rank)
+			memcpy(b->in, c->data, c->bytes);
 		else
-			memset(hw->in, 0, c->bytes);
+			memset(b->in, 0, c->bytes);
 		mu_charge(MU_COST_copy_byte, c->bytes);
-		mu_coll_expect(channel_of(c), hw->id, hw->out, c->bytes);
-		return post(c, &or_op, MUHWI_COLLECTIVE_TYPE_ALLREDUCE, 0, hw->in, c->bytes);
-	case 2:
+		mu_coll_expect(channel_of(c), hw->id, b->out[0], c->bytes, 0);
+		return pami_hw_post(c, &pami_hw_or, MUHWI_COLLECTIVE_TYPE_ALLREDUCE, b->in, c->bytes, 0);
+	default:
 		if (mu_coll_left(hw->id))
 			return PAMI_COLL_POLL;
-		if (!here)
-			memcpy(c->data, hw->out, c->bytes);
+		if (c->root != c->rank)
+			memcpy(c->data, b->out[0], c->bytes);
 		mu_charge(MU_COST_copy_byte, c->bytes);
 		turn_done(c);
-		rc = 0;
-		for (uint32_t i = 1; i < hw->locals && !rc; i++)
-			if (hw->local[i] != c->root)
-				rc = pami_coll_send(c, hw->local[i], DOWN, c->data, c->bytes);
-		return rc;
-	default:
 		return PAMI_COLL_DONE;
 	}
 }
 
-/* Long: the root's node sends once all have given their places, which a barrier says. */
-static int broadcast_long(struct pami_coll *c, int here)
+/* Long: the root sends once all have given their places, which a barrier says. */
+static int broadcast_long(struct pami_coll *c)
 {
-	struct pami_hw *hw = hw_of(c);
+	struct pami_hw *hw = pami_hw_of(c);
 	int rc;
 
 	switch (c->phase) {
 	case 0:
-		return here && c->root != c->rank ? pami_coll_recv(c, c->root, UP, c->data, c->bytes) : 0;
-	case 1:
 		rc = pami_hw_turn(c);
 		if (rc)
 			return rc;
-		mu_coll_expect(channel_of(c), hw->id, c->data, c->bytes);
+		mu_coll_expect(channel_of(c), hw->id, c->data, c->bytes, 0);
 		pami_hw_gi_enter(c);
 		return PAMI_COLL_WAIT;
-	case 2:
+	case 1:
 		return pami_hw_gi_left(c) ? PAMI_COLL_WAIT : PAMI_COLL_POLL;
-	case 3:
-		return here ? post(c, &or_op, MUHWI_COLLECTIVE_TYPE_BROADCAST, 0, c->data, c->bytes) : 0;
-	case 4:
+	case 2:
+		return c->root != c->rank ? 0 :
+					    pami_hw_post(c, &pami_hw_or, MUHWI_COLLECTIVE_TYPE_BROADCAST, c->data, c->bytes, 0);
+	default:
 		if (mu_coll_left(hw->id))
 			return PAMI_COLL_POLL;
 		turn_done(c);
-		rc = 0;
-		for (uint32_t i = 1; i < hw->locals && !rc; i++)
-			if (hw->local[i] != c->root)
-				rc = pami_coll_send(c, hw->local[i], DOWN, c->data, c->bytes);
-		return rc;
-	default:
 		return PAMI_COLL_DONE;
 	}
 }
 
 int pami_hw_broadcast(struct pami_coll *c)
 {
-	const struct pami_hw *hw = hw_of(c);
-	int here = root_is_here(c);
-
-	if (leads(hw))
-		return is_short(c) ? broadcast_short(c, here) : broadcast_long(c, here);
-	if (c->phase)
-		return PAMI_COLL_DONE;
-	return c->rank == c->root ? pami_coll_send(c, hw->local[0], UP, c->data, c->bytes) :
-				    pami_coll_recv(c, hw->local[0], DOWN, c->data, c->bytes);
+	return pami_hw_of(c)->locals > 1 ? pami_board_step(c) : is_short(c) ? broadcast_short(c) : broadcast_long(c);
 }
 
 int pami_hw_broadcast_begin(struct pami_coll *c)
 {
-	const struct pami_hw *hw = hw_of(c);
+	const struct pami_hw *hw = pami_hw_of(c);
 
 	/* Long ones need interrupts to say that all are ready (the data may come at once then). */
 	if (hw && !hw->gi && c->bytes > PAMI_HW_SHORT)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "drivers/base/log.h"
-#include "pami/coll_hw.h"
+#include "pami/coll_board.h"
 
 #define WANTED     (1ull << 63)
 #define NODES_MAX  65536u /* members of a geometry that may get a class route: each looks at all of them */
@@ -33,17 +33,26 @@ static uint32_t node_of_rank(const struct pami_geometry *g, uint32_t rank)
 	return emu_coord_node(&g->client->job->shape, &x);
 }
 
+static void hw_delete(struct pami_hw *hw)
+{
+	if (hw) {
+		free(hw->local);
+		free(hw->task);
+	}
+	free(hw);
+}
+
 static struct pami_hw *hw_new(struct pami_geometry *g, uint32_t rank)
 {
 	const struct mu_job *job = g->client->job;
-	struct pami_hw *hw = aligned_alloc(64, (sizeof *hw + 63) & ~63ul);
+	struct pami_hw *hw = calloc(1, sizeof *hw);
 
 	if (!hw)
 		return NULL;
-	memset(hw, 0, sizeof *hw);
 	hw->local = malloc(job->local_tasks * g->offsets * sizeof *hw->local);
-	if (!hw->local) {
-		free(hw);
+	hw->task = malloc(job->local_tasks * g->offsets * sizeof *hw->task);
+	if (!hw->local || !hw->task) {
+		hw_delete(hw);
 		return NULL;
 	}
 	for (uint32_t t = 0; t < job->local_tasks; t++)
@@ -56,15 +65,10 @@ static struct pami_hw *hw_new(struct pami_geometry *g, uint32_t rank)
 	qsort(hw->local, hw->locals, sizeof *hw->local, by_number);
 	while (hw->me < hw->locals && hw->local[hw->me] != rank)
 		hw->me++;
-	hw->state = 4;
+	for (uint32_t i = 0; i < hw->locals; i++)
+		hw->task[i] = pami_endpoint_task(pami_geometry_endpoint(g, hw->local[i]));
+	hw->count.state = 4;
 	return hw;
-}
-
-static void hw_delete(struct pami_hw *hw)
-{
-	if (hw)
-		free(hw->local);
-	free(hw);
 }
 
 static int has_edges(const struct emu_shape *s)
@@ -85,6 +89,11 @@ struct pami_hw *pami_hw_world(struct pami_geometry *g)
 		return NULL;
 	hw = hw_new(g, (uint32_t)g->member[0].rank);
 	if (hw) {
+		const struct pami_hw_count *kept = &pami_board_member(mu_board(0), hw->me)->kept;
+
+		if (kept->state) /* of a client before this one */
+			hw->count = *kept;
+		hw->tickets = hw->count.turn;
 		hw->gi = 1;
 		hw->nodes = job->nodes;
 		hw->whole = !has_edges(&job->shape);
@@ -231,6 +240,8 @@ static int act(struct pami_coll *c)
 		u->id = (unsigned)__builtin_ctzll(u->value);
 		u->hw->id = (uint8_t)u->id;
 		u->hw->claimed = lead_here(u) && !mu_class_claim(ch, u->id);
+		if (u->hw->claimed) /* what another geometry left there */
+			memset(mu_board(u->id), 0, 4096 * (1 + (size_t)u->g->client->job->shape.t));
 		propose(u, TAKE, !lead_here(u) || u->hw->claimed);
 		return 0;
 	case TAKE:
@@ -353,6 +364,8 @@ void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx)
 	double until = hw && ctx && hw->claimed ? mu_wtime() + PATIENCE_S : 0;
 	int rc = 0;
 
+	if (hw && !hw->id)
+		pami_board_member(mu_board(0), hw->me)->kept = hw->count;
 	if (hw && ctx && hw->claimed) {
 		/* A reduction's result for another node may still pass through; who is at the router may not run now. */
 		while ((rc = mu_class_release(ctx->channel, hw->id)) && mu_wtime() < until)

@@ -25,7 +25,7 @@ static const struct pami_algorithm_info barriers[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:Dissemination:Shmem:P2P"),
 	NODE_MESSAGES("I0:Dissemination:P2P:P2P"),
-	{ .name = "I0:GI:P2P:GI", .step = pami_hw_barrier, .begin = pami_hw_begin,
+	{ .name = "I0:GI:Shmem:GI", .step = pami_hw_barrier, .begin = pami_hw_begin,
 	  .usable = pami_hw_usable_gi, .hw = 1 },
 };
 
@@ -51,9 +51,9 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I1:Pipeline32K:-:P2P", .step = pami_broadcast_chain, .param = 32768, .query = 1 },
 	{ .name = "I1:Pipeline128K:-:P2P", .step = pami_broadcast_chain, .param = 131072, .query = 1 },
 	{ .name = "I1:Pipeline256K:-:P2P", .step = pami_broadcast_chain, .param = 262144, .query = 1 },
-	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_broadcast, .begin = pami_hw_broadcast_begin,
+	{ .name = "I0:ClassRoute:Shmem:CR", .step = pami_hw_broadcast, .begin = pami_hw_broadcast_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
-	{ .name = "I0:Rectangle:P2P:Deposit", .step = pami_rectangle, .begin = pami_hw_begin,
+	{ .name = "I0:Rectangle:Shmem:Deposit", .step = pami_rectangle, .begin = pami_hw_begin,
 	  .usable = pami_rectangle_usable, .hw = 1 },
 };
 
@@ -67,7 +67,7 @@ static const struct pami_algorithm_info allreduces[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:RecursiveDoubling:Shmem:P2P"),
 	NODE_MESSAGES("I0:RecursiveDoubling:P2P:P2P"),
-	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_allreduce, .begin = pami_hw_begin,
+	{ .name = "I0:ClassRoute:Shmem:CR", .step = pami_hw_allreduce, .begin = pami_hw_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
 };
 
@@ -80,7 +80,7 @@ static const struct pami_algorithm_info reduces[] = {
 	  .usable = pami_shm_usable, .team = 1 },
 	NODE_SHMEM("I0:BinomialTree:Shmem:P2P"),
 	NODE_MESSAGES("I0:BinomialTree:P2P:P2P"),
-	{ .name = "I0:ClassRoute:P2P:CR", .step = pami_hw_reduce, .begin = pami_hw_begin,
+	{ .name = "I0:ClassRoute:Shmem:CR", .step = pami_hw_reduce, .begin = pami_hw_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
 };
 

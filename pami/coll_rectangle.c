@@ -18,7 +18,7 @@
 #include <stdlib.h>
 
 #include "pami/coll_algorithms.h"
-#include "pami/coll_hw.h"
+#include "pami/coll_board.h"
 
 #define COLOURS EMU_LINKS
 /* Bytes after which a relay goes on: few fill the trees sooner, many cost it less. A share of a colour. */
@@ -26,8 +26,6 @@
 #define NOTIFY_MIN   4096u
 #define NOTIFY_MAX   32768u
 #define CHUNK   32768u /* most bytes of one descriptor */
-#define UP      0x10000000u
-#define DOWN    0x10000001u
 
 struct colour {
 	uint64_t from, bytes; /* part of the data */
@@ -172,21 +170,16 @@ int pami_rectangle(struct pami_coll *c)
 	struct rectangle *r = (void *)c->own;
 	int rc = 0;
 
-	if (hw->me) {
-		if (c->phase)
-			return PAMI_COLL_DONE;
-		return c->rank == c->root ? pami_coll_send(c, hw->local[0], UP, c->data, c->bytes) :
-					    pami_coll_recv(c, hw->local[0], DOWN, c->data, c->bytes);
-	}
+	if (hw->me)
+		return pami_board_follow(c);
 	switch (c->phase) {
 	case 0:
 		r = rectangle_new(c);
-		if (!r)
-			return -ENOMEM;
 		c->own = (void *)r;
-		return r->root && c->root != c->rank ? pami_coll_recv(c, c->root, UP, c->data, c->bytes) : 0;
+		return r ? PAMI_COLL_WAIT : -ENOMEM;
 	case 1:
 		rc = pami_hw_turn(c);
+		rc = rc || hw->locals == 1 ? rc : pami_board_fetch(c);
 		if (rc)
 			return rc;
 		expect(c, r);
@@ -197,12 +190,13 @@ int pami_rectangle(struct pami_coll *c)
 	case 3:
 		if (!go(c, r))
 			return PAMI_COLL_POLL;
-		hw->turn++;
-		for (uint32_t i = 1; i < hw->locals && !rc; i++)
-			if (hw->local[i] != c->root)
-				rc = pami_coll_send(c, hw->local[i], DOWN, c->data, c->bytes);
-		return rc;
+		if (hw->locals > 1)
+			pami_board_show(c);
+		return PAMI_COLL_WAIT;
 	default:
+		if (hw->locals > 1)
+			return pami_board_shown(c);
+		hw->count.turn++;
 		return PAMI_COLL_DONE;
 	}
 }

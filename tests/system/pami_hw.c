@@ -376,6 +376,79 @@ static void overlap(void)
 		destroy(&g[i]);
 }
 
+/*
+ * A row of all kinds under way at once, from roots in turn: members with nothing to wait for run ahead of the others,
+ * short and long data follow each other.
+ */
+enum { ROW = 24 };
+
+static void row(pami_geometry_t g, size_t count_long)
+{
+	static double a[ROW][2200], b[ROW][2200];
+	int done = 0;
+
+	for (size_t i = 0; i < ROW; i++) {
+		size_t count = i % 5 == 1 ? count_long : i % 3 + 1, root = i * 3 % tasks;
+		pami_xfer_t x = { .cb_done = flag_done };
+
+		for (size_t j = 0; j < count; j++) {
+			a[i][j] = (double)(me * (i + 1) + j);
+			b[i][j] = i % 4 == 1 && root == me ? (double)(i * j) : -1;
+		}
+		switch (i % 4) {
+		case 0:
+			x.cmd.xfer_reduce = (pami_reduce_t){ endpoint(root, 0), (char *)a[i], PAMI_TYPE_DOUBLE, count, (char *)b[i],
+				                             PAMI_TYPE_DOUBLE, count, PAMI_DATA_SUM, NULL, 1 };
+			start(g, PAMI_XFER_REDUCE, &x, &done);
+			break;
+		case 1:
+			x.cmd.xfer_broadcast = (pami_broadcast_t){ endpoint(root, 0), (char *)b[i], PAMI_TYPE_DOUBLE, count };
+			start(g, PAMI_XFER_BROADCAST, &x, &done);
+			break;
+		case 2:
+			x.cmd.xfer_allreduce = (pami_allreduce_t){ (char *)a[i], PAMI_TYPE_DOUBLE, count, (char *)b[i],
+				                                   PAMI_TYPE_DOUBLE, count, PAMI_DATA_MAX, NULL, 1 };
+			start(g, PAMI_XFER_ALLREDUCE, &x, &done);
+			break;
+		default:
+			if (i > 12) { /* before, nothing holds anybody back */
+				start(g, PAMI_XFER_BARRIER, &x, &done);
+				break;
+			}
+			x.cmd.xfer_broadcast = (pami_broadcast_t){ endpoint(root, 0), (char *)a[i], PAMI_TYPE_DOUBLE, 1 };
+			start(g, PAMI_XFER_BROADCAST, &x, &done);
+		}
+	}
+	WAIT(done == ROW);
+	for (size_t i = 0; i < ROW; i++)
+		for (size_t j = 0; j < (i % 5 == 1 ? count_long : i % 3 + 1); j++) {
+			size_t root = i * 3 % tasks;
+			double expect = i % 4 == 0 ? (double)(tasks * (tasks - 1) / 2 * (i + 1) + tasks * j) :
+					i % 4 == 1 ? (double)(i * j) :
+						     (double)((tasks - 1) * (i + 1) + j);
+
+			if (i % 4 == 3 || (i % 4 == 0 && root != me))
+				break;
+			if (b[i][j] != expect) {
+				CHECK_EQ(b[i][j], expect);
+				printf("task %zu, %zu of the row, element %zu\n", (size_t)me, i, j);
+				break;
+			}
+		}
+}
+
+static void rows(void)
+{
+	pami_geometry_t world, g = create(everybody, tasks, 60, 1);
+
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	row(world, 70);
+	row(g, 2200);
+	row(g, 1100);
+	row(world, 2200);
+	destroy(&g);
+}
+
 /* Sums that depend on the order: the same bits on all members and every time. */
 static void same_bits(void)
 {
@@ -407,18 +480,42 @@ static void same_bits(void)
 	CHECK(!memcmp(out, sum, sizeof sum));
 }
 
+/* The world of a client after another's: the class route goes on where that one left it. */
+static void client_again(void)
+{
+	pami_client_t keep; /* the job is not left meanwhile */
+	pami_geometry_t world;
+	int had = has_routers();
+
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	row(world, 70);
+	barriers(world, 2);
+	CHECK_EQ(PAMI_Client_create("keep", &keep, NULL, 0), PAMI_SUCCESS);
+	for (int i = 0; i < 64 && (!i || has_routers() != had); i++) { /* until it is its turn among the clients again */
+		CHECK_EQ(job_end(1), 0);
+		job_begin(1);
+	}
+	CHECK_EQ(has_routers(), had);
+	CHECK_EQ(PAMI_Client_destroy(&keep), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	barriers(world, 2);
+	row(world, 70);
+}
+
 int main(int argc, char **argv)
 {
 	few = argc > 1 && !strcmp(argv[1], "few");
 	job_begin(1);
 	for (size_t t = 0; t < tasks; t++)
 		everybody[t] = (pami_task_t)t;
+	client_again();
 	all_nodes();
 	some_tasks();
 	barrier();
 	exhaustion();
 	rectangles();
 	overlap();
+	rows();
 	same_bits();
 	barrier();
 	return job_end(1);

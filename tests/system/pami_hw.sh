@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Collectives on class routes (pami_hw.c): in virtual time with the same hash every time, on routers of one
-# host and of two, and without routers.
+# host, with one process and several on a node and of two, and without routers.
 # usage: pami_hw.sh PROGRAM
 set -u
 program=$1
@@ -18,7 +18,7 @@ run() # much or few, options of torus run ...
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for options in "--shape 2x2x2x1x1" "--shape 3x2x1x1x1x2" "--fabric express --shape 2x1x3x1x1"; do
+for options in "--shape 2x2x2x1x1" "--shape 3x2x1x1x1x2" "--shape 2x1x1x1x1x5" "--fabric express --shape 2x1x3x1x1"; do
 	hash=
 	for _ in 1 2; do
 		# shellcheck disable=SC2086
@@ -34,6 +34,7 @@ done
 run much --clock virtual --shape 2x2x1x1x1
 run much --fabric torus --shape 2x2x1x1x1
 run much --fabric torus --shape 3x1x1x1x1x2
+run few --fabric torus --shape 2x1x1x1x1x4
 run few --fabric torus --shape 2x2x1x1x1 --hosts local,local
 run much -n 3
 

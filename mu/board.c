@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Words and memory that tasks of a node share. Hot: guarded by bench/coll_figures. */
+#include "mu/board.h"
+
+#include <errno.h>
+
+#include "drivers/base/log.h"
+#include "mu/process.h"
+#include "mu/vtask.h"
+
+void *mu_board(unsigned id)
+{
+	return mu_host_board(mu_self.host, mu_self.job.node, id % MU_CLASSES);
+}
+
+static void wake(const struct mu_process *p, uint32_t task)
+{
+	if (task != MU_NODE_ALL) {
+		mu_wake_task(task);
+		return;
+	}
+	for (uint32_t i = 0; i < p->job.local_tasks; i++)
+		if (p->job.local_list[i] != p->task)
+			mu_wake_task((uint32_t)p->job.local_list[i]);
+}
+
+void mu_node_store(struct mu_channel *ch, uint64_t *word, uint64_t value, uint32_t task)
+{
+	mu_charge(MU_COST_node_store, 1);
+	if (ch->p->virtual_clock) {
+		mu_vt_store(word, value, 0, 0, task);
+		return;
+	}
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+	wake(ch->p, task);
+}
+
+void mu_node_add(struct mu_channel *ch, uint64_t *word, uint64_t value, uint64_t wake_at, uint32_t task)
+{
+	mu_charge(MU_COST_node_store, 1);
+	if (ch->p->virtual_clock)
+		mu_vt_store(word, value, 1, wake_at, task);
+	else if (__atomic_add_fetch(word, value, __ATOMIC_ACQ_REL) == wake_at)
+		wake(ch->p, task);
+}
+
+int mu_node_read(uint32_t task, void *to, uint64_t va, size_t bytes)
+{
+	struct mu_process *p = &mu_self;
+	int rc;
+
+	if (task == p->task)
+		return mu_copy_in(p, to, va, bytes);
+	rc = mu_copy_from(p, p->entry[task].local, to, va, bytes);
+	if (rc == -EPERM)
+		drv_error("reading memory of task %u refused (ptrace protection): set kernel.yama.ptrace_scope to 0 or 1, "
+		          "or give the geometry no class route (OPTIMIZE 0)", task);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the tasks of a node share for a class route: memory, words that others wait for, and each other's data,
+ * as processes of a Blue Gene/Q node share the L2 and see each other's addresses. Both clocks.
+ *
+ * Plain stores carry data; a word stored with mu_node_store() or mu_node_add() says that it is there. In real
+ * time that is a release and a wake. In virtual time the word changes, for all, emu/timing.def's l2_ps later, and
+ * nothing may be read that no such word has announced.
+ */
+#ifndef MU_BOARD_H
+#define MU_BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mu/mu.h"
+
+/* Bytes of a board, with T tasks on a node: a page, one for each task, and room for slices. */
+#define MU_BOARD_SLICES (4u * 65536u)
+static inline uint64_t mu_board_bytes(unsigned t)
+{
+	return 4096u * (1u + t) + MU_BOARD_SLICES;
+}
+
+/* This node's board of class route `id` (0 .. 15), page-aligned, zero at first. */
+void *mu_board(unsigned id);
+
+#define MU_NODE_ALL UINT32_MAX /* all tasks of this node but the caller */
+
+/*
+ * Store to a word of a board, and wake `task` (of this node, or MU_NODE_ALL). Costs MU_COST_node_store. One thread a
+ * channel. Never fails.
+ */
+void mu_node_store(struct mu_channel *ch, uint64_t *word, uint64_t value, uint32_t task);
+/* Atomically add; `task` is woken if the sum is wake_at. */
+void mu_node_add(struct mu_channel *ch, uint64_t *word, uint64_t value, uint64_t wake_at, uint32_t task);
+static inline uint64_t mu_node_load(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Copy out of the memory of a task of this node, which announced it and leaves it alone meanwhile. 0; -EFAULT: a page is
+ * not there; -EPERM: the kernel does not let processes read each other (logged, with the fix). Charge copy_byte for it.
+ */
+int mu_node_read(uint32_t task, void *to, uint64_t va, size_t bytes);
+
+#endif
