@@ -436,6 +436,12 @@ static void hosts_drop(struct mu_holder *h, uint32_t gone)
 	h->gone_seen = gone;
 }
 
+/* Polls and sleeps ask the same clock: another has another origin, and runs apart. */
+static uint64_t wires_now_ns(void)
+{
+	return drv_clock_fast_ns();
+}
+
 int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 {
 	uint32_t gone = __atomic_load_n(&h->host->gone, __ATOMIC_ACQUIRE);
@@ -451,7 +457,7 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		sent = drain_outbound(h);
 	if (h->p)
 		__atomic_store_n(&h->p->here, ch, __ATOMIC_RELAXED);
-	n = drv_wires_poll(h->wires, drv_clock_fast_ns(), on_run, h);
+	n = drv_wires_poll(h->wires, wires_now_ns(), on_run, h);
 	if (h->p)
 		__atomic_store_n(&h->p->here, NULL, __ATOMIC_RELAXED);
 	if (n < 0) {
@@ -513,7 +519,7 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 	}
 	/* Only now: that round may have set timers. */
 	deadline = drv_wires_deadline(h->wires);
-	now = drv_clock_fast_ns(); /* the clock of the polls: it has an origin of its own */
+	now = wires_now_ns();
 	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
 	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
 		*timeout_ns = CONNECT_NS;

@@ -442,13 +442,13 @@ static int give(struct mu_live *l, unsigned queue, uint32_t packet)
 	return rc;
 }
 
-int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
-                 uint32_t bytes, int guarded)
+/* -EAGAIN: no room in the queue. `guarded`: the payload is at an address that a descriptor named. */
+static int send_from(struct mu_live *l, unsigned queue, const MUHWI_PacketHeader_t *h, const void *payload,
+                     uint32_t bytes, int guarded)
 {
-	int same_node = l->p->entry[task].node == l->p->job.node, rc = 0;
-	unsigned queue = same_node ? 3 : mu_header_number(h) & 1;
 	struct emu_packet *packet;
 	uint32_t index;
+	int rc = 0;
 
 	if (emu_live_alloc(l->emu, l->own_node, queue, &index))
 		return -EAGAIN;
@@ -467,26 +467,19 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 	return give(l, queue, index);
 }
 
+int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
+                 uint32_t bytes, int guarded)
+{
+	int same_node = l->p->entry[task].node == l->p->job.node;
+
+	return send_from(l, same_node ? 3 : mu_header_number(h) & 1, h, payload, bytes, guarded);
+}
+
 int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes)
 {
 	unsigned route = h->NetworkHeader.collective.Byte2.Byte2 >> 4;
-	unsigned queue = mu_is_coll(h) ? EMU_INJECTIONS + route : mu_line_queue(h);
-	struct emu_packet *packet;
-	uint32_t index;
-	int rc;
 
-	if (emu_live_alloc(l->emu, l->own_node, queue, &index))
-		return -EAGAIN;
-	packet = emu_live_packet(l->emu, index);
-	packet->hdr = *h;
-	packet->task = l->p->task;
-	packet->bytes = bytes;
-	rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes);
-	if (rc) {
-		emu_live_cancel(l->emu, l->own_node, queue, index);
-		return rc;
-	}
-	return give(l, queue, index);
+	return send_from(l, mu_is_coll(h) ? EMU_INJECTIONS + route : mu_line_queue(h), h, payload, bytes, 1);
 }
 
 /* The agent does it: a death in the middle would leave the router locked. */
