@@ -9,7 +9,9 @@ static const char *const fault_text[DRV_FRAME_FAULTS] = {
 	[DRV_FRAME_FOREIGN] = "not a frame of ours",
 	[DRV_FRAME_BYTE_ORDER] = "from a machine of the other byte order",
 	[DRV_FRAME_RELEASE] = "of another version",
-	[DRV_FRAME_SEALED] = "authenticated, which this release cannot check",
+	[DRV_FRAME_NO_KEY] = "sealed, and this end has no key",
+	[DRV_FRAME_UNSEALED] = "not sealed, as all of this job are",
+	[DRV_FRAME_FORGED] = "not sealed with this job's key, or changed on the way",
 	[DRV_FRAME_MALFORMED] = "malformed",
 	[DRV_FRAME_UNCHECKED] = "without the checksum that is wanted",
 	[DRV_FRAME_CORRUPT] = "corrupted on the way",
@@ -68,7 +70,7 @@ static int body_fits(const struct drv_frame_header *h, const unsigned char *data
 	}
 }
 
-enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, int want_checksum)
+enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t bytes)
 {
 	const struct drv_frame_header *h = (const void *)data;
 
@@ -82,17 +84,34 @@ enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, 
 		return DRV_FRAME_SHORT;
 	if (h->bytes < DRV_FRAME_HEADER || h->bytes % DRV_FRAME_RUN)
 		return DRV_FRAME_MALFORMED;
+	return DRV_FRAME_OK;
+}
+
+enum drv_frame_fault drv_frame_check_rest(const unsigned char *data)
+{
+	const struct drv_frame_header *h = (const void *)data;
+
+	return h->flags & ~DRV_FRAME_FLAGS || !h->from || !body_fits(h, data) ? DRV_FRAME_MALFORMED : DRV_FRAME_OK;
+}
+
+enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, int want_checksum)
+{
+	const struct drv_frame_header *h = (const void *)data;
+	enum drv_frame_fault fault = drv_frame_check_header(data, bytes);
+
+	if (fault != DRV_FRAME_OK)
+		return fault;
 	if (h->flags & DRV_FRAME_CHECKED) {
 		if (frame_crc(data, h->bytes) != h->checksum)
 			return DRV_FRAME_CORRUPT;
+	} else if (h->flags & DRV_FRAME_SEALED) {
+		return DRV_FRAME_NO_KEY;
 	} else if (want_checksum || (h->kind != DRV_FRAME_DATA && h->kind != DRV_FRAME_ACK)) {
 		return DRV_FRAME_UNCHECKED;
 	}
-	if (h->flags & DRV_FRAME_TAG)
-		return DRV_FRAME_SEALED;
-	if (h->flags & ~DRV_FRAME_FLAGS || !h->from || !body_fits(h, data))
-		return DRV_FRAME_MALFORMED;
-	return DRV_FRAME_OK;
+	if (h->flags & (DRV_FRAME_SEALED | DRV_FRAME_HIDDEN))
+		return h->flags & DRV_FRAME_SEALED ? DRV_FRAME_NO_KEY : DRV_FRAME_MALFORMED;
+	return drv_frame_check_rest(data);
 }
 
 void drv_frame_sum(unsigned char *frame)

@@ -19,10 +19,10 @@
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
  *  56  | order: number of the transmission | seen: largest order received      |
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
- *  64  | 16 bytes of authentication tag, where flag TAG is set                 |
- *      +--------+--------+--------+--------+--------+--------+--------+--------+
- *      | then, by kind: runs (DATA), struct drv_frame_note (HELLO PROBE ECHO), |
+ *  64  | by kind: runs (DATA), struct drv_frame_note (HELLO PROBE ECHO),       |
  *      | nothing (ACK BYE). PROBE is padded with anything to its size.         |
+ *      +--------+--------+--------+--------+--------+--------+--------+--------+
+ *      | trailer, where flag SEALED is set: 8 bytes number, 8 of 0, 16 of tag  |
  *
  *   run, at a multiple of 16 from the start of the frame; the next follows, padded to 16:
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
@@ -48,7 +48,7 @@
 #define DRV_FRAME_MAGIC_SWAPPED 0x51545731u
 #define DRV_FRAME_VERSION       1
 #define DRV_FRAME_HEADER        64u
-#define DRV_FRAME_TAG_BYTES     16u
+#define DRV_FRAME_TRAILER       32u
 #define DRV_FRAME_RUN           16u    /* header of a run; also what everything is aligned to */
 #define DRV_FRAME_BYTES_MAX     65520u /* what `bytes` can say */
 #define DRV_FRAME_SACK          128u
@@ -63,13 +63,14 @@ enum drv_frame_kind {
 };
 
 enum drv_frame_flag {
-	DRV_FRAME_TAG = 1 << 0,       /* authentication tag present; no release reads one yet: refused */
+	DRV_FRAME_SEALED = 1 << 0,    /* authenticated: a trailer behind the rest (drivers/seal.h) */
 	DRV_FRAME_CHECKED = 1 << 1,   /* checksum present */
 	DRV_FRAME_ASK = 1 << 2,       /* DATA: acknowledge at once; HELLO: answer */
 	DRV_FRAME_COMMIT = 1 << 3,    /* HELLO: `to` is my peer now; sequence is my first to it */
 	DRV_FRAME_READY = 1 << 4,     /* HELLO: I have your COMMIT, send data */
 	DRV_FRAME_CHECK_ME = 1 << 5,  /* HELLO: I refuse data without checksum */
-	DRV_FRAME_FLAGS = (1 << 6) - 1
+	DRV_FRAME_HIDDEN = 1 << 6,    /* SEALED, and encrypted behind the header */
+	DRV_FRAME_FLAGS = (1 << 7) - 1
 };
 
 struct drv_frame_header {
@@ -106,11 +107,18 @@ struct drv_frame_note {
 	uint32_t reserved[5];
 };
 
+struct drv_frame_trailer {
+	uint64_t number; /* of the sender's transmission to this host */
+	uint64_t zero;
+	unsigned char tag[16];
+};
+
 #define DRV_FRAME_AT(type, field, n)                                                               \
 	_Static_assert(offsetof(struct type, field) == (n), #field " is at byte " #n)
 _Static_assert(sizeof(struct drv_frame_header) == DRV_FRAME_HEADER, "header is 64 bytes");
 _Static_assert(sizeof(struct drv_frame_run) == DRV_FRAME_RUN, "run header is 16 bytes");
 _Static_assert(sizeof(struct drv_frame_note) == 32, "note is 32 bytes");
+_Static_assert(sizeof(struct drv_frame_trailer) == DRV_FRAME_TRAILER, "trailer is 32 bytes");
 DRV_FRAME_AT(drv_frame_header, job, 8);
 DRV_FRAME_AT(drv_frame_header, source, 16);
 DRV_FRAME_AT(drv_frame_header, bytes, 18);
@@ -129,7 +137,9 @@ enum drv_frame_fault {
 	DRV_FRAME_FOREIGN,    /* no magic: not ours */
 	DRV_FRAME_BYTE_ORDER, /* from a machine of the other byte order */
 	DRV_FRAME_RELEASE,    /* other version */
-	DRV_FRAME_SEALED,     /* authentication tag, which we cannot check */
+	DRV_FRAME_NO_KEY,     /* sealed, and this end has no key */
+	DRV_FRAME_UNSEALED,   /* not sealed where all are */
+	DRV_FRAME_FORGED,     /* sealed with another key, or changed on the way */
 	DRV_FRAME_MALFORMED,  /* kind, flags, lengths or runs do not fit each other */
 	DRV_FRAME_UNCHECKED,  /* checksum missing where one is wanted */
 	DRV_FRAME_CORRUPT,    /* checksum wrong */
@@ -151,7 +161,14 @@ static inline uint32_t drv_frame_round(uint32_t bytes)
  */
 enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, int want_checksum);
 
-/* Seal a finished frame (header->bytes valid): sets the flag and the checksum. */
+/*
+ * The same in two steps, for what lies between them (drivers/seal.h): is there a header of this release,
+ * and the frame as long as it says; then, of an authentic frame, the rest, checksum aside.
+ */
+enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t bytes);
+enum drv_frame_fault drv_frame_check_rest(const unsigned char *data);
+
+/* Sum up a finished frame (header->bytes valid): sets the flag and the checksum. */
 void drv_frame_sum(unsigned char *frame);
 
 /*

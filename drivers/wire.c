@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
 #include "drivers/wire.h"
 
 #include <errno.h>
@@ -44,6 +45,8 @@ static int conf_complete(struct drv_wires *ws, const struct drv_wire_conf *conf)
 		most = c->frame_bytes;
 	if (most > DRV_FRAME_BYTES_MAX)
 		most = DRV_FRAME_BYTES_MAX;
+	if (c->seal)
+		most = most > DRV_FRAME_TRAILER ? most - DRV_FRAME_TRAILER : 0;
 	ws->frame_bytes_max = most & ~(DRV_FRAME_RUN - 1);
 	if (ws->frame_bytes_max < DRV_FRAME_HEADER + sizeof(struct drv_frame_note)) {
 		drv_error("wires: frames of %u bytes are too small: use an interface with a larger MTU", most);
@@ -51,8 +54,8 @@ static int conf_complete(struct drv_wires *ws, const struct drv_wire_conf *conf)
 	}
 	ws->frame_bytes_first = ws->frame_bytes_max < DRV_WIRE_FRAME_BYTES_MIN ? ws->frame_bytes_max :
 	                                                                         DRV_WIRE_FRAME_BYTES_MIN;
-	ws->want_checksum = c->checksum == DRV_WIRE_CHECKSUM_ON ||
-	                    (c->checksum == DRV_WIRE_CHECKSUM_AUTO && !strcmp(ws->port->ops->name, "fault"));
+	ws->noisy = !strcmp(ws->port->ops->name, "fault") || c->checksum == DRV_WIRE_CHECKSUM_ON;
+	ws->want_checksum = !c->seal && c->checksum != DRV_WIRE_CHECKSUM_OFF && ws->noisy;
 	if (!c->epoch)
 		c->epoch = epoch_now();
 	return 0;
@@ -67,6 +70,7 @@ static void wire_init(struct drv_wires *ws, struct wire *w, uint32_t host)
 	w->host = host;
 	w->peer = -1;
 	w->mine = ws->conf.epoch;
+	w->number = (uint64_t)ws->conf.epoch << 32; /* never one of an earlier life */
 	w->una = w->sent = w->next = w->asked = w->recover = ws->conf.first_sequence;
 	w->tx_sum = (uint8_t)ws->want_checksum;
 	w->frame_bytes = ws->frame_bytes_first;
@@ -78,6 +82,17 @@ static void wire_init(struct drv_wires *ws, struct wire *w, uint32_t host)
 	w->rto_at = w->hello_at = w->probe_at = w->ack_at = WIRE_TIMER_OFF;
 }
 
+static void wires_free(struct drv_wires *ws)
+{
+	drv_seal_close(ws->seal);
+	free(ws->seen);
+	free(ws->active);
+	free(ws->wire);
+	free(ws->head.open);
+	explicit_bzero(&ws->conf, sizeof ws->conf); /* the key */
+	free(ws);
+}
+
 int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct drv_wire_conf *conf)
 {
 	struct drv_wires *ws = calloc(1, sizeof *ws);
@@ -87,6 +102,8 @@ int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct
 		return err;
 	ws->port = port;
 	err = conf_complete(ws, conf);
+	if (!err && ws->conf.seal)
+		err = drv_seal_open(&ws->seal, ws->conf.seal, ws->conf.key);
 	if (err)
 		goto err_free;
 	err = -ENOMEM;
@@ -94,17 +111,15 @@ int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct
 	ws->active = calloc(ws->active_words, sizeof *ws->active);
 	ws->wire = calloc(ws->conf.hosts, sizeof *ws->wire);
 	ws->head.open = calloc(ws->conf.hosts, sizeof *ws->head.open);
-	if (!ws->active || !ws->wire || !ws->head.open)
+	ws->seen = ws->seal ? calloc(ws->conf.hosts, sizeof *ws->seen) : NULL;
+	if (!ws->active || !ws->wire || !ws->head.open || (ws->seal && !ws->seen))
 		goto err_free;
 	for (uint32_t i = 0; i < ws->conf.hosts; i++)
 		wire_init(ws, &ws->wire[i], i);
 	*wires = ws;
 	return 0;
 err_free:
-	free(ws->active);
-	free(ws->wire);
-	free(ws->head.open);
-	free(ws);
+	wires_free(ws);
 	return err;
 }
 
@@ -132,10 +147,7 @@ void drv_wires_close(struct drv_wires *ws)
 		free(w->ring);
 	}
 	drv_port_close(ws->port);
-	free(ws->active);
-	free(ws->wire);
-	free(ws->head.open);
-	free(ws);
+	wires_free(ws);
 }
 
 int drv_wires_connect(struct drv_wires *ws, uint32_t host, const char *address)

@@ -14,8 +14,8 @@
  *
  * Acknowledgements ride on data; a bare one goes when the sender asks (each quarter of its
  * window), or a poll finds one owed for 50 us, or at once on a gap (with the selective bitmap).
- * Frames (drivers/frame.h) have magic, version, job and room for authentication; what does not fit
- * the job or is malformed is counted and dropped (counters of frames that cannot be given to a
+ * Frames (drivers/frame.h) have magic, version, job and, on request, a seal (drivers/seal.h); what does
+ * not fit the job, is malformed, forged or sent again by others is counted and dropped (counters of frames that cannot be given to a
  * host are in host [self]). A wire never declares its peer dead (agents do that). A peer that
  * comes back as a new process gets everything that its old self had not acknowledged.
  *
@@ -28,6 +28,7 @@
 
 #include "drivers/frame.h"
 #include "drivers/port.h"
+#include "drivers/seal.h"
 
 struct drv_wires;
 
@@ -49,7 +50,9 @@ struct drv_wire_conf {
 	uint32_t window_bytes; /* unacknowledged bytes per wire; 0: DRV_WIRE_WINDOW_BYTES */
 	uint32_t frame_bytes;  /* 0: what the port offers, discovered between the ends */
 	uint32_t window_frames; /* the same in frames, up to 4096; 0: DRV_WIRE_WINDOW_FRAMES */
-	enum drv_wire_checksum checksum;
+	enum drv_wire_checksum checksum; /* not used where frames are sealed: the tag says more */
+	enum drv_seal_kind seal;         /* both ends must agree to seal, be it encrypted or not */
+	unsigned char key[DRV_SEAL_KEY_BYTES]; /* of the job, with seal */
 	/* For tests that must repeat: epoch of this end (0: from the clock), first sequence. */
 	uint32_t epoch, first_sequence;
 };
@@ -62,6 +65,7 @@ struct drv_wire_stat {
 	uint64_t acks_bare;   /* frames sent for an acknowledgement alone (acks: received) */
 	uint64_t stale;       /* frames of an earlier life of either end, dropped */
 	uint64_t restarts;    /* times the peer came back as a new process */
+	uint64_t replays;     /* sealed frames that had been seen, dropped */
 	uint32_t window;      /* frames that may be in flight now */
 	uint32_t connected;   /* both directions agreed */
 };
@@ -76,7 +80,7 @@ typedef int (*drv_wire_run_fn)(void *arg, uint32_t host, uint32_t kind, uint32_t
 
 /*
  * Takes over the port (closed by drv_wires_close, not by a failed open). -ENOMEM; -EINVAL, logged:
- * self or hosts out of range, port's or conf's frames too small. conf is copied.
+ * self or hosts out of range, port's or conf's frames too small; what drv_seal_open() says. conf is copied.
  */
 int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct drv_wire_conf *conf);
 /*

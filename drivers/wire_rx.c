@@ -153,7 +153,7 @@ static void refuse(struct drv_wires *ws, enum drv_frame_fault fault, const struc
 {
 	ws->wire[ws->conf.self].stat.bad_frames++;
 	/* Where corruption is expected it may look like anything. */
-	if (ws->want_checksum || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN || fault == DRV_FRAME_CORRUPT)
+	if (ws->noisy || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN || fault == DRV_FRAME_CORRUPT)
 		return;
 	ws->logged |= 1u << fault;
 	drv_warn("frame of %u bytes from peer %d of the port refused: %s%s (said once)", f->bytes, f->peer,
@@ -171,7 +171,7 @@ static struct wire *find(struct drv_wires *ws, const struct drv_frame *f)
 		self->stat.wrong_job++;
 		return NULL;
 	}
-	if (h->source >= ws->conf.hosts || h->source == ws->conf.self || h->bytes > ws->frame_bytes_max) {
+	if (h->source >= ws->conf.hosts || h->source == ws->conf.self || h->bytes > ws->frame_bytes_max + (ws->seal ? DRV_FRAME_TRAILER : 0)) {
 		self->stat.bad_frames++;
 		return NULL;
 	}
@@ -187,17 +187,48 @@ static struct wire *find(struct drv_wires *ws, const struct drv_frame *f)
 	return w;
 }
 
+/* The wire of a frame that is sound in itself, or NULL (counted). */
+static struct wire *admit(struct drv_wires *ws, const struct drv_frame *f)
+{
+	enum drv_frame_fault fault = drv_frame_check(f->data, f->bytes, ws->want_checksum);
+
+	if (__builtin_expect(fault == DRV_FRAME_OK, 1))
+		return find(ws, f);
+	refuse(ws, fault, f);
+	return NULL;
+}
+
+/* The same where frames are sealed: the header says whose it claims to be, the tag whether it is. */
+static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f)
+{
+	const struct drv_frame_header *h = (const void *)f->data;
+	enum drv_frame_fault fault = drv_frame_check_header(f->data, f->bytes);
+	struct wire *w = NULL;
+	uint64_t number;
+
+	if (fault == DRV_FRAME_OK) {
+		w = find(ws, f);
+		if (!w)
+			return NULL;
+		fault = drv_seal_check(ws->seal, f->data, ws->conf.self, &number);
+	}
+	if (fault == DRV_FRAME_OK)
+		fault = drv_frame_check_rest(f->data);
+	if (fault != DRV_FRAME_OK) {
+		refuse(ws, fault, f);
+		return NULL;
+	}
+	if (drv_seal_fresh(&ws->seen[w->host], h->from, number))
+		return w;
+	w->stat.replays++;
+	return NULL;
+}
+
 void wire_rx_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
-	enum drv_frame_fault fault = drv_frame_check(f->data, f->bytes, ws->want_checksum);
-	struct wire *w;
+	struct wire *w = ws->seal ? admit_sealed(ws, f) : admit(ws, f);
 
-	if (__builtin_expect(fault != DRV_FRAME_OK, 0)) {
-		refuse(ws, fault, f);
-		return;
-	}
-	w = find(ws, f);
 	if (!w)
 		return;
 	if (h->kind == DRV_FRAME_HELLO) {

@@ -64,6 +64,7 @@ struct wire {
 
 	/* sending */
 	uint32_t una, sent, next;
+	uint64_t number;      /* of the last sealed frame */
 	uint32_t order, seen; /* transmissions made; largest that the peer has seen */
 	uint32_t sacked, lost, again; /* frames in flight in these states */
 	uint32_t cwnd, ssthresh, grown, recover;
@@ -118,12 +119,15 @@ struct drv_wires {
 	struct wire *wire;          /* [hosts] */
 	uint64_t *active;           /* bit per host: service it at each poll */
 	uint32_t active_words;
-	uint32_t frame_bytes_max;   /* own limit, multiple of 16 */
+	struct drv_seal *seal;      /* NULL: frames are not sealed */
+	struct drv_seal_window *seen; /* [hosts], with seal */
+	uint32_t frame_bytes_max;   /* own limit, multiple of 16; a seal's trailer comes on top */
 	uint32_t frame_bytes_first; /* before discovery */
 	uint32_t held;              /* wires with a held frame */
 	uint64_t now;               /* of the last poll */
 	int polling;
 	int want_checksum;
+	int noisy; /* corruption is expected: not worth a line */
 	uint32_t logged; /* bit per fault: said once */
 	int delivered;
 	drv_wire_run_fn fn;

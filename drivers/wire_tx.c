@@ -164,6 +164,23 @@ static int must_ask(struct drv_wires *ws, struct wire *w, uint32_t sequence, uin
 	return 1;
 }
 
+/* The frame is complete but for what lets its receiver trust it. */
+static int finish(struct drv_wires *ws, struct wire *w, struct drv_frame *f, int sum)
+{
+	const struct drv_frame_header *h = (const void *)f->data;
+	int rc = 0;
+
+	if (ws->seal)
+		rc = drv_seal_frame(ws->seal, f->data, w->host, ++w->number);
+	else if (sum)
+		drv_frame_sum(f->data);
+	f->bytes = h->bytes;
+	f->peer = w->peer;
+	if (rc)
+		drv_port_tx_put(ws->port, f);
+	return rc;
+}
+
 static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f, uint32_t sequence,
                       uint32_t order, uint32_t room)
 {
@@ -181,11 +198,7 @@ static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
 	if (must_ask(ws, w, sequence, room) || s->state & WIRE_LOST)
 		h->flags = DRV_FRAME_ASK;
 	memcpy(f->data + DRV_FRAME_HEADER, w->ring + s->at, s->bytes);
-	if (w->tx_sum)
-		drv_frame_sum(f->data);
-	f->bytes = h->bytes;
-	f->peer = w->peer;
-	return 0;
+	return finish(ws, w, f, w->tx_sum);
 }
 
 /* Fill a burst: what was lost first, then what waits, as the window permits. */
@@ -305,10 +318,10 @@ int wire_tx_control(struct drv_wires *ws, struct wire *w, const struct drv_frame
 		memset(f.data + DRV_FRAME_HEADER + sizeof *note, 0,
 		       h->bytes - DRV_FRAME_HEADER - sizeof *note);
 	}
-	if (w->tx_sum || want->kind != DRV_FRAME_ACK)
-		drv_frame_sum(f.data);
-	f.bytes = h->bytes;
-	f.peer = w->peer;
+	if (finish(ws, w, &f, w->tx_sum || want->kind != DRV_FRAME_ACK)) {
+		w->tx_stuck = 1;
+		return -EAGAIN;
+	}
 	if (drv_port_tx_send(ws->port, &f, 1) != 1) {
 		drv_port_tx_put(ws->port, &f);
 		w->tx_stuck = 1;

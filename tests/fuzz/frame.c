@@ -33,6 +33,8 @@ static unsigned char *given;
 static uint32_t given_bytes;
 static _Alignas(16) unsigned char swallowed[DRV_FRAME_BYTES_MAX];
 
+static struct drv_seal *seal; /* of the present life; NULL: frames are not sealed */
+
 static int sink_get(struct drv_port *p, struct drv_frame *f)
 {
 	static _Alignas(16) unsigned char tx[DRV_PORT_BURST][2048];
@@ -47,7 +49,7 @@ static int sink_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	(void)p;
 	for (unsigned i = 0; i < n; i++) {
-		REQUIRE(drv_frame_check(f[i].data, f[i].bytes, 0) == DRV_FRAME_OK);
+		REQUIRE(drv_frame_check(f[i].data, f[i].bytes, 0) == (seal ? DRV_FRAME_NO_KEY : DRV_FRAME_OK));
 		memcpy(swallowed, f[i].data, f[i].bytes);
 	}
 	return (int)n;
@@ -92,7 +94,7 @@ static const struct drv_port_ops sink_ops = { .name = "sink", .tx_get = sink_get
 
 #define LIFE 64 /* inputs that one pair of wires gets */
 
-static uint64_t sound, runs_taken;
+static uint64_t inputs, sound, runs_taken, sealed_runs, authentic;
 
 static int run_taken(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
                      uint32_t bytes)
@@ -104,6 +106,7 @@ static int run_taken(void *arg, uint32_t host, uint32_t kind, uint32_t tag, cons
 		last = payload[bytes - 1]; /* the sanitizer looks */
 	(void)last;
 	runs_taken++;
+	sealed_runs += seal != NULL;
 	return runs_taken % 5 ? 0 : -EAGAIN;
 }
 
@@ -135,27 +138,39 @@ static void into_wire(struct drv_wires *ws, unsigned char *data, uint32_t bytes)
 	REQUIRE(drv_wires_poll(ws, now += 1000, run_taken, NULL) >= 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *input, size_t bytes)
+/* A new pair of wires, of the next kind of seal. */
+static void new_life(struct drv_wires **ws)
 {
 	static struct drv_port port = { .ops = &sink_ops, .frame_bytes_max = 2048 };
-	static struct drv_wires *ws;
-	static uint64_t inputs;
 	struct drv_wire_conf conf = { .job = 5, .self = 0, .hosts = 3, .window_frames = 8, .epoch = 9 };
+
+	drv_wires_close(*ws);
+	drv_seal_close(seal);
+	seal = NULL;
+	conf.seal = (enum drv_seal_kind)(inputs / LIFE % DRV_SEAL_KINDS);
+	if (conf.seal && drv_seal_open(&seal, conf.seal, conf.key))
+		conf.seal = DRV_SEAL_NONE; /* built without OpenSSL */
+	REQUIRE(!drv_wires_open(ws, &port, &conf));
+	REQUIRE(!drv_wires_connect(*ws, 1, "x"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *input, size_t bytes)
+{
+	static struct drv_wires *ws;
 	unsigned char *data;
 
 	if (bytes > DRV_FRAME_BYTES_MAX)
 		return 0;
+	setenv("QUINTORUS_LOG", "error", 0);
+	if (!ws)
+		new_life(&ws);
 	data = malloc(bytes ? bytes : 1); /* exactly so long, that reading beyond is seen */
 	memcpy(data, input, bytes);
 	decode(data, (uint32_t)bytes);
-	if (inputs++ % LIFE == 0) { /* a new life now and then */
-		setenv("QUINTORUS_LOG", "error", 0);
-		drv_wires_close(ws);
-		REQUIRE(!drv_wires_open(&ws, &port, &conf));
-		REQUIRE(!drv_wires_connect(ws, 1, "x"));
-	}
 	into_wire(ws, data, (uint32_t)bytes);
 	free(data);
+	if (++inputs % LIFE == 0)
+		new_life(&ws);
 	return 0;
 }
 
@@ -197,6 +212,22 @@ static uint32_t sound_frame(struct drv_rng *r, unsigned char *data, uint64_t num
 	return at;
 }
 
+/* What makes its receiver believe a frame, in the life that it is for. */
+static uint32_t trust(unsigned char *data, uint32_t bytes)
+{
+	struct drv_frame_header *h = (void *)data;
+	static uint64_t number = 1ull << 40;
+
+	if (!seal || h->bytes > MOST) {
+		drv_frame_sum(data);
+		return bytes;
+	}
+	h->flags &= (uint16_t) ~(DRV_FRAME_SEALED | DRV_FRAME_HIDDEN);
+	REQUIRE(!drv_seal_frame(seal, data, 0, ++number));
+	authentic++;
+	return h->bytes;
+}
+
 static uint32_t mutate(struct drv_rng *r, unsigned char *data, uint32_t bytes)
 {
 	struct drv_frame_header *h = (void *)data;
@@ -225,7 +256,7 @@ static uint32_t mutate(struct drv_rng *r, unsigned char *data, uint32_t bytes)
 	}
 	/* Mostly with a right checksum, or few would get past it. */
 	if (drv_rng_below(r, 8) && bytes >= DRV_FRAME_HEADER && h->bytes >= DRV_FRAME_HEADER && h->bytes <= bytes)
-		drv_frame_sum(data);
+		bytes = trust(data, bytes);
 	return bytes;
 }
 
@@ -234,7 +265,7 @@ int main(void)
 	const char *seed_text = getenv("QT_SEED"), *rounds_text = getenv("QT_FUZZ_ROUNDS");
 	uint64_t seed = seed_text ? strtoull(seed_text, NULL, 0) : 1;
 	uint64_t rounds = rounds_text ? strtoull(rounds_text, NULL, 0) : 300000;
-	static _Alignas(16) unsigned char data[MOST];
+	static _Alignas(16) unsigned char data[MOST + DRV_FRAME_TRAILER];
 	struct drv_rng r;
 
 	fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
@@ -245,12 +276,13 @@ int main(void)
 		if (i % LIFE)
 			bytes = mutate(&r, data, bytes);
 		else
-			drv_frame_sum(data);
+			bytes = trust(data, bytes);
 		LLVMFuzzerTestOneInput(data, bytes);
 	}
-	printf("1..1\nok 1 - %llu mutated frames, %llu times sound, %llu runs offered\n",
-	       (unsigned long long)rounds, (unsigned long long)sound, (unsigned long long)runs_taken);
-	return !(sound && runs_taken); /* else the mutations never got past the first check */
+	printf("1..1\nok 1 - %llu mutated frames, %llu times sound, %llu sealed, %llu runs offered, %llu of them sealed\n",
+	       (unsigned long long)rounds, (unsigned long long)sound, (unsigned long long)authentic,
+	       (unsigned long long)runs_taken, (unsigned long long)sealed_runs);
+	return !(sound && runs_taken && (!authentic || sealed_runs)); /* else the mutations never got past the first check */
 }
 
 #endif

@@ -69,8 +69,10 @@ static void head_faults(void)
 	h->version++;
 	CU_ASSERT_EQUAL(check(bytes), DRV_FRAME_RELEASE);
 	*h = good;
-	h->flags = DRV_FRAME_TAG;
-	CU_ASSERT_EQUAL(check(bytes), DRV_FRAME_SEALED);
+	h->flags = DRV_FRAME_SEALED;
+	CU_ASSERT_EQUAL(check(bytes), DRV_FRAME_NO_KEY);
+	h->flags = DRV_FRAME_HIDDEN;
+	CU_ASSERT_EQUAL(check(bytes), DRV_FRAME_MALFORMED);
 	h->flags = DRV_FRAME_FLAGS + 1;
 	CU_ASSERT_EQUAL(check(bytes), DRV_FRAME_MALFORMED);
 	*h = good;
