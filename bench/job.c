@@ -316,6 +316,7 @@ static void print_facts(struct bench_job *job)
 	const char *clock = "real", *fabric = "none (a job of one)", *port = "";
 	const struct mu_host *h = MAP_FAILED;
 	char tasks[128], driver[400], shape[64] = "";
+	const char *seal = "none";
 
 	if (env)
 		h = mmap(NULL, sizeof(*h), PROT_READ, MAP_SHARED, atoi(env), 0);
@@ -323,6 +324,7 @@ static void print_facts(struct bench_job *job)
 		clock = names[0][h->clock & 1];
 		fabric = names[1][h->fabric & 1];
 		port = h->port;
+		seal = drv_seal_text((enum drv_seal_kind)h->seal);
 		snprintf(shape, sizeof(shape), ", %u host%s", h->hosts, h->hosts == 1 ? "" : "s");
 		job->is_virtual = h->clock == MU_CLOCK_VIRTUAL;
 	}
@@ -335,7 +337,7 @@ static void print_facts(struct bench_job *job)
 		snprintf(driver, sizeof(driver), "%s, MTU %d", port, mtu);
 	snprintf(tasks, sizeof(tasks), "%zu%s", job->tasks, shape);
 	bench_out_begin(job->options.format, (const char *const[]){"tasks", tasks, "clock", clock, "fabric", fabric,
-	                                                           "driver", driver, NULL});
+	                                                           "driver", driver, "seal", seal, NULL});
 }
 
 static size_t query(struct bench_job *job, pami_attribute_name_t name)

@@ -26,6 +26,8 @@
 
 #define REPETITIONS 5
 
+enum { SIGNAL = 1, DATA }; /* kinds of runs: counted, or their bytes */
+
 /* Between the two processes; everything else goes over the wire. */
 static struct shared {
 	char address[2][DRV_PORT_ADDRESS_BYTES];
@@ -39,9 +41,11 @@ static uint64_t got, got_bytes;
 static int take(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
                 uint32_t bytes)
 {
-	(void)arg, (void)host, (void)kind, (void)tag, (void)payload;
-	got++;
-	got_bytes += bytes;
+	(void)arg, (void)host, (void)tag, (void)payload;
+	if (kind == DATA)
+		got_bytes += bytes;
+	else
+		got++;
 	return 0;
 }
 
@@ -58,21 +62,21 @@ static void wait_for(uint64_t count)
 	got -= count;
 }
 
-static void send_run(const void *data, uint32_t bytes)
+static void send_run(uint32_t kind, const void *data, uint32_t bytes)
 {
 	unsigned char *p;
 
 	while (!(p = drv_wire_reserve(wires, other, bytes)))
 		poll_once();
 	memcpy(p, data, bytes);
-	drv_wire_commit(wires, other, 1, 0, bytes);
+	drv_wire_commit(wires, other, kind, 0, bytes);
 }
 
 static void send_now(uint32_t bytes)
 {
 	static const char data[64];
 
-	send_run(data, bytes);
+	send_run(SIGNAL, data, bytes);
 	drv_wire_flush(wires, other, 0);
 }
 
@@ -167,19 +171,18 @@ static void bandwidth(uint32_t message, enum bench_format format)
 
 		meet();
 		start = drv_clock_ns();
-		got_bytes = 0;
 		for (int i = 0; !me && i < n; i++)
 			for (uint32_t at = 0; at < message;) {
 				uint32_t piece = drv_wires_run_max(wires, other);
 
 				piece = piece < message - at ? piece : message - at;
-				send_run(data + at, piece);
+				send_run(DATA, data + at, piece);
 				at += piece;
 			}
 		if (me) {
 			while (got_bytes < bytes)
 				poll_once();
-			got = 0;
+			got_bytes -= bytes;
 			send_now(1);
 		} else {
 			wait_for(1);
@@ -206,9 +209,11 @@ static void enter_namespace(const char *name)
 	close(fd);
 }
 
+static enum drv_seal_kind seal;
+
 static void connect_other(struct drv_port *port)
 {
-	struct drv_wire_conf conf = { .job = (uint64_t)getpgrp(), .self = me, .hosts = 2 };
+	struct drv_wire_conf conf = { .job = (uint64_t)getpgrp(), .self = me, .hosts = 2, .seal = seal, .key = "a bench's key" };
 	struct drv_wire_stat stat;
 
 	if (drv_port_address(port, shared->address[me], DRV_PORT_ADDRESS_BYTES) || drv_wires_open(&wires, port, &conf))
@@ -253,16 +258,21 @@ static int side(const char *spec, enum bench_format format)
 int main(int argc, char **argv)
 {
 	enum bench_format format = BENCH_TABLE;
-	const char *facts[] = { "ports", argc > 1 ? argv[1] : "", NULL };
-	int status, failed = 0;
+	const char *facts[] = { "ports", argc > 1 ? argv[1] : "", "seal", "none", NULL };
+	int status, kind, failed = 0;
 	pid_t child;
 
 	if (argc > 1 && !strcmp(argv[argc - 1], "--json")) {
 		format = BENCH_JSON;
 		argc--;
 	}
+	if (argc > 2 && !strcmp(argv[argc - 2], "--seal") && (kind = drv_seal_named(argv[argc - 1])) >= 0) {
+		seal = (enum drv_seal_kind)kind;
+		facts[3] = argv[argc - 1];
+		argc -= 2;
+	}
 	if (argc != 3 && argc != 5) {
-		fprintf(stderr, "usage: wire_bench PORT PORT [NAMESPACE NAMESPACE] [--json]\n");
+		fprintf(stderr, "usage: wire_bench PORT PORT [NAMESPACE NAMESPACE] [--seal KIND] [--json]\n");
 		return 2;
 	}
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

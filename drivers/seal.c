@@ -20,6 +20,14 @@ const char *drv_seal_text(enum drv_seal_kind kind)
 	return (unsigned)kind < DRV_SEAL_KINDS ? text[kind] : "?";
 }
 
+int drv_seal_named(const char *text)
+{
+	for (int k = 0; k < DRV_SEAL_KINDS; k++)
+		if (!strcmp(text, drv_seal_text((enum drv_seal_kind)k)))
+			return k;
+	return -EINVAL;
+}
+
 int drv_seal_open(struct drv_seal **seal, enum drv_seal_kind kind, const unsigned char *key)
 {
 	char why[4500];

@@ -25,8 +25,9 @@
 
 enum drv_seal_kind { DRV_SEAL_NONE, DRV_SEAL_AUTHENTICATED, DRV_SEAL_ENCRYPTED, DRV_SEAL_KINDS };
 
-/* "none", "authenticated", "encrypted". */
+/* "none", "authenticated", "encrypted"; and back, or -EINVAL. */
 const char *drv_seal_text(enum drv_seal_kind kind);
+int drv_seal_named(const char *text);
 
 struct drv_seal;
 

@@ -573,11 +573,13 @@ struct mu_live *mu_holder_live(struct mu_holder *h)
 int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 {
 	struct mu_holder *h = calloc(1, sizeof *h);
-	struct drv_wire_conf conf = { .job = host->job, .self = host->host, .hosts = host->hosts };
+	struct drv_wire_conf conf = { .job = host->job, .self = host->host, .hosts = host->hosts,
+		                      .seal = (enum drv_seal_kind)host->seal };
 	int rc = -ENOMEM;
 
 	if (!h)
 		return rc;
+	memcpy(conf.key, host->key, sizeof conf.key);
 	h->host = host;
 	h->p = host->holder == MU_HOLDER_TASK ? &mu_self : NULL;
 	h->unconnected = host->hosts - 1;

@@ -141,6 +141,9 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	head.clock = (uint8_t)c->clock;
 	head.fabric = (uint8_t)c->fabric;
 	head.on_death = (uint8_t)c->on_death;
+	head.seal = (uint8_t)c->seal;
+	if (c->seal)
+		memcpy(head.key, c->key, sizeof head.key);
 	head.holder = c->hosts == 1 ? MU_HOLDER_NONE :
 	              head.locals == 1 && c->fabric == MU_FABRIC_EXPRESS ? MU_HOLDER_TASK : MU_HOLDER_AGENT;
 	head.channels = channels_per_task(&c->shape);

@@ -26,6 +26,7 @@
 #include "drivers/base/ring.h"
 #include "drivers/base/wake.h"
 #include "drivers/port.h"
+#include "drivers/seal.h"
 #include "emu/coord.h"
 #include "emu/hw_class.h"
 #include "mu/board.h"
@@ -210,6 +211,8 @@ struct mu_host {
 	uint32_t nodes_at_pages, boards_at_pages;
 	uint32_t traffic_at_pages;
 	uint64_t traffic_bytes; /* per local task; 0: nothing is counted there */
+	uint8_t seal;     /* enum drv_seal_kind: of frames between hosts */
+	unsigned char key[DRV_SEAL_KEY_BYTES]; /* of the job */
 	char port[256];   /* driver port of this host, "" if none is needed */
 	char mapping[256];
 	uint32_t piece_bytes; /* largest payload of one record to other hosts; the holder keeps it right */
@@ -249,6 +252,8 @@ struct mu_host_conf {
 	enum mu_on_death on_death;
 	const struct emu_coord *coords; /* [tasks], c and t */
 	const uint16_t *task_host;      /* [tasks] */
+	enum drv_seal_kind seal;        /* of frames between hosts; key: [DRV_SEAL_KEY_BYTES], NULL with NONE */
+	const unsigned char *key;
 	const char *port;               /* "" or NULL: none (one host) */
 	const char *mapping;            /* text, for PAMI's and MUSPI's queries */
 };

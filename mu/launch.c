@@ -27,10 +27,13 @@
 
 #define PORT_PATIENCE_S 30
 #define RANKS_MAX       65536u
+#define SEAL_AUTO       99 /* authenticated between machines */
 
 /* What every task tells about itself. */
 struct card {
-	uint64_t host, secret;
+	uint64_t host, machine, secret;
+	uint64_t key[2]; /* rank 0's is the job's */
+	int seal;        /* rank 0's wish: enum drv_seal_kind, or SEAL_AUTO */
 	char socket[8];
 };
 
@@ -106,7 +109,7 @@ static uint64_t mix(uint64_t h, const void *data, size_t bytes)
  * A host is what shares memory and loopback: a boot of a kernel, a user, a network and a pid namespace.
  * QUINTORUS_HOST=NAME makes several of one machine, to try wires.
  */
-static uint64_t host_identity(void)
+static uint64_t host_identity(uint64_t *machine)
 {
 	static const char *const name[] = { "/proc/self/ns/net", "/proc/self/ns/pid" };
 	const char *part = getenv("QUINTORUS_HOST");
@@ -121,6 +124,7 @@ static uint64_t host_identity(void)
 	if (fd >= 0)
 		close(fd);
 	h = mix(h, boot, n > 0 ? (size_t)n : 0);
+	*machine = h;
 	for (size_t i = 0; i < 2; i++)
 		if (!stat(name[i], &st))
 			h = mix(h, &st.st_ino, sizeof st.st_ino);
@@ -130,13 +134,17 @@ static uint64_t host_identity(void)
 
 static int card_read(const char *text, struct card *c)
 {
-	unsigned long long host, secret;
+	unsigned long long host, machine, secret, key[2];
 	unsigned version;
 
-	if (sscanf(text, "%u:%llx:%llx:%5[0-9a-f]", &version, &host, &secret, c->socket) != 4)
+	if (sscanf(text, "%u:%llx:%llx:%llx:%llx:%llx:%d:%5[0-9a-f]", &version, &host, &machine, &secret, &key[0], &key[1],
+	           &c->seal, c->socket) != 8)
 		return -EPROTO;
 	c->host = host;
+	c->machine = machine;
 	c->secret = secret;
+	c->key[0] = key[0];
+	c->key[1] = key[1];
 	return version == MU_HOST_VERSION ? 0 : -ENOEXEC;
 }
 
@@ -147,8 +155,9 @@ static int exchange_cards(struct card *own)
 	int rc;
 
 	snprintf(key, sizeof key, "qt-card-%u", self.rank);
-	snprintf(text, sizeof text, "%u:%llx:%llx:%s", MU_HOST_VERSION, (unsigned long long)own->host,
-	         (unsigned long long)own->secret, own->socket);
+	snprintf(text, sizeof text, "%u:%llx:%llx:%llx:%llx:%llx:%d:%s", MU_HOST_VERSION, (unsigned long long)own->host,
+	         (unsigned long long)own->machine, (unsigned long long)own->secret, (unsigned long long)own->key[0],
+	         (unsigned long long)own->key[1], own->seal, own->socket);
 	rc = self.by->put(key, text);
 	if (!rc)
 		rc = self.by->fence();
@@ -239,12 +248,24 @@ static int port_choose(char *port, size_t bytes)
 	return 0;
 }
 
+/* What rank 0 wished, or what the machines ask for. */
+static enum drv_seal_kind seal_of_job(void)
+{
+	if (self.card[0].seal != SEAL_AUTO)
+		return (enum drv_seal_kind)self.card[0].seal;
+	for (uint32_t i = 1; i < self.size; i++)
+		if (self.card[i].machine != self.card[0].machine)
+			return DRV_SEAL_AUTHENTICATED;
+	return DRV_SEAL_NONE;
+}
+
 static int make_segment(struct mu_host **host)
 {
 	struct emu_coord *coords = calloc(self.size, sizeof *coords);
 	struct mu_host_conf conf = { .job = self.card[0].secret, .seed = self.card[0].secret, .tasks = self.size,
 		                     .hosts = self.hosts, .host = self.host, .coords = coords,
-		                     .task_host = self.task_host };
+		                     .task_host = self.task_host, .seal = seal_of_job(),
+		                     .key = (const unsigned char *)self.card[0].key };
 	char port[sizeof((struct mu_host *)0)->port];
 	int rc = coords ? port_choose(port, sizeof port) : -ENOMEM;
 
@@ -294,14 +315,22 @@ static int follow(struct mu_host **host)
 
 static int meet(struct mu_host **host)
 {
-	struct card own = { .host = host_identity() };
+	struct card own = { .seal = SEAL_AUTO };
+	const char *seal = getenv("QUINTORUS_SEAL");
 	int rc, listener;
+
+	own.host = host_identity(&own.machine);
+	if (seal && strcmp(seal, "auto") && (own.seal = drv_seal_named(seal)) < 0) {
+		drv_error("QUINTORUS_SEAL=%s: give auto, none, authenticated or encrypted", seal);
+		return -EINVAL;
+	}
 
 	self.card = calloc(self.size, sizeof *self.card);
 	self.task_host = calloc(self.size, sizeof *self.task_host);
 	if (!self.card || !self.task_host)
 		return -ENOMEM;
-	if (getrandom(&own.secret, sizeof own.secret, 0) != sizeof own.secret)
+	if (getrandom(&own.secret, sizeof own.secret, 0) != sizeof own.secret ||
+	    getrandom(own.key, sizeof own.key, 0) != sizeof own.key)
 		return -EIO;
 	listener = mu_launch_listen(own.socket);
 	if (listener < 0)

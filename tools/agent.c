@@ -522,6 +522,7 @@ static int make_host(struct agent *a)
 	struct mu_host_conf conf = {
 		.job = p->job, .seed = p->seed, .tasks = p->tasks, .hosts = p->hosts, .host = a->self,
 		.shape = p->shape, .clock = p->clock, .fabric = p->fabric, .on_death = p->on_death, .coords = p->coords,
+		.seal = p->seal, .key = p->key,
 		.task_host = p->task_host, .port = p->host[a->self].port, .mapping = p->mapping,
 	};
 	int rc = mu_host_create(&conf, &a->host, &a->segment);

@@ -19,7 +19,7 @@
 #include "tools/pmi.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH, KEY_MPI };
+       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH, KEY_MPI, KEY_SEAL };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -82,6 +82,9 @@ static const struct argp_option options[] = {
 	  "Virtual clock: hardware times other than the machine's, such as hop_ns=20", 2 },
 	{ "fault", KEY_FAULT, "SPEC", 0,
 	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame)", 2 },
+	{ "seal", KEY_SEAL, "auto|none|authenticated|encrypted", 0,
+	  "Frames between hosts: told from what others send by a key of this job, or also hidden from them "
+	  "(default: auto, authenticated if a host is another machine)", 2 },
 	{ 0, 0, 0, 0, "Output:", 3 },
 	{ "tag", 't', 0, 0, "Put '[task] ' before each line that a task prints", 3 },
 	{ "help", KEY_HELP, 0, 0, "Print this", 4 },
@@ -214,6 +217,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return wrong(w, "--fault '%s': give for example loss=0.1,reorder=0.05,seed=7", arg);
 		w->plan.fault = arg;
 		return 0;
+	case KEY_SEAL:
+		w->plan.seal = strcmp(arg, "auto") ? drv_seal_named(arg) : -1;
+		return w->plan.seal < -1 ? wrong(w, "--seal %s: give auto, none, authenticated or encrypted", arg) : 0;
 	case KEY_SEED:
 		if (number(arg, UINT64_MAX, &w->seed))
 			return wrong(w, "--seed %s: give a number", arg);
@@ -276,12 +282,18 @@ static void refuse(struct wish *w, int argc, char **argv)
 	wrong(w, "arguments not understood; torus run --help explains them");
 }
 
+/* At most 256 bytes. The kernel gives them whole; it may sleep for them soon after boot. */
+static void random_bytes(void *to, size_t bytes)
+{
+	while (getrandom(to, bytes, 0) != (ssize_t)bytes && errno == EINTR)
+		;
+}
+
 static uint64_t random_number(void)
 {
 	uint64_t value = 0;
 
-	while (getrandom(&value, sizeof value, 0) != sizeof value && errno == EINTR)
-		;
+	random_bytes(&value, sizeof value);
 	return value;
 }
 
@@ -302,7 +314,7 @@ static int mpi_start(struct wish *w, const struct plan *p)
 
 int cmd_run(int argc, char **argv)
 {
-	struct wish w = { .plan = { .fabric = -1, .clock = -1 } };
+	struct wish w = { .plan = { .fabric = -1, .clock = -1, .seal = -1 } };
 	char err[PLAN_ERR_BYTES] = "", directory[PATH_MAX];
 	struct plan plan = { 0 };
 	struct job job;
@@ -330,6 +342,7 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	plan.job = random_number();
+	random_bytes(plan.key, sizeof plan.key);
 	plan.seed = w.seeded ? w.seed : plan.clock == MU_CLOCK_VIRTUAL ? 1 : random_number();
 	plan.tag = w.tag;
 	plan.report = w.report;

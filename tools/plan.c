@@ -120,6 +120,15 @@ static int ports_make(struct plan *p, const char *fault, char *err)
 	return 0;
 }
 
+/* Unsaid: between machines frames are authenticated; within one nobody else can reach the wires. */
+static enum drv_seal_kind seal_default(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->hosts; i++)
+		if (p->host[i].kind == PLAN_HOST_SSH)
+			return p->hosts > 1 ? DRV_SEAL_AUTHENTICATED : DRV_SEAL_NONE;
+	return DRV_SEAL_NONE;
+}
+
 /* Without a shape: one node per host with its tasks as T (virtual clock: a node per task). */
 static int shape_default(struct plan *p, char *err)
 {
@@ -212,6 +221,7 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 	            p->clock == MU_CLOCK_VIRTUAL ? MU_FABRIC_TORUS : MU_FABRIC_EXPRESS;
 	snprintf(p->mapping, sizeof p->mapping, "%s", w->mapping ? w->mapping : "ABCDET");
 
+	p->seal = w->seal < 0 ? seal_default(p) : (enum drv_seal_kind)w->seal;
 	p->on_death = w->on_death;
 	if (p->on_death == MU_ON_DEATH_ERROR && p->clock != MU_CLOCK_REAL)
 		return fail(err, "--on-death error needs --clock real");
@@ -281,6 +291,8 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 	ctl_put_u32(b, (uint32_t)p->tag);
 	ctl_put_u32(b, (uint32_t)p->report);
 	ctl_put_u32(b, p->on_death);
+	ctl_put_u32(b, p->seal);
+	ctl_put_bytes(b, p->key, sizeof p->key);
 	ctl_put_u64(b, p->job);
 	ctl_put_u64(b, p->seed);
 	ctl_put_bytes(b, &p->shape, sizeof p->shape);
@@ -333,10 +345,12 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	p->tag = (int)ctl_get_u32(m);
 	p->report = (int)ctl_get_u32(m);
 	p->on_death = ctl_get_u32(m);
+	p->seal = ctl_get_u32(m);
+	get_copy(m, p->key, sizeof p->key);
 	p->job = ctl_get_u64(m);
 	p->seed = ctl_get_u64(m);
 	get_copy(m, &p->shape, sizeof p->shape);
-	if (m->bad || !p->tasks || p->tasks > PLAN_TASKS_MAX || !p->hosts || p->hosts > MU_HOSTS_MAX ||
+	if (m->bad || p->seal >= DRV_SEAL_KINDS || !p->tasks || p->tasks > PLAN_TASKS_MAX || !p->hosts || p->hosts > MU_HOSTS_MAX ||
 	    *host >= p->hosts || !p->argc || p->argc > m->bytes)
 		return -EPROTO;
 	p->coords = calloc(p->tasks, sizeof *p->coords);

@@ -36,6 +36,8 @@ struct plan {
 	enum mu_fabric fabric;
 	enum mu_on_death on_death;
 	uint64_t job, seed;
+	enum drv_seal_kind seal;  /* of frames between hosts */
+	unsigned char key[DRV_SEAL_KEY_BYTES];
 	struct emu_coord *coords; /* [tasks] */
 	uint16_t *task_host;      /* [tasks] */
 	char mapping[256];        /* permutation or map file, as given */
@@ -53,6 +55,7 @@ struct plan_wish {
 	uint32_t tasks;
 	const char *shape, *mapping, *hosts, *fault;
 	int fabric, clock; /* -1: not said */
+	int seal;          /* enum drv_seal_kind, -1: not said */
 	enum mu_on_death on_death;
 };
 

@@ -75,6 +75,8 @@ void job_report(const struct job *j)
 	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
 	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
 	print_hosts(stderr, j);
+	if (p->seal && p->hosts > 1)
+		fprintf(stderr, "  frames between hosts are %s\n", drv_seal_text(p->seal));
 	draw_init(&d, &p->shape, j->links);
 	d.node_host = node_host;
 	fputc('\n', stderr);
@@ -133,7 +135,7 @@ void job_report_json(const struct job *j)
 	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
 	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
 	print_json_text(p->mapping);
-	fprintf(stderr, ", \"hosts\": [");
+	fprintf(stderr, ", \"seal\": \"%s\", \"hosts\": [", drv_seal_text(p->seal));
 	for (uint32_t i = 0; i < p->hosts; i++) {
 		unsigned count = 0;
 

@@ -74,6 +74,9 @@ deaths() { # NAME LAUNCHER...
 hosts() { # NAME LAUNCHER...: tasks 0, 1 on one host, 2, 3 on another; then each on its own
 	local name=$1 per
 	shift
+	if [ -e "$QT_BUILD/drivers/libqt_seal.so" ]; then
+		QUINTORUS_SEAL=encrypted run 4 "$name: hosts of 2 tasks, encrypted" "$@" -np 4 "$part" 2 shm: "$program"
+	fi
 	for per in 2 1; do
 		run 4 "$name: hosts of $per tasks, shared memory" "$@" -np 4 "$part" $per shm: "$program"
 		if [ -e "$QT_BUILD/drivers/libqt_port_uring.so" ]; then

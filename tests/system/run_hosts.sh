@@ -45,9 +45,27 @@ export QUINTORUS_SSH=$dir/ssh QUINTORUS_TEST_SSH=
 t run -n 3 --hosts ssh:one sh -c 'echo $QUINTORUS_TASK; pwd'
 expect 0 ssh
 [ "$(grep -c "^$PWD\$" "$dir/out")" = 3 ] || fail "ssh: directory: $(cat "$dir/out")"
-t run -n 4 --hosts 'ssh:one=shm:;ssh:two=shm:' "$task" exchange
+# Between machines frames are authenticated; that needs the module.
+seal=authenticated unsealed=
+[ -e "$QT_BUILD/drivers/libqt_seal.so" ] || seal=none unsealed='--seal none'
+t run -n 4 $unsealed --report=json --hosts 'ssh:one=shm:;ssh:two=shm:' "$task" exchange
 expect 0 "two over ssh"
-t run -n 4 --hosts 'local=shm:;ssh:two=shm:' --tag sh -c 'exit $QUINTORUS_TASK'
+said err "\"seal\": \"$seal\"" "two over ssh"
+if [ $seal != none ]; then
+	for seal in authenticated encrypted; do
+		t run -n 4 --hosts local,local --seal $seal --report "$task" exchange
+		expect 0 "$seal frames"
+		said err "frames between hosts are $seal" "$seal frames"
+		t run -n 8 --shape 2x2x2x1x1 --fabric torus --hosts local,local --seal $seal \
+			--fault loss=0.1,dup=0.1,reorder=0.1,corrupt=0.05,seed=3 "$task" exchange
+		expect 0 "$seal frames, faults"
+	done
+	QUINTORUS_MODULES=/nonexistent t run -n 2 --hosts local,local --seal encrypted "$task" exchange
+	expect 0 "a module of the build is found whatever QUINTORUS_MODULES says"
+else
+	echo "left out: sealed frames, no libqt_seal.so"
+fi
+t run -n 4 $unsealed --hosts 'local=shm:;ssh:two=shm:' --tag sh -c 'exit $QUINTORUS_TASK'
 case $status in [123]) ;; *) fail "exit status over ssh: $status" ;; esac
 seq 100000 >"$dir/in"
 torus run -n 2 --hosts ssh:one cat <"$dir/in" >"$dir/out" || fail "input over ssh: status $?"

@@ -22,6 +22,8 @@ bad -x echo
 bad --unknown echo
 bad --tag=3 echo
 bad --report=xml echo
+bad --seal echo
+bad --seal weakly echo
 bad --shape
 bad --shape 2x2 echo
 bad --shape 2x2x2x2x2x2x2 echo
