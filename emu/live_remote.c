@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What came over a wire from the router of another host: packets, credits, signals. Nothing of it is believed. */
+#include <errno.h>
+#include <string.h>
+
+#include "emu/combine.h"
+#include "emu/live_state.h"
+#include "emu/vc.h"
+
+static int refuse(struct emu_live *live)
+{
+	__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
+	return -EPROTO;
+}
+
+static int is_remote(const struct emu_live *live, uint32_t local_node, unsigned link)
+{
+	return local_node < live->mem->local_nodes && link < EMU_LINKS &&
+	       node_of(live, local_node)->remote >> link & 1;
+}
+
+int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned link,
+			   const struct emu_live_tag *tag, const MUHWI_PacketHeader_t *hdr,
+			   const void *payload)
+{
+	unsigned hints = 0, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
+	int coll = hdr->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+	unsigned op = hdr->NetworkHeader.collective.Byte1.Byte1;
+	struct emu_packet *p;
+	uint32_t i;
+
+	if (!is_remote(live, local_node, link) || tag->bytes > sizeof(p->payload) ||
+	    (coll && (tag->vc != EMU_VCS + route_of(hdr) || !emu_combine_valid(op & 0xf0, op & 15, tag->bytes))))
+		return refuse(live);
+	if (!coll &&
+	    (tag->vc >= EMU_VCS || vc >= EMU_VCS ||
+	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
+			    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints)))
+		return refuse(live);
+	i = pool_get(live);
+	if (i == NIL)
+		return refuse(live);
+	p = &live->pool[i];
+	memset(p, 0, 64);
+	p->hdr = *hdr;
+	if (!coll)
+		emu_hints_set(&p->hdr.NetworkHeader.pt2pt, hints);
+	p->task = tag->task;
+	p->bytes = tag->bytes;
+	p->route.source = tag->source;
+	p->route.sequence = tag->sequence;
+	p->route.hops = tag->hops;
+	p->route.vc = tag->vc;
+	p->route.in = (uint8_t)link;
+	memcpy(p->payload, payload, tag->bytes);
+	inbox_push(live, local_node, i);
+	return 0;
+}
+
+int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	uint64_t have;
+
+	if (!is_remote(live, local_node, link))
+		return refuse(live);
+	have = __atomic_load_n(&node_of(live, local_node)->credit[link], __ATOMIC_RELAXED);
+	for (unsigned v = 0; v < EMU_VCS; v++)
+		if ((have >> (16 * v) & 0xffff) + (credits >> (16 * v) & 0xffff) > live->mem->slots[v])
+			return refuse(live);
+	credit_add(live, local_node, link, credits, 0);
+	return 0;
+}
+
+int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	uint64_t have;
+
+	if (!is_remote(live, local_node, link))
+		return refuse(live);
+	have = __atomic_load_n(&node_of(live, local_node)->coll_credit[link], __ATOMIC_RELAXED);
+	for (unsigned r = 0; r < EMU_CLASSES; r++)
+		if ((have >> (4 * r) & 15) + (credits >> (4 * r) & 15) > COLL_SLOTS)
+			return refuse(live);
+	credit_add(live, local_node, link, credits, 1);
+	return 0;
+}
+
+int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits)
+{
+	if (!is_remote(live, local_node, link) || route >= EMU_CLASSES || bits > 7)
+		return refuse(live);
+	signal_put(live, local_node, link, route, bits);
+	return 0;
+}
