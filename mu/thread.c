@@ -338,7 +338,8 @@ static int polled(const struct mu_channel *ch, uint64_t ns)
 {
 	uint64_t polls = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) - ch->stamp_seen;
 
-	return polls >= POLLS_LEAST && polls * POLL_NS >= ns;
+	/* One inside a poll sends much, or has been interrupted, perhaps by us: competing with it helps nobody. */
+	return __atomic_load_n(&ch->engine, __ATOMIC_RELAXED) || (polls >= POLLS_LEAST && polls * POLL_NS >= ns);
 }
 
 /* Engines of the channels nobody polls; ns: since the last look. */
