@@ -14,6 +14,9 @@
  *
  * A send burst is one system call. UDP sends that copy are done when it returns, so their buffers
  * are free at once, and a full socket buffer is seen and is "not now".
+ *
+ * Frames of one size to one peer are a train: they go through the kernel as one (UDP_SEGMENT) and, where the
+ * device carries them so, arrive in one buffer (UDP_GRO), of which each frame is lent where it lies.
  */
 #define _GNU_SOURCE
 #include "drivers/port_uring.h"
@@ -22,6 +25,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/udp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +46,8 @@ struct uring_port {
 	int socket;
 	struct sockaddr_in self;
 	uint32_t zc_bytes; /* 0: never */
+	uint32_t train;    /* longest frame of a train; 0: each goes alone */
+	uint32_t rx_bytes; /* of a receive buffer */
 
 	struct uring_ring *ring[URING_RINGS], *now; /* of threads that held the port; of the last one */
 	unsigned rings;
@@ -84,7 +90,8 @@ static int uring_switch(struct uring_port *u, uint64_t thread, struct drv_port_w
 	uring_sweep(u);
 	if (u->rings == URING_RINGS)
 		return drv_port_fail(why, -EMFILE, "more than %u threads poll it", URING_RINGS);
-	rc = uring_ring_create(&u->ring[u->rings], u->socket, u->port.frame_bytes_max, u->zc_bytes != 0, why);
+	rc = uring_ring_create(&u->ring[u->rings], u->socket, u->port.frame_bytes_max, u->rx_bytes,
+	                       u->zc_bytes != 0, why);
 	if (!rc)
 		u->now = u->ring[u->rings++];
 	return rc;
@@ -137,39 +144,78 @@ static int uring_peer_of(struct uring_port *u, const struct sockaddr_in *a)
 	return -1;
 }
 
-/* One received datagram: 1 when it is a frame, 0 dropped. */
-static unsigned uring_frame(struct uring_port *u, const struct uring_rx *rx, struct drv_frame *f)
+/* Bytes of each datagram in a buffer (of the last: or less). */
+static uint32_t uring_segment(struct io_uring_recvmsg_out *out, struct msghdr *m)
+{
+	for (struct cmsghdr *c = io_uring_recvmsg_cmsg_firsthdr(out, m); c; c = io_uring_recvmsg_cmsg_nexthdr(out, m, c)) {
+		int bytes;
+
+		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO || c->cmsg_len < CMSG_LEN(sizeof bytes))
+			continue;
+		memcpy(&bytes, CMSG_DATA(c), sizeof bytes);
+		if (bytes > 0 && (uint32_t)bytes < out->payloadlen)
+			return (uint32_t)bytes;
+	}
+	return out->payloadlen;
+}
+
+/*
+ * The next frame of a buffer: 1; 0: it was dropped; -1: not before those lent are given back. *done: it was the last.
+ * A frame that would not lie on 8 bytes is moved to the front, when nothing there is lent.
+ */
+static int uring_frame(struct uring_port *u, struct uring_rx *rx, struct drv_frame *f, int *done)
 {
 	unsigned char *b = uring_ring_buffer(rx->ring, rx->buffer);
+	uint16_t *lent = &rx->ring->rx_lent[rx->buffer];
 	struct io_uring_recvmsg_out *out = NULL;
 	struct sockaddr_in *from;
+	uint32_t bytes;
 
+	*done = 1;
 	if (rx->bytes > 0)
 		out = io_uring_recvmsg_validate(b, rx->bytes, &rx->ring->rx_message);
-	if (!out || out->flags & MSG_TRUNC || out->namelen != sizeof *from || !out->payloadlen ||
-	    out->payloadlen > u->port.frame_bytes_max) {
-		u->port.stat.rx_dropped++;
-		uring_ring_return(rx->ring, rx->buffer);
-		return 0;
-	}
+	if (!out || out->flags & MSG_TRUNC || out->namelen != sizeof *from || !out->payloadlen)
+		goto drop;
+	bytes = uring_segment(out, &rx->ring->rx_message);
+	if (bytes > u->port.frame_bytes_max)
+		goto drop;
 	from = io_uring_recvmsg_name(out);
-	f->data = b + URING_RX_HEADER;
-	f->bytes = out->payloadlen;
+	f->data = b + URING_RX_HEADER + rx->at;
+	f->bytes = out->payloadlen - rx->at < bytes ? out->payloadlen - rx->at : bytes;
 	f->peer = uring_peer_of(u, from);
 	f->cookie = rx->ring;
+	if (rx->at % 8) {
+		if (*lent > 1) {
+			*done = 0;
+			return -1;
+		}
+		f->data = memmove(b + URING_RX_HEADER, f->data, f->bytes);
+	}
+	*lent += rx->at ? 1 : 2;
+	rx->at += f->bytes;
+	*done = rx->at == out->payloadlen;
+	*lent -= (uint16_t)*done;
 	u->port.stat.rx_bytes += f->bytes;
 	return 1;
+drop:
+	u->port.stat.rx_dropped++;
+	uring_ring_return(rx->ring, rx->buffer);
+	return 0;
 }
 
 static int uring_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	struct uring_port *u = (struct uring_port *)p;
 	unsigned got = 0;
+	int done, rc = 0;
 
 	if (u->head == u->tail)
 		uring_look(u);
-	while (got < n && u->head != u->tail)
-		got += uring_frame(u, &u->item[u->head++ % (URING_RINGS * URING_RX_MAX)], &f[got]);
+	while (got < n && u->head != u->tail && rc >= 0) {
+		rc = uring_frame(u, &u->item[u->head % (URING_RINGS * URING_RX_MAX)], &f[got], &done);
+		got += rc > 0;
+		u->head += (unsigned)done;
+	}
 	p->stat.rx_frames += got;
 	return (int)got;
 }
@@ -178,8 +224,10 @@ static void uring_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct uring_ring *r = f[i].cookie;
+		uint16_t buffer = (uint16_t)((size_t)(f[i].data - r->rx_memory) / r->rx_step);
 
-		uring_ring_return(r, (uint16_t)((size_t)(f[i].data - r->rx_memory) / r->rx_step));
+		if (!--r->rx_lent[buffer])
+			uring_ring_return(r, buffer);
 	}
 }
 
@@ -229,16 +277,53 @@ static int uring_is_zc(const struct uring_port *u, const struct drv_frame *f)
 	return u->zc_bytes && f->bytes >= u->zc_bytes && t->ring == u->now;
 }
 
-/* How many of the queued ones were taken, up to the first that found no room. */
-static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, unsigned n)
+/* How many of these frames may go as one: of one size (the last may be shorter) to one peer. */
+static unsigned uring_train(const struct uring_port *u, const struct drv_frame *f, unsigned n)
+{
+	uint32_t bytes = f[0].bytes, all = bytes;
+	unsigned k = 1;
+
+	if (bytes > u->train || u->zc_bytes)
+		return 1;
+	while (k < n && k < URING_TRAIN && f[k].peer == f[0].peer && f[k - 1].bytes == bytes && f[k].bytes <= bytes &&
+	       all + f[k].bytes <= URING_TRAIN_BYTES)
+		all += f[k++].bytes;
+	return k;
+}
+
+/* Queue the first frames of a burst; how many, 0: no room. */
+static unsigned uring_queue(struct uring_port *u, struct uring_ring *r, struct drv_frame *f, unsigned n,
+                            struct uring_tx **lead)
+{
+	const struct sockaddr_in *to = &u->peer[f[0].peer];
+	struct uring_tx *t[URING_TRAIN];
+	unsigned k = uring_train(u, f, n);
+	int rc;
+
+	for (unsigned i = 0; i < k; i++) {
+		t[i] = f[i].cookie;
+		lead[i] = t[0];
+	}
+	rc = k > 1 ? uring_ring_send_train(r, t, k, to, f[0].bytes, f[k - 1].bytes) :
+	             uring_ring_send(r, t[0], to, f[0].bytes, uring_is_zc(u, f));
+	return rc ? 0 : k;
+}
+
+/* How many of the queued ones were taken, up to the first that found no room. lead: whose error is each one's. */
+static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, struct uring_tx **lead, unsigned n)
 {
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
-		const struct uring_tx *t = f[i].cookie;
+		const struct uring_tx *t = lead[i];
 
 		if (t->error == -EAGAIN || t->error == -ENOBUFS || t->error == -ENOMEM)
 			break; /* those behind it failed too, or are sent twice when offered again */
+		if (t->error && t->message.msg_controllen &&
+		    (t->error == -EINVAL || t->error == -EIO || t->error == -EMSGSIZE || t->error == -EOPNOTSUPP)) {
+			u->train = 0; /* not on this device: offered again, alone */
+			break;
+		}
 		if (t->error || !uring_is_zc(u, &f[i]))
 			uring_tx_put(&u->port, &f[i]);
 		u->port.stat.tx_frames++;
@@ -252,14 +337,18 @@ static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct uring_port *u = (struct uring_port *)p;
 	struct uring_ring *r = uring_current(u);
 	struct uring_rx rx[URING_RX_MAX];
-	unsigned queued = 0, taken = 0;
+	struct uring_tx *lead[DRV_PORT_BURST];
+	unsigned queued = 0, taken = 0, k = 1;
 
-	while (r && queued < n && !uring_ring_send(r, f[queued].cookie, &u->peer[f[queued].peer],
-	                                           f[queued].bytes, uring_is_zc(u, &f[queued])))
-		queued++;
+	if (n > DRV_PORT_BURST)
+		n = DRV_PORT_BURST;
+	while (r && queued < n && k) {
+		k = uring_queue(u, r, f + queued, n - queued, lead + queued);
+		queued += k;
+	}
 	if (queued) {
 		uring_received(u, rx, uring_ring_submit(r, rx));
-		taken = uring_taken(u, f, queued);
+		taken = uring_taken(u, f, lead, queued);
 	}
 	p->stat.tx_busy += taken < n;
 	return (int)taken;
@@ -425,6 +514,20 @@ static int uring_bind(struct uring_port *u)
 	return rc;
 }
 
+/* May the kernel join and cut datagrams? Both are asked: Linux 4.18 and 5.0. Pays where two fit. */
+static void uring_trains(struct uring_port *u)
+{
+	int yes = 1, none = 0;
+
+	u->rx_bytes = u->port.frame_bytes_max;
+	if (setsockopt(u->socket, SOL_UDP, UDP_GRO, &yes, sizeof yes))
+		return;
+	u->rx_bytes = URING_RX_TRAIN;
+	if (!setsockopt(u->socket, SOL_UDP, UDP_SEGMENT, &none, sizeof none) &&
+	    u->port.frame_bytes_max <= URING_TRAIN_BYTES / 2)
+		u->train = u->port.frame_bytes_max;
+}
+
 static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 {
 	/* Frames go whole or not at all; what the path carries is found out above. */
@@ -439,6 +542,7 @@ static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 	if (rc)
 		return rc;
 	setsockopt(u->socket, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
+	uring_trains(u);
 	uring_socket_room(u->socket, SO_RCVBUFFORCE, SO_RCVBUF);
 	uring_socket_room(u->socket, SO_SNDBUFFORCE, SO_SNDBUF);
 	if (uring_bind(u))

@@ -3,6 +3,7 @@
 #include "drivers/port_uring.h"
 
 #include <errno.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -93,7 +94,8 @@ static unsigned ring_drain(struct uring_ring *r, struct uring_rx *rx)
 			continue;
 		}
 		if (c->flags & IORING_CQE_F_BUFFER) {
-			rx[got++] = (struct uring_rx){ r, c->res, (uint16_t)(c->flags >> IORING_CQE_BUFFER_SHIFT) };
+			rx[got++] = (struct uring_rx){ .ring = r, .bytes = c->res,
+				                       .buffer = (uint16_t)(c->flags >> IORING_CQE_BUFFER_SHIFT) };
 			r->rx_free--;
 		}
 		if (!(c->flags & IORING_CQE_F_MORE))
@@ -157,6 +159,21 @@ int uring_ring_arm(struct uring_ring *r)
 
 /* ---- sending ---- */
 
+_Static_assert(CMSG_SPACE(sizeof(uint16_t)) <= 24, "room for the size of a train's datagrams");
+
+static void ring_send_message(struct uring_ring *r, struct io_uring_sqe *e, struct uring_tx *t,
+                              const struct sockaddr_in *to, uint32_t bytes, unsigned parts)
+{
+	t->error = 0;
+	t->message.msg_name = (void *)(uintptr_t)to;
+	t->message.msg_namelen = sizeof *to;
+	t->message.msg_iovlen = parts;
+	t->iov[0].iov_len = bytes;
+	io_uring_prep_sendmsg(e, r->socket, &t->message, MSG_DONTWAIT);
+	io_uring_sqe_set_data64(e, (uintptr_t)t | TAG_SEND);
+	io_uring_sqe_set_flags(e, IOSQE_CQE_SKIP_SUCCESS);
+}
+
 int uring_ring_send(struct uring_ring *r, struct uring_tx *t, const struct sockaddr_in *to, uint32_t bytes,
                     int zero_copy)
 {
@@ -171,12 +188,30 @@ int uring_ring_send(struct uring_ring *r, struct uring_tx *t, const struct socka
 		io_uring_sqe_set_data64(e, (uintptr_t)t | TAG_SEND_ZC);
 		return 0;
 	}
-	t->message.msg_name = (void *)(uintptr_t)to;
-	t->message.msg_namelen = sizeof *to;
-	t->iov.iov_len = bytes;
-	io_uring_prep_sendmsg(e, r->socket, &t->message, MSG_DONTWAIT);
-	io_uring_sqe_set_data64(e, (uintptr_t)t | TAG_SEND);
-	io_uring_sqe_set_flags(e, IOSQE_CQE_SKIP_SUCCESS);
+	t->message.msg_controllen = 0;
+	ring_send_message(r, e, t, to, bytes, 1);
+	return 0;
+}
+
+int uring_ring_send_train(struct uring_ring *r, struct uring_tx **t, unsigned n, const struct sockaddr_in *to,
+                          uint32_t bytes, uint32_t last)
+{
+	struct io_uring_sqe *e = ring_sqe(r);
+	uint16_t segment = (uint16_t)bytes;
+	struct cmsghdr *c;
+
+	if (!e)
+		return -EAGAIN;
+	for (unsigned i = 1; i < n; i++)
+		t[0]->iov[i] = (struct iovec){ t[i]->data, i == n - 1 ? last : bytes };
+	t[0]->message.msg_control = t[0]->control;
+	t[0]->message.msg_controllen = sizeof t[0]->control;
+	c = CMSG_FIRSTHDR(&t[0]->message);
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof segment);
+	memcpy(CMSG_DATA(c), &segment, sizeof segment);
+	ring_send_message(r, e, t[0], to, bytes, n);
 	return 0;
 }
 
@@ -217,12 +252,12 @@ static int ring_setup(struct uring_ring *r, struct drv_port_why *why)
 	return 0;
 }
 
-static int ring_rx_setup(struct uring_ring *r, uint32_t frame_bytes, struct drv_port_why *why)
+static int ring_rx_setup(struct uring_ring *r, uint32_t bytes, struct drv_port_why *why)
 {
 	struct io_uring_buf_reg reg = { .bgid = RX_GROUP };
 	int rc;
 
-	r->rx_step = (URING_RX_HEADER + frame_bytes + 63) & ~(size_t)63;
+	r->rx_step = (URING_RX_HEADER + bytes + 63) & ~(size_t)63;
 	for (r->rx_buffers = URING_RX_MAX; r->rx_buffers > 64; r->rx_buffers /= 2)
 		if (r->rx_buffers * r->rx_step <= RX_BYTES)
 			break;
@@ -243,6 +278,7 @@ static int ring_rx_setup(struct uring_ring *r, uint32_t frame_bytes, struct drv_
 	for (uint32_t i = 0; i < r->rx_buffers; i++)
 		uring_ring_return(r, (uint16_t)i);
 	r->rx_message.msg_namelen = sizeof(struct sockaddr_in);
+	r->rx_message.msg_controllen = URING_RX_CONTROL;
 	return 0;
 }
 
@@ -261,9 +297,8 @@ static int ring_tx_setup(struct uring_ring *r, uint32_t frame_bytes, int registe
 		t->ring = r;
 		t->index = i;
 		t->data = r->tx_memory + step * i;
-		t->iov.iov_base = t->data;
-		t->message.msg_iov = &t->iov;
-		t->message.msg_iovlen = 1;
+		t->iov[0].iov_base = t->data;
+		t->message.msg_iov = t->iov;
 		r->tx_free[r->tx_free_count++] = t;
 	}
 	all.iov_base = r->tx_memory;
@@ -274,7 +309,7 @@ static int ring_tx_setup(struct uring_ring *r, uint32_t frame_bytes, int registe
 	return 0;
 }
 
-int uring_ring_create(struct uring_ring **ring, int socket, uint32_t frame_bytes, int register_tx,
+int uring_ring_create(struct uring_ring **ring, int socket, uint32_t frame_bytes, uint32_t rx_bytes, int register_tx,
                       struct drv_port_why *why)
 {
 	struct uring_ring *r = calloc(1, sizeof *r);
@@ -288,7 +323,7 @@ int uring_ring_create(struct uring_ring **ring, int socket, uint32_t frame_bytes
 	r->tid = gettid();
 	rc = ring_setup(r, why);
 	if (!rc)
-		rc = ring_rx_setup(r, frame_bytes, why);
+		rc = ring_rx_setup(r, rx_bytes, why);
 	if (!rc)
 		rc = ring_tx_setup(r, frame_bytes, register_tx, why);
 	if (rc) {

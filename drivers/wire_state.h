@@ -32,7 +32,7 @@
 #define WIRE_PROBE_STEP     64u /* the search for the frame size stops at this precision */
 #define WIRE_BURST_RUNS     16u /* as many between two polls are a burst; */
 #define WIRE_BURSTS         2   /* after so many in a row the next is expected to be one too */
-#define WIRE_BURST_BYTES    (64u << 10) /* full frames wait for more until this */
+#define WIRE_BURST_BYTES    (60u << 10) /* full frames wait for more until this; a train of uring's is 63 */
 
 enum wire_slot_state {
 	WIRE_SACKED = 1, /* the peer has it, out of order */
