@@ -2,7 +2,7 @@
 /*
  * Collectives on the world geometry against serial results: barrier, broadcast from every root,
  * allreduce of every predefined pair of type and operation; sizes from nothing to rendezvous; in
- * place; several outstanding; one task late; user functions in rank order; odd layouts; garbage.
+ * place; several outstanding; long ones in a row; one task late; user functions in rank order; odd layouts; garbage.
  */
 #include "tests/pami_job.h"
 
@@ -315,6 +315,43 @@ static void several_outstanding(void)
 	}
 }
 
+/* Long data, one after the other: memory that they share is used again and again, for other things. */
+static void long_in_a_row(void)
+{
+	enum { ROUNDS = 15, MOST = 1600000 };
+	unsigned char *data = malloc(MOST);
+	long *in = malloc(MOST), *out = malloc(MOST), all = (long)tasks;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		size_t bytes = (size_t)(100003 + i * 377777) % MOST, n = bytes / sizeof *in;
+		pami_endpoint_t root = endpoint((size_t)i % tasks, 0);
+		pami_xfer_t b = {.algorithm = algorithm(PAMI_XFER_BROADCAST)};
+		pami_xfer_t r = {.algorithm = algorithm(PAMI_XFER_ALLREDUCE)};
+
+		memset(data, 0, bytes);
+		if (me == (size_t)i % tasks)
+			fill(data, (size_t)i, bytes);
+		b.cmd.xfer_broadcast = (pami_broadcast_t){root, (char *)data, PAMI_TYPE_BYTE, bytes};
+		collective(&b);
+		CHECK_EQ(differ(data, (size_t)i, bytes), 0);
+		if (i % 3 == 1)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			in[k] = (long)k * i + (long)me;
+		r.cmd.xfer_allreduce = (pami_allreduce_t){(char *)in, PAMI_TYPE_SIGNED_LONG, n, (char *)out,
+		                                          PAMI_TYPE_SIGNED_LONG, n, PAMI_DATA_SUM, NULL, 1};
+		collective(&r);
+		for (size_t k = 0; k < n; k++)
+			if (out[k] != all * (long)k * i + all * (all - 1) / 2) {
+				CHECK_EQ(out[k], all * (long)k * i + all * (all - 1) / 2);
+				break;
+			}
+	}
+	free(data);
+	free(in);
+	free(out);
+}
+
 int main(void)
 {
 	job_begin(2);
@@ -330,5 +367,6 @@ int main(void)
 	pairs();
 	user_function();
 	several_outstanding();
+	long_in_a_row();
 	return job_end(2);
 }
