@@ -338,6 +338,9 @@ static int polled(const struct mu_channel *ch, uint64_t ns)
 {
 	uint64_t polls = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED) - ch->stamp_seen;
 
+	/* With more tasks than processors a poll may be a round of all of them away, and one more thread makes it longer. */
+	if (ch->p->yields)
+		return polls != 0;
 	/* One inside a poll sends much, or has been interrupted, perhaps by us: competing with it helps nobody. */
 	return __atomic_load_n(&ch->engine, __ATOMIC_RELAXED) || (polls >= POLLS_LEAST && polls * POLL_NS >= ns);
 }
