@@ -70,7 +70,7 @@ forget() {
 
 # until_said FILE TEXT: wait until a file holds a text, at most 20 s.
 until_said() {
-	local until=$((SECONDS + 20))
+	local until=$((SECONDS + 20 * ${QT_SCALE:-1}))
 	until grep -q "$2" "$1" 2>/dev/null; do
 		[ $SECONDS -lt $until ] || { fail "no '$2' in $1"; return 1; }
 		sleep 0.02
