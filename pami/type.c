@@ -233,6 +233,69 @@ void pami_cursor_move(struct pami_cursor *c, size_t n)
 	c->instance += c->t->extent;
 }
 
+/* n runs of `bytes`: apart by one stride here, by the other there. */
+static void copy_runs(char *to, size_t to_stride, const char *from, size_t from_stride, size_t bytes, size_t n)
+{
+#define RUNS(size)                                                                                   \
+	case size:                                                                                   \
+		for (; n; n--, to += to_stride, from += from_stride)                                 \
+			memcpy(to, from, size);                                                      \
+		return
+	switch (bytes) {
+		RUNS(4);
+		RUNS(8);
+		RUNS(16);
+		RUNS(32);
+		RUNS(64);
+	default:
+		for (; n; n--, to += to_stride, from += from_stride)
+			memcpy(to, from, bytes);
+	}
+#undef RUNS
+}
+
+/*
+ * Hot: between a layout and a plain stream, whole pieces at a time. Returns how many bytes: up to the end of the
+ * cursor's piece, or to that of the stream.
+ */
+static size_t copy_piece(struct pami_cursor *c, char *stream, size_t bytes, int scatter)
+{
+	const struct pami_type_piece *p = &c->t->piece[c->piece];
+	char *at = (char *)(c->instance + p->disp + c->run * p->stride + c->byte);
+	size_t n = p->count - c->run, done = p->bytes - c->byte;
+
+	if (c->byte || bytes < p->bytes) { /* a part of a run */
+		done = done < bytes ? done : bytes;
+		memcpy(scatter ? at : stream, scatter ? stream : at, done);
+		pami_cursor_move(c, done);
+		return done;
+	}
+	if (n > bytes / p->bytes)
+		n = bytes / p->bytes;
+	if (scatter)
+		copy_runs(at, p->stride, stream, p->bytes, p->bytes, n);
+	else
+		copy_runs(stream, p->bytes, at, p->stride, p->bytes, n);
+	c->run += n - 1; /* the last of them by pami_cursor_move(), which knows what comes then */
+	pami_cursor_move(c, p->bytes);
+	return n * p->bytes;
+}
+
+static void copy_stream(pami_type_t t, void *base, size_t offset, char *stream, size_t bytes, int scatter)
+{
+	struct pami_cursor c;
+
+	pami_cursor_start(&c, t, base, offset);
+	if (!c.t->data_size)
+		return;
+	while (bytes) {
+		size_t n = copy_piece(&c, stream, bytes, scatter);
+
+		stream += n;
+		bytes -= n;
+	}
+}
+
 /* Move between two cursors; target's element decides what predefined functions do. */
 static void transform(struct pami_cursor *to, struct pami_cursor *from, size_t bytes, unsigned element,
                       pami_data_function fn, void *cookie)
@@ -257,38 +320,48 @@ static unsigned element_of(const struct pami_type *a, const struct pami_type *b)
 	return a->element != PAMI_ELEMENT_NONE && a->element != PAMI_ELEMENT_BYTE ? a->element : b->element;
 }
 
-void pami_type_scatter(pami_type_t t, void *base, size_t offset, const void *from, size_t bytes,
-                       pami_data_function fn, void *cookie)
+/* A function on each run of a layout and its part of a plain stream. */
+static void apply_stream(pami_type_t t, void *base, size_t offset, char *stream, size_t bytes, int scatter,
+                         pami_data_function fn, void *cookie)
 {
-	struct pami_cursor to;
+	unsigned element = ((struct pami_type *)t)->element;
+	struct pami_cursor c;
 
 	if (pami_type_contiguous(t)) {
-		pami_data_apply(fn, ((struct pami_type *)t)->element, (char *)base + offset, from, bytes, cookie);
+		char *at = (char *)base + offset;
+
+		pami_data_apply(fn, element, scatter ? at : stream, scatter ? stream : at, bytes, cookie);
 		return;
 	}
-	pami_cursor_start(&to, t, base, offset);
+	if (fn == pami_data_copy) {
+		copy_stream(t, base, offset, stream, bytes, scatter);
+		return;
+	}
+	pami_cursor_start(&c, t, base, offset);
 	while (bytes) {
-		char *target = NULL;
-		size_t n = pami_cursor_run(&to, &target);
+		char *at = NULL;
+		size_t n = pami_cursor_run(&c, &at);
 
 		n = n < bytes ? n : bytes;
 		if (!n)
-			return;
-		pami_data_apply(fn, ((struct pami_type *)t)->element, target, from, n, cookie);
-		pami_cursor_move(&to, n);
-		from = (const char *)from + n;
+			return; /* a type without data */
+		pami_data_apply(fn, element, scatter ? at : stream, scatter ? stream : at, n, cookie);
+		pami_cursor_move(&c, n);
+		stream += n;
 		bytes -= n;
 	}
+}
+
+void pami_type_scatter(pami_type_t t, void *base, size_t offset, const void *from, size_t bytes,
+                       pami_data_function fn, void *cookie)
+{
+	apply_stream(t, base, offset, (char *)(uintptr_t)from, bytes, 1, fn, cookie);
 }
 
 void pami_type_gather(pami_type_t t, const void *base, size_t offset, void *to, size_t bytes,
                       pami_data_function fn, void *cookie)
 {
-	struct pami_cursor from, target;
-
-	pami_cursor_start(&from, t, (void *)(uintptr_t)base, offset);
-	pami_cursor_start(&target, PAMI_BYTES, to, 0);
-	transform(&target, &from, bytes, ((struct pami_type *)t)->element, fn, cookie);
+	apply_stream(t, (void *)(uintptr_t)base, offset, to, bytes, 0, fn, cookie);
 }
 
 int pami_type_reachable(pami_type_t t, const void *base, size_t bytes, int write)
@@ -324,6 +397,14 @@ PAMI_EXPORT pami_result_t PAMI_Type_transform_data(void *src_addr, pami_type_t s
 
 	if (!pami_type_usable(src_type) || !pami_type_usable(dst_type))
 		return pami_fail(PAMI_INVAL, "not a complete type");
+	if (data_fn == pami_data_copy && pami_type_contiguous(src_type)) {
+		copy_stream(dst_type, dst_addr, dst_offset, (char *)src_addr + src_offset, size, 1);
+		return PAMI_SUCCESS;
+	}
+	if (data_fn == pami_data_copy && pami_type_contiguous(dst_type)) {
+		copy_stream(src_type, src_addr, src_offset, (char *)dst_addr + dst_offset, size, 0);
+		return PAMI_SUCCESS;
+	}
 	pami_cursor_start(&from, src_type, src_addr, src_offset);
 	pami_cursor_start(&to, dst_type, dst_addr, dst_offset);
 	transform(&to, &from, size, element_of(dst_type, src_type), data_fn, cookie);

@@ -34,7 +34,11 @@ static int plain_build(struct plain *p, struct plain *sub)
 	for (int s = 0; s < steps; s++) {
 		long offset = (long)drv_rng_below(t_rng(), 60) - 20, stride = (long)drv_rng_below(t_rng(), 60) - 20;
 		size_t bytes = 4 * drv_rng_below(t_rng(), 6), count = drv_rng_below(t_rng(), 5);
-		size_t each = sub ? sub->count : bytes;
+		size_t each;
+
+		if (!drv_rng_below(t_rng(), 8)) /* lengths that have a loop of their own */
+			bytes = drv_rng_below(t_rng(), 2) ? 32 : 64;
+		each = sub ? sub->count : bytes;
 
 		if (p->count + each * count > PLACES)
 			break;
@@ -132,6 +136,21 @@ static void transform_between_layouts(void)
 		expected[59 - 2 - i] += source[3 * (i + 1)];
 	CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, threes, 4, &target[59], backwards, 8, 60, PAMI_DATA_SUM,
 	                                         NULL), PAMI_SUCCESS);
+	CU_ASSERT(!memcmp(target, expected, sizeof target));
+	/* Between a layout and a plain run, both ways. */
+	for (int i = 0; i < 20; i++)
+		expected[i] = source[3 * i];
+	CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, threes, 0, target, PAMI_TYPE_BYTE, 0, 80, PAMI_DATA_COPY, NULL),
+	                PAMI_SUCCESS);
+	CU_ASSERT(!memcmp(target, expected, 80));
+	for (int i = 0; i < 18; i++)
+		expected[3 * (i + 2)] = target[i + 1];
+	memcpy(source, target, 80);
+	for (int i = 0; i < 60; i++)
+		if (i < 6 || i % 3)
+			expected[i] = target[i];
+	CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, PAMI_TYPE_BYTE, 4, target, threes, 8, 72, PAMI_DATA_COPY, NULL),
+	                PAMI_SUCCESS);
 	CU_ASSERT(!memcmp(target, expected, sizeof target));
 	PAMI_Type_destroy(&threes);
 	PAMI_Type_destroy(&backwards);
