@@ -6,24 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "armci/state.h"
+#include "armci/agg.h"
 
-enum { PIECES_MAX = 16384, BYTES_MAX = 1 << 20, SPACE = 1024 };
-
-/* Ready to be sent as a list while all pieces are of one length. */
-struct armci_agg {
-	struct armci_agg *next;
-	struct armci_req *req; /* held until sent */
-	uint64_t generation;   /* of req, to find the handle's */
-	enum armci_kind kind;
-	struct armci_acc acc;
-	int proc;
-	size_t count, space, bytes;
-	bool mixed; /* pieces of several lengths */
-	void **local, **remote;
-	size_t *length;
-	uint64_t *value; /* [space] of those that are values, or NULL */
-};
+enum { SPACE = 1024 };
 
 static struct armci_agg *spare; /* one, with its arrays */
 
@@ -56,7 +41,8 @@ void armci_agg_release(void)
 /* Pieces [from, from + n), all of one length. */
 static void send_run(struct armci_agg *a, size_t from, size_t n)
 {
-	struct armci_list l = {a->local + from, a->remote + from, n, a->length[from]};
+	struct armci_list l = {a->local + from, a->remote + from, n,
+			       a->mixed ? a->length[from] : a->piece};
 
 	if (armci_xfer_list(a->kind, a->kind == ARMCI_KIND_ACC ? &a->acc : NULL, &l, a->proc, a->req))
 		a->req->failed = 1;
@@ -94,6 +80,7 @@ static void agg_send(struct armci_agg *a)
 		p = &(*p)->next;
 	*p = a->next;
 	ARMCI_COUNT(aggregate_sends);
+	ARMCI_COUNT_MANY(aggregated, a->count);
 	for (i = 0; i < a->count; i += n) {
 		n = a->mixed ? partition(a, i) : a->count;
 		send_run(a, i, n);
@@ -170,11 +157,11 @@ static struct armci_agg *agg_open(armci_hdl_t *h, enum armci_kind kind, const st
 {
 	struct armci_agg *a = agg_find(h);
 
-	if (pieces > PIECES_MAX || bytes > BYTES_MAX)
+	if (pieces > ARMCI_AGG_PIECES || bytes > ARMCI_AGG_BYTES)
 		return NULL;
 	if (a && (a->kind != kind || a->proc != proc || (acc && memcmp(acc, &a->acc, sizeof(*acc)))))
 		return NULL;
-	if (a && (a->count + pieces > PIECES_MAX || a->bytes + bytes > BYTES_MAX)) {
+	if (a && (a->count + pieces > ARMCI_AGG_PIECES || a->bytes + bytes > ARMCI_AGG_BYTES)) {
 		agg_send(a);
 		a = NULL;
 	}
@@ -183,35 +170,28 @@ static struct armci_agg *agg_open(armci_hdl_t *h, enum armci_kind kind, const st
 	return a && agg_room(a, pieces) ? a : NULL;
 }
 
-static inline void piece_add(struct armci_agg *a, void *local, uintptr_t remote, size_t bytes)
+void armci_agg_length_note(struct armci_agg *a, size_t i, size_t bytes)
 {
-	size_t i = a->count++;
+	size_t k;
 
-	a->local[i] = local;
-	a->remote[i] = (void *)remote;
+	for (k = 0; !a->mixed && k < i; k++)
+		a->length[k] = a->piece;
+	a->mixed = true;
 	a->length[i] = bytes;
-	ARMCI_COUNT(aggregated);
-	a->bytes += bytes;
-	a->mixed |= bytes != a->length[0];
 }
 
 static void piece_of_shape(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
-	piece_add(arg, local, remote, bytes);
+	armci_agg_append(arg, local, remote, bytes);
 }
 
-/* Hot: one more like the last one. */
 bool armci_agg_add_piece(armci_hdl_t *h, enum armci_kind kind, const struct armci_acc *acc, void *local,
 			 uintptr_t remote, size_t bytes, int proc)
 {
-	struct armci_agg *a = armci_world.aggs;
+	struct armci_agg *a = agg_open(h, kind, acc, proc, 1, bytes);
 
-	if (!a || a->req->slot != h->armci_slot || a->generation != h->armci_generation ||
-	    a->kind != kind || a->proc != proc || acc || a->count == a->space ||
-	    a->count == PIECES_MAX || a->bytes + bytes > BYTES_MAX)
-		a = agg_open(h, kind, acc, proc, 1, bytes);
 	if (a)
-		piece_add(a, local, remote, bytes);
+		armci_agg_append(a, local, remote, bytes);
 	return a != NULL;
 }
 
@@ -228,11 +208,11 @@ bool armci_agg_add_shape(armci_hdl_t *h, enum armci_kind kind, const struct armc
 		return true;
 	}
 	if (!a->value)
-		a->value = malloc(PIECES_MAX * sizeof(*a->value));
+		a->value = malloc(ARMCI_AGG_PIECES * sizeof(*a->value));
 	if (!a->value)
 		return false;
 	memcpy(&a->value[a->count], s->local, bytes);
-	piece_add(a, &a->value[a->count], s->remote, bytes);
+	armci_agg_append(a, &a->value[a->count], s->remote, bytes);
 	return true;
 }
 
@@ -246,6 +226,6 @@ bool armci_agg_add_list(armci_hdl_t *h, enum armci_kind kind, const struct armci
 		return true;
 	a = agg_open(h, kind, acc, proc, list->count, list->count * list->bytes);
 	for (i = 0; a && i < list->count; i++)
-		piece_add(a, list->local[i], (uintptr_t)list->remote[i], list->bytes);
+		armci_agg_append(a, list->local[i], (uintptr_t)list->remote[i], list->bytes);
 	return a != NULL;
 }

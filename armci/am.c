@@ -134,6 +134,7 @@ struct job {
 	struct armci_seg *seg;
 	int proc;
 	struct armci_req *req;
+	size_t lo, hi; /* of a list: offsets in seg that it spans */
 };
 
 static size_t layout_put(const struct armci_shape *s, void *buf)
@@ -181,7 +182,7 @@ static int slab_send(void *arg, const struct armci_shape *s)
 int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const struct armci_shape *s,
 		   struct armci_seg *seg, int proc, struct armci_req *req)
 {
-	struct job j = {kind, acc, seg, proc, req};
+	struct job j = {.kind = kind, .acc = acc, .seg = seg, .proc = proc, .req = req};
 
 	return armci_shape_cut(s, ARMCI_CHUNK_BYTES, slab_send, &j);
 }
@@ -190,8 +191,8 @@ int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const stru
 
 static int list_send(const struct job *j, const struct armci_list *l)
 {
-	size_t layout = l->count * sizeof(uint64_t), bytes = l->count * l->bytes, i, lo = SIZE_MAX,
-	       hi = 0;
+	size_t layout = l->count * sizeof(uint64_t), bytes = l->count * l->bytes, i;
+	uint64_t shift = j->seg->va - j->seg->name;
 	struct armci_op *op = armci_op_create(j->proc, j->req);
 	struct armci_request r = request_of(j->kind, j->acc, op);
 	bool get = j->kind == ARMCI_KIND_GET;
@@ -205,17 +206,12 @@ static int list_send(const struct job *j, const struct armci_list *l)
 	armci_window_take(op, layout + bytes);
 	addr = payload_get(op, layout + (get ? 0 : bytes));
 	data = (char *)(addr + l->count);
-	for (i = 0; i < l->count; i++) {
-		size_t offset = (uintptr_t)l->remote[i] - j->seg->name;
-
-		addr[i] = j->seg->va + offset;
-		lo = offset < lo ? offset : lo;
-		hi = offset + l->bytes > hi ? offset + l->bytes : hi;
-		if (!get)
-			memcpy(data + i * l->bytes, l->local[i], l->bytes);
-	}
+	for (i = 0; i < l->count; i++)
+		addr[i] = (uintptr_t)l->remote[i] + shift;
 	if (!get) {
-		armci_op_writes(op, j->seg, write_class(j->kind), lo, hi - lo);
+		for (i = 0; i < l->count; i++)
+			armci_copy(data + i * l->bytes, l->local[i], l->bytes);
+		armci_op_writes(op, j->seg, write_class(j->kind), j->lo, j->hi - j->lo);
 		return write_packed(op, &r, layout + bytes);
 	}
 	op->list = (struct armci_list){.count = l->count, .bytes = l->bytes};
@@ -227,9 +223,9 @@ static int list_send(const struct job *j, const struct armci_list *l)
 }
 
 int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
-		  struct armci_seg *seg, int proc, struct armci_req *req)
+		  struct armci_seg *seg, size_t lo, size_t hi, int proc, struct armci_req *req)
 {
-	struct job j = {kind, acc, seg, proc, req};
+	struct job j = {kind, acc, seg, proc, req, lo, hi};
 	size_t per = ARMCI_CHUNK_BYTES / (list->bytes + sizeof(uint64_t)), i;
 	int rc = 0;
 
@@ -311,7 +307,7 @@ static void data_store(struct armci_op *op, const char *data)
 		return;
 	}
 	for (i = 0; i < op->list.count; i++)
-		memcpy(op->list.local[i], data + i * op->list.bytes, op->list.bytes);
+		armci_copy(op->list.local[i], data + i * op->list.bytes, op->list.bytes);
 }
 
 struct landing {

@@ -2,7 +2,7 @@
 /* Contiguous transfers and single values. */
 #include <string.h>
 
-#include "armci/state.h"
+#include "armci/agg.h"
 
 /*
  * Hot: memory of this node, with nothing under way there that it could overtake, is a copy. False: the
@@ -86,6 +86,8 @@ ARMCI_ALIAS(Acc);
 int PARMCI_NbPut(void *src, void *dst, int bytes, int proc, armci_hdl_t *h)
 {
 	ARMCI_ENTER;
+	if (armci_agg_more(h, ARMCI_KIND_PUT, src, dst, bytes, proc))
+		return 0;
 	return contig(ARMCI_KIND_PUT, NULL, src, dst, bytes, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbPut);
@@ -93,6 +95,8 @@ ARMCI_ALIAS(NbPut);
 int PARMCI_NbGet(void *src, void *dst, int bytes, int proc, armci_hdl_t *h)
 {
 	ARMCI_ENTER;
+	if (armci_agg_more(h, ARMCI_KIND_GET, dst, src, bytes, proc))
+		return 0;
 	return contig(ARMCI_KIND_GET, NULL, dst, src, bytes, proc, ARMCI_NONBLOCKING, h);
 }
 ARMCI_ALIAS(NbGet);

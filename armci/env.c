@@ -10,7 +10,7 @@
 
 struct armci_env armci_env;
 
-enum kind { BOOLEAN, BYTES, MEGABYTES, CHOICE, TEXT };
+enum kind { BOOLEAN, BYTES, MEGABYTES, MICROSECONDS, CHOICE, TEXT, ACCEPTED };
 
 struct setting {
 	const char *name;
@@ -65,6 +65,18 @@ static int number_of(const char *text, size_t unit, size_t *value)
 	return 0;
 }
 
+/* At most a second: who waits longer for an answer takes the process for dead. */
+static int microseconds_of(const char *text, long *value)
+{
+	char *end;
+
+	*value = -1;
+	if (!*text)
+		return 0;
+	*value = strtol(text, &end, 10);
+	return end == text || *end || *value < 0 || *value > 1000000 ? -1 : 0;
+}
+
 static int setting_read(const struct setting *s)
 {
 	const char *text = getenv(s->name);
@@ -81,6 +93,10 @@ static int setting_read(const struct setting *s)
 	case MEGABYTES:
 		/* An older name of another setting: says nothing unless it is there. */
 		return *text ? number_of(text, 1u << 20, at) : 0;
+	case MICROSECONDS:
+		return microseconds_of(text, at);
+	case ACCEPTED:
+		return 0;
 	case CHOICE:
 		*(int *)at = choice_of(s->choices, text);
 		return *(int *)at < 0 ? -1 : 0;
@@ -98,7 +114,9 @@ int armci_env_read(void)
 	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (setting_read(&settings[i])) {
 			drv_error("armci: %s=%s: %s%s", settings[i].name, getenv(settings[i].name),
-				  settings[i].kind == CHOICE ? "is none of: " : "is no number of bytes",
+				  settings[i].kind == CHOICE	     ? "is none of: "
+				  : settings[i].kind == MICROSECONDS ? "is no number from 0 to 1000000"
+								     : "is no number",
 				  settings[i].kind == CHOICE ? settings[i].choices : "");
 			return FAIL6;
 		}

@@ -13,6 +13,7 @@
 typedef void (*progress_fn)(pami_context_t, void *);
 typedef pami_result_t (*register_fn)(pami_context_t, progress_fn, progress_fn, progress_fn, void *);
 typedef pami_result_t (*enable_fn)(pami_context_t, int);
+typedef void (*pace_fn)(int64_t ns);
 
 enum { ASYNC_SHARED = 1000 }; /* event type of EXT_async_progress: also while we wait in ORIGIN */
 
@@ -80,6 +81,7 @@ static int open_progress(void)
 {
 	register_fn enter;
 	enable_fn enable;
+	pace_fn pace;
 
 	if (!armci_env.thread)
 		return 0;
@@ -90,6 +92,9 @@ static int open_progress(void)
 	ext.disable = (enable_fn)PAMI_Extension_symbol(ext.progress, "disable");
 	if (!enter || !enable || !ext.disable)
 		return 0;
+	pace = (pace_fn)PAMI_Extension_symbol(ext.progress, "pace");
+	if (armci_env.progress_us >= 0 && pace)
+		pace(armci_env.progress_us * 1000);
 	/* No function of ours: the library takes the context's lock and advances it. */
 	if (enter(armci_world.context[ARMCI_SERVE], NULL, NULL, NULL, NULL) != PAMI_SUCCESS)
 		return FAIL6;

@@ -77,7 +77,7 @@ static void store(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	struct adding *a = arg;
 
-	memcpy(local, a->data, bytes);
+	armci_copy(local, a->data, bytes);
 	a->data += bytes;
 }
 
@@ -128,8 +128,8 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 	a->header = (struct armci_reply){.kind = ARMCI_REPLY_DATA, .token = r->token};
 	if (list)
 		for (i = 0; i < r->count; i++)
-			memcpy(a->data + i * r->bytes, (void *)(uintptr_t)list_addr(payload, i),
-			       r->bytes);
+			armci_copy(a->data + i * r->bytes, (void *)(uintptr_t)list_addr(payload, i),
+				   r->bytes);
 	else
 		armci_shape_pack(&s, a->data);
 	memset(&m, 0, sizeof(m));

@@ -139,7 +139,7 @@ static void piece_pack(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	struct cursor *c = arg;
 
-	memcpy(c->buf, local, bytes);
+	armci_copy(c->buf, local, bytes);
 	c->buf += bytes;
 }
 
@@ -147,7 +147,7 @@ static void piece_unpack(void *arg, char *local, uintptr_t remote, size_t bytes)
 {
 	struct cursor *c = arg;
 
-	memcpy(local, c->buf, bytes);
+	armci_copy(local, c->buf, bytes);
 	c->buf += bytes;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define ARMCI_NO_MPI_H 1
 #pragma GCC visibility push(default)
@@ -189,6 +190,7 @@ extern uint64_t armci_counter[ARMCI_COUNTERS];
 
 /* By the application's thread only. */
 #define ARMCI_COUNT(name) (armci_counter[ARMCI_COUNT_##name]++)
+#define ARMCI_COUNT_MANY(name, n) (armci_counter[ARMCI_COUNT_##name] += (n))
 /* By whoever drives SERVE. */
 #define ARMCI_COUNT_SERVED(name)                                                                        \
 	__atomic_fetch_add(&armci_counter[ARMCI_COUNT_##name], 1, __ATOMIC_RELAXED)
@@ -197,6 +199,7 @@ void armci_counter_print(void);
 
 /* Settings from the environment; env.c, env.def. */
 enum { ARMCI_VERBOSE_HELP = 3 };
+enum armci_iov_method { ARMCI_IOV_AUTO, ARMCI_IOV_ONE_BY_ONE, ARMCI_IOV_BATCHED, ARMCI_IOV_PACK };
 enum armci_strided_method {
 	ARMCI_STRIDED_AUTO,
 	ARMCI_STRIDED_DIRECT,
@@ -212,6 +215,9 @@ struct armci_env {
 	int verbose;
 	bool debug_alloc;
 	bool thread;
+	long progress_us; /* -1: woken by what comes */
+	int iov;	  /* enum armci_iov_method */
+	size_t iov_batch, iov_chunk;
 	int contexts; /* enum armci_context_rule */
 	bool alone;   /* every process a domain of its own */
 	int direct;   /* enum armci_mapping */
@@ -344,6 +350,19 @@ int armci_shape_cut(const struct armci_shape *s, size_t most, armci_slab_fn fn, 
 void armci_shape_pack(const struct armci_shape *s, char *buf);
 void armci_shape_unpack(const struct armci_shape *s, const char *buf);
 
+/* memcpy of a piece whose length is not known to the compiler, and mostly that of an element. */
+static inline void armci_copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (bytes == 16)
+		memcpy(to, from, 16);
+	else if (bytes == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, bytes);
+}
+
 /* ---- pool.c: buffers of messages, by any thread; get ends the job where there is no memory ---- */
 void *armci_pool_get(size_t bytes);
 void armci_pool_put(void *buffer);
@@ -410,8 +429,9 @@ void armci_agg_release(void);
 struct armci_request; /* am.h */
 int armci_am_shape(enum armci_kind kind, const struct armci_acc *acc, const struct armci_shape *s,
 		   struct armci_seg *seg, int proc, struct armci_req *req);
+/* lo, hi: offsets in seg that the list spans. */
 int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
-		  struct armci_seg *seg, int proc, struct armci_req *req);
+		  struct armci_seg *seg, size_t lo, size_t hi, int proc, struct armci_req *req);
 /* A request without payload that is answered with a value (to value_to unless NULL). 0 or FAIL6. */
 int armci_am_value(const struct armci_request *r, int proc, void *value_to, size_t value_bytes,
 		   struct armci_req *req);

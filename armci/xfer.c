@@ -310,30 +310,70 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 	return w.rc;
 }
 
-/* Entries [0, n) of a list that lie in seg; the offsets they span. */
-static void list_extent(const struct armci_list *l, const struct armci_seg *seg, size_t *lo, size_t *hi)
+/* How many entries from the first on lie in seg, as the first does; the offsets they span. */
+static size_t list_run(const struct armci_list *l, const struct armci_seg *seg, size_t *lo, size_t *hi)
 {
-	size_t i;
+	size_t i, least = SIZE_MAX, most = 0;
 
-	*lo = SIZE_MAX;
-	*hi = 0;
 	for (i = 0; i < l->count; i++) {
 		size_t offset = (uintptr_t)l->remote[i] - seg->name;
 
-		*lo = offset < *lo ? offset : *lo;
-		*hi = offset + l->bytes > *hi ? offset + l->bytes : *hi;
+		if (offset >= seg->bytes || l->bytes > seg->bytes - offset)
+			break;
+		least = offset < least ? offset : least;
+		most = offset > most ? offset : most;
+	}
+	*lo = least;
+	*hi = most + l->bytes;
+	return i;
+}
+
+/* Elsewhere: by length of piece, or as ARMCI_IOV_METHOD says. */
+static bool list_by_rdma(enum armci_kind kind, const struct armci_list *l)
+{
+	if (kind == ARMCI_KIND_ACC || armci_env.iov == ARMCI_IOV_PACK)
+		return false;
+	return armci_env.iov != ARMCI_IOV_AUTO || l->count == 1 || l->bytes >= armci_env.pack_bytes;
+}
+
+/* Entries that start before any of them is waited for (0: no bound), or that one message takes at most. */
+static size_t list_batch(void)
+{
+	switch (armci_env.iov) {
+	case ARMCI_IOV_ONE_BY_ONE:
+		return 1;
+	case ARMCI_IOV_BATCHED:
+		return armci_env.iov_batch;
+	case ARMCI_IOV_PACK:
+		return armci_env.iov_chunk;
+	default:
+		return 0;
 	}
 }
 
-/* A list whose remote side lies in one segment. */
-static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
-		    struct armci_seg *seg, int proc, struct armci_req *req)
+/* A part of a list that starts at once. */
+static int list_start(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
+		      struct armci_seg *seg, size_t lo, size_t hi, int proc, struct armci_req *req)
 {
-	bool rdma = kind != ARMCI_KIND_ACC && (l->count == 1 || l->bytes >= armci_env.pack_bytes);
-	size_t i, lo, hi;
+	struct rdma_walk w = {kind, seg, proc, req, 0};
+	size_t i;
 
-	list_extent(l, seg, &lo, &hi);
-	armci_order(seg, proc, lo, hi - lo, class_of(kind, rdma ? WAY_RDMA : WAY_PACKED));
+	if (!list_by_rdma(kind, l))
+		return armci_am_list(kind, acc, l, seg, lo, hi, proc, req);
+	for (i = 0; i < l->count; i++)
+		piece_rdma(&w, l->local[i], seg->va + ((uintptr_t)l->remote[i] - seg->name), l->bytes);
+	return w.rc;
+}
+
+/* A list whose remote side lies in one segment, at offsets [lo, hi). */
+static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
+		    struct armci_seg *seg, size_t lo, size_t hi, int proc, struct armci_req *req)
+{
+	size_t i, batch = list_batch();
+	int rc = 0;
+
+	armci_order(seg, proc, lo, hi - lo,
+		    class_of(kind, list_by_rdma(kind, l) ? WAY_RDMA : WAY_PACKED));
 	if (is_direct(kind, seg, proc)) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
@@ -342,15 +382,17 @@ static int xfer_run(enum armci_kind kind, const struct armci_acc *acc, const str
 			direct_piece[kind](&d, l->local[i], (uintptr_t)l->remote[i], l->bytes);
 		return 0;
 	}
-	if (rdma) {
-		struct rdma_walk w = {kind, seg, proc, req, 0};
+	if (!batch || batch >= l->count)
+		return list_start(kind, acc, l, seg, lo, hi, proc, req);
+	for (i = 0; i < l->count && !rc; i += batch) {
+		struct armci_list part = {l->local + i, l->remote + i,
+					  l->count - i < batch ? l->count - i : batch, l->bytes};
 
-		for (i = 0; i < l->count; i++)
-			piece_rdma(&w, l->local[i], seg->va + ((uintptr_t)l->remote[i] - seg->name),
-				   l->bytes);
-		return w.rc;
+		rc = list_start(kind, acc, &part, seg, lo, hi, proc, req);
+		while (armci_env.iov != ARMCI_IOV_PACK && armci_world.target[proc].pending)
+			armci_poll();
 	}
-	return armci_am_list(kind, acc, l, seg, proc, req);
+	return rc;
 }
 
 int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
@@ -374,14 +416,13 @@ int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const str
 	}
 	while (from < list->count) {
 		struct armci_seg *seg = armci_seg_find(proc, (uintptr_t)list->remote[from], list->bytes);
-		struct armci_list run = {list->local + from, list->remote + from, 1, list->bytes};
+		struct armci_list run = {list->local + from, list->remote + from, list->count - from,
+					 list->bytes};
+		size_t lo, hi;
 		int rc;
 
-		while (from + run.count < list->count &&
-		       armci_seg_find(proc, (uintptr_t)list->remote[from + run.count], list->bytes) ==
-			   seg)
-			run.count++;
-		rc = xfer_run(kind, acc, &run, seg, proc, req);
+		run.count = list_run(&run, seg, &lo, &hi);
+		rc = xfer_run(kind, acc, &run, seg, lo, hi, proc, req);
 		if (rc)
 			return rc;
 		from += run.count;

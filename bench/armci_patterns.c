@@ -259,6 +259,8 @@ int abench_aggregate(struct abench *a)
 		for (i = 0; i < 3; i++) {
 			struct abench_time t;
 
+			if (!abench_wanted(a, v[i].name[put]))
+				continue;
 			p.put = put;
 			t = abench_measure(a, v[i].fn, &p);
 			abench_row(a, "aggregate", v[i].name[put], POINTS, "us", 1e6, false, &t);

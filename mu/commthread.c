@@ -187,17 +187,23 @@ int mu_comm_ready(struct mu_process *p, unsigned k, int64_t *ns)
 	return __atomic_load_n(&p->comm.mine[k], __ATOMIC_RELAXED) && ready(p, k, ns);
 }
 
+int mu_comm_sleeps_by_time(struct mu_process *p, int64_t most_ns)
+{
+	int64_t ns = __atomic_load_n(&p->comm.sleep_ns, __ATOMIC_RELAXED);
+	struct timespec t = { ns / 1000000000, ns % 1000000000 };
+
+	if (!ns || ns >= most_ns)
+		return 0;
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	return 1;
+}
+
 void mu_comm_sleep(struct mu_process *p, unsigned k, int64_t ns)
 {
-	struct mu_comm *c = &p->comm;
 	struct mu_wakeup region = { .count = 0 };
 
-	if (c->sleep_ns && c->sleep_ns < ns) {
-		struct timespec t = { c->sleep_ns / 1000000000, c->sleep_ns % 1000000000 };
-
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	if (mu_comm_sleeps_by_time(p, ns))
 		return;
-	}
 	if (mu_comm_ready(p, k, &ns)) /* before arming, which costs a barrier in every process */
 		return;
 	mu_wakeup_watch(&region, &p->area->wake[k + 1]);
@@ -210,11 +216,12 @@ void mu_comm_sleep(struct mu_process *p, unsigned k, int64_t ns)
 int mu_comm_may_sleep(struct mu_process *p, unsigned k, struct mu_comm_passes *at)
 {
 	struct mu_comm *c = &p->comm;
+	int spins = __atomic_load_n(&c->spins, __ATOMIC_RELAXED);
 
 	if (!at->limit)
 		at->limit = c->min_loops;
-	if (++at->loops < at->limit) {
-		if (p->yields && at->loops % 4 == 0)
+	if (++at->loops < at->limit || spins) {
+		if ((p->yields || spins) && at->loops % 4 == 0)
 			sched_yield();
 		else
 			drv_cpu_relax();
@@ -257,6 +264,14 @@ static void *commthread(void *arg)
 		mu_comm_slept(p, &at, drv_clock_ticks() - before);
 	}
 	return NULL;
+}
+
+void mu_commthread_pace(int64_t ns)
+{
+	struct mu_comm *c = &mu_self.comm;
+
+	__atomic_store_n(&c->spins, ns == 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->sleep_ns, ns > 0 ? ns : 0, __ATOMIC_RELAXED);
 }
 
 int mu_comm_start(void *(*run)(void *), void *arg, pthread_t *thread)

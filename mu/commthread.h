@@ -19,6 +19,8 @@ void mu_comm_init(struct mu_process *p, unsigned cpus);
 int mu_comm_serve(struct mu_process *p, unsigned k);
 /* 1: it has been idle long enough; 0: pass again (this paused a little). */
 int mu_comm_may_sleep(struct mu_process *p, unsigned k, struct mu_comm_passes *at);
+/* Where mu_commthread_pace() says so, and for less than most_ns: asleep, 1. */
+int mu_comm_sleeps_by_time(struct mu_process *p, int64_t most_ns);
 /* Sleep until something comes for its channels, at most ns. */
 void mu_comm_sleep(struct mu_process *p, unsigned k, int64_t ns);
 void mu_comm_slept(struct mu_process *p, struct mu_comm_passes *at, uint64_t ticks);

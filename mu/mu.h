@@ -155,6 +155,8 @@ void mu_wake_task(uint32_t task);
 int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *arg), void *arg, int shared);
 void mu_commthread_remove(struct mu_channel *ch); /* returns when fn is not running */
 unsigned mu_commthreads(void);                    /* how many there may be */
+/* How they wait: ns < 0: woken by what comes; 0: never, they look again at once; else asleep for so long. */
+void mu_commthread_pace(int64_t ns);
 /*
  * Has software work of its own for the channel? Asked, in any thread, before somebody sleeps who serves
  * it. After making some (release), mu_wake_channel(): no system call while nobody sleeps.

@@ -150,7 +150,8 @@ struct mu_comm {
 	uint32_t lock;   /* giving and taking back */
 	unsigned max;    /* threads there may be */
 	unsigned min_loops, max_loops;
-	int64_t sleep_ns; /* 0: be woken */
+	int64_t sleep_ns; /* 0: be woken; atomic */
+	int spins;        /* never sleep; atomic */
 	uint32_t count, shared; /* channels given; of them, those helped with */
 	uint64_t mine[MU_COMMTHREADS]; /* channels of each thread; atomic */
 	struct mu_comm_entry entry[MU_CHANNELS_MAX];

@@ -473,7 +473,9 @@ static void engine_sleep(struct mu_process *p, struct engine *e)
 	int unsent = 0;
 
 	e->quiet_since = 0;
-	if (e->alone) {
+	if (__atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED) && mu_comm_sleeps_by_time(p, ns)) {
+		e->next_ns = 0;
+	} else if (e->alone) {
 		e->next_ns = 0;
 		if (anything_ready(p, 0, &unsent) || mu_comm_ready(p, 0, &ns))
 			sched_yield();
@@ -509,7 +511,8 @@ static void *engine_thread(void *arg)
 			after_work(p, &e, serves);
 			continue;
 		}
-		if ((e.alone && look_around(p, &e)) || (serves && !e.shared && !mu_comm_may_sleep(p, 0, &at)))
+		if ((e.alone && look_around(p, &e)) ||
+		    (serves && (!e.shared || p->comm.spins) && !mu_comm_may_sleep(p, 0, &at)))
 			continue;
 		before = drv_clock_ticks();
 		engine_sleep(p, &e);

@@ -153,6 +153,7 @@ static const struct pami_ext_symbol symbols[] = {
 	{ "register", (void *)async_register, NULL },
 	{ "enable", (void *)async_enable, NULL },
 	{ "disable", (void *)async_disable, NULL },
+	{ "pace", (void *)mu_commthread_pace, NULL }, /* ours */
 	{ NULL, NULL, NULL },
 };
 const struct pami_ext pami_ext_async = { "EXT_async_progress", NULL, symbols };

@@ -11,7 +11,8 @@ echo "seed $seed (QT_SEED=$seed repeats)"
 nodes='--shape 3x1x1x1x1x1'
 for setting in '' QUINTORUS_ARMCI_REGIONS=0 QUINTORUS_ARMCI_REGIONS=2 ARMCI_STRIDED_METHOD=DIRECT ARMCI_STRIDED_METHOD=IOV \
 	QUINTORUS_ARMCI_CONFLICTS=region QUINTORUS_ARMCI_CONFLICTS=target QUINTORUS_ARMCI_ACC=source \
-	QUINTORUS_ARMCI_ACC=pipelined QUINTORUS_ARMCI_SIMD=plain QUINTORUS_ARMCI_CONTEXTS=1; do
+	QUINTORUS_ARMCI_ACC=pipelined QUINTORUS_ARMCI_SIMD=plain QUINTORUS_ARMCI_CONTEXTS=1 ARMCI_IOV_METHOD=CONSRV \
+	'ARMCI_IOV_METHOD=BATCHED ARMCI_IOV_BATCHED_LIMIT=7' 'ARMCI_IOV_METHOD=DIRECT ARMCI_IOV_DTYPE_CHUNK=30'; do
 	run "protocols $setting" $nodes env $setting "$program"
 	case $setting in
 	*ACC=*) # many round trips: the accumulates only, and not in virtual time
@@ -20,6 +21,9 @@ for setting in '' QUINTORUS_ARMCI_REGIONS=0 QUINTORUS_ARMCI_REGIONS=2 ARMCI_STRI
 	*REGIONS=0 | *DIRECT | *CONTEXTS=1) run "every function, $setting" $nodes env $setting "$all" ;;
 	esac
 	run "protocols $setting, virtual time" --clock virtual $nodes env $setting "$program"
+done
+for us in 0 200; do # who looks for requests without pause, or now and then
+	run "protocols, looks every $us us" $nodes env ARMCI_PROGRESS_USLEEP=$us "$program"
 done
 run 'random, typed patches' $nodes env ARMCI_STRIDED_METHOD=DIRECT QUINTORUS_ARMCI_REGIONS=1 "$fuzz" 100 "$seed"
 run 'random, one context' $nodes env QUINTORUS_ARMCI_CONTEXTS=1 "$fuzz" 100 "$seed"
