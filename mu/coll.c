@@ -188,21 +188,23 @@ uint64_t mu_line_left(unsigned id, unsigned colour)
 	return __atomic_load_n(&here()->class[id].counter[1 + colour], __ATOMIC_ACQUIRE);
 }
 
-int mu_line_post(struct mu_channel *ch, unsigned id, unsigned colour, unsigned link, int one, const void *payload,
+int mu_line_post(struct mu_channel *ch, unsigned id, unsigned colour, unsigned link, unsigned hops, const void *payload,
                  uint64_t bytes, uint64_t offset, uint64_t *sequence)
 {
 	struct mu_node_fifo *f = &here()->fifo[MU_CLASSES + link];
 	struct emu_shape *shape = &ch->p->host->shape;
 	MUHWI_Descriptor_t *d = slot_of(f, id, offset, payload, bytes);
 	MUHWI_Pt2PtNetworkHeader_t *h;
-	unsigned over = one ? link : emu_link_opposite(link);
+	uint32_t to = ch->p->job.node;
 	struct emu_coord x;
 
 	if (!d)
 		return -EAGAIN;
 	h = &d->PacketHeader.NetworkHeader.pt2pt;
 	d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset |= 8ull * (1 + colour);
-	emu_node_coord(shape, emu_node_neighbour(shape, ch->p->job.node, over), &x);
+	while (hops--)
+		to = emu_node_neighbour(shape, to, link);
+	emu_node_coord(shape, to, &x);
 	d->Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_AM >> link;
 	h->Data_Packet_Type = MUHWI_PT2PT_DATA_PACKET_TYPE;
 	h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;

@@ -62,15 +62,14 @@ int mu_coll_post(struct mu_channel *ch, unsigned id, const struct mu_coll_call *
 uint64_t mu_coll_done(unsigned id);
 
 /*
- * Lines: a put to all nodes from the neighbour over `link` on to the last before this one again (one: to the
- * neighbour alone). It lands where class route `id` expects it and counts in its counter 1 + `colour`; one user of
- * lines a node. mu_line_expect: `colours` (up to 15) counters at once, and who polls is asked to look again
+ * Lines: a put to the next `hops` (1 or more, of that ring or mesh) nodes over `link`. It lands where class route `id`
+ * expects it and counts in its counter 1 + `colour`; one channel of a node uses lines. mu_line_expect: `colours` (up to 15) counters at once, and who polls is asked to look again
  * whenever about `notify` bytes have come.
  */
 void mu_line_expect(struct mu_channel *ch, unsigned id, void *base, unsigned colours, const uint64_t *bytes,
                     uint64_t notify);
 uint64_t mu_line_left(unsigned id, unsigned colour);
-int mu_line_post(struct mu_channel *ch, unsigned id, unsigned colour, unsigned link, int one, const void *payload,
+int mu_line_post(struct mu_channel *ch, unsigned id, unsigned colour, unsigned link, unsigned hops, const void *payload,
                  uint64_t bytes, uint64_t offset, uint64_t *sequence);
 uint64_t mu_line_done(unsigned link);
 

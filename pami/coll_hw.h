@@ -33,16 +33,21 @@ struct pami_hw_count {
 	uint8_t state;   /* of the barrier: 4, 2, 1; 0: before the first */
 };
 
+enum { PAMI_LINES_UNKNOWN, PAMI_LINES_NO, PAMI_LINES_YES };
+
 struct pami_hw {
 	uint8_t id;      /* class route */
 	uint8_t gi;      /* the global interrupt of that number is there */
-	uint8_t whole;   /* spans all nodes of a torus without edges: lines may be used */
+	uint8_t whole;   /* spans all nodes of a torus without edges */
+	uint8_t boxed;   /* its nodes are those of box */
+	uint8_t lines;   /* LINES_: may this geometry use the node's lines? Found out when first asked */
 	uint8_t claimed; /* this task owns the class route at its node */
 	uint32_t locals; /* members on this node */
 	uint32_t *local; /* their ranks, ascending: the first leads */
 	uint32_t *task;  /* [locals] */
 	uint32_t me;     /* index in local */
 	uint32_t nodes;
+	struct emu_box box;
 	uint64_t tickets; /* operations called; of those, done: count.turn */
 	uint64_t all_done; /* operations that all members whose buffers this one writes have finished, as last seen */
 	struct pami_hw_count count;

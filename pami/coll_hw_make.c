@@ -97,6 +97,9 @@ struct pami_hw *pami_hw_world(struct pami_geometry *g)
 		hw->gi = 1;
 		hw->nodes = job->nodes;
 		hw->whole = !has_edges(&job->shape);
+		hw->boxed = 1;
+		emu_node_coord(&job->shape, 0, &hw->box.low);
+		emu_node_coord(&job->shape, job->nodes - 1, &hw->box.high);
 	}
 	return hw;
 }
@@ -107,7 +110,6 @@ static int part(const struct pami_geometry *g, struct pami_hw *hw, ClassRoute_t 
 	const struct emu_shape *shape = &g->client->job->shape;
 	uint32_t *nodes = malloc(g->size * sizeof *nodes), n = 0;
 	struct emu_coord root, x;
-	struct emu_box box;
 	unsigned depth;
 	int first, rc = 0;
 
@@ -120,12 +122,13 @@ static int part(const struct pami_geometry *g, struct pami_hw *hw, ClassRoute_t 
 		if (!n || nodes[n - 1] != nodes[r])
 			nodes[n++] = nodes[r];
 	hw->nodes = n;
+	hw->boxed = (uint8_t)emu_class_is_box(shape, nodes, n, &hw->box);
 	if (n < 2) {
 		rc = -EINVAL;
-	} else if (emu_class_is_box(shape, nodes, n, &box)) {
-		emu_class_root(&box, &root, &first);
+	} else if (hw->boxed) {
+		emu_class_root(&hw->box, &root, &first);
 		emu_node_coord(shape, g->client->job->node, &x);
-		emu_class_build(&box, &root, &x, NULL, first, c);
+		emu_class_build(&hw->box, &root, &x, NULL, first, c);
 	} else {
 		rc = emu_class_span(shape, nodes, n, g->client->job->node, c, &depth);
 	}

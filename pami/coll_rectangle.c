@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Broadcast over up to ten edge-disjoint spanning trees of the whole torus, one a colour, by lines (packets
- * with the deposit bit), so that the root sends on all its links at once. Guarded by bench/coll_figures.
+ * Broadcast over edge-disjoint spanning trees, one a colour, by lines (packets with the deposit bit), so that the root
+ * sends on many links at once. Guarded by bench/coll_figures.
  *
- * Colour (d, sign): coordinates x are counted from the root, in direction `sign`; dimensions in the order d,
- * d + 1 ... (cyclic).
- *
- *   root                      its line in d: all nodes with x = (., 0, 0, 0, 0)
- *   a node with x_d > 0       what it got along dimension j, on along its lines in the dimensions after j
- *   x_d the last of its line  what it got, one hop on to x_d = 0 (but on the root's own line)
- *
- * Why no link is in two colours, say d and e, of one sign (other signs use other links). Dimension j of colour
- * d is used where x_d > 0 and x = 0 in the dimensions from j + 1 to d - 1 (cyclic), in d itself on the root's line.
- * Of d and e one, say d, comes first when counting from j + 1; then e's use of j needs x_d = 0. And the hop from the
- * last node of a ring to the first is in no line of any colour, and the closing hop of colour j only.
+ * emu/lines.h has the trees.
  */
 #include <stdlib.h>
 
+#include "emu/lines.h"
 #include "pami/coll_algorithms.h"
 #include "pami/coll_board.h"
 
-#define COLOURS EMU_LINKS
+#define COLOURS EMU_LINES_COLOURS
 /* Bytes after which a relay goes on: few fill the trees sooner, many cost it less. A share of a colour. */
 #define NOTIFY_SHARE 96u
 #define NOTIFY_MIN   4096u
@@ -29,11 +20,8 @@
 
 struct colour {
 	uint64_t from, bytes; /* part of the data */
-	unsigned targets;
-	struct {
-		uint8_t link, one;
-		uint64_t sent;
-	} target[EMU_DIMS];
+	struct emu_lines lines;
+	uint64_t sent[EMU_LINES_MAX];
 };
 
 struct rectangle {
@@ -44,77 +32,65 @@ struct rectangle {
 	uint64_t last[EMU_LINKS]; /* descriptor to wait for, by link */
 };
 
+/*
+ * A node's lines have one user, a channel: the first context of its first task. All geometries whose leaders are that
+ * everywhere may use them; the others go without.
+ */
+static int owns_lines(const struct pami_geometry *g)
+{
+	const struct mu_job *job = g->client->job;
+	uint32_t *first = calloc(job->nodes, sizeof *first); /* a node's lowest rank + 1 */
+	int rc = first != NULL;
+
+	for (uint32_t r = 0; r < g->size && rc; r++) {
+		pami_endpoint_t e = pami_geometry_endpoint(g, r);
+		struct emu_coord x;
+		uint32_t node;
+
+		mu_task_coord(pami_endpoint_task(e), &x);
+		node = emu_coord_node(&job->shape, &x);
+		rc = first[node] || (!x.t && e == pami_endpoint(pami_endpoint_task(e), 0));
+		first[node] = 1;
+	}
+	free(first);
+	return rc;
+}
+
 int pami_rectangle_usable(const struct pami_geometry *g)
 {
-	const struct pami_hw *hw = g->hw;
+	struct pami_hw *hw = g->hw;
 
-	/* Lines have one user a node: the world. */
-	return hw && hw->whole && hw->gi && !hw->id;
-}
-
-static void target_add(struct colour *k, unsigned link, int one)
-{
-	k->target[k->targets].link = (uint8_t)link;
-	k->target[k->targets].one = (uint8_t)one;
-	k->target[k->targets++].sent = 0;
-}
-
-/* Where this node, x from the root, sends what it gets of colour (d, plus). */
-static void colour_targets(struct colour *k, const struct emu_shape *shape, const unsigned *x, unsigned d, unsigned plus)
-{
-	unsigned got = 0, others = 0; /* place in the order of the dimension it comes by; is another x > 0? */
-
-	k->targets = 0;
-	for (unsigned i = 1; i < EMU_DIMS; i++)
-		if (x[(d + i) % EMU_DIMS]) {
-			got = i;
-			others = 1;
-		}
-	if (!x[d]) {
-		if (!others)
-			target_add(k, emu_link(d, plus), 0); /* the root */
-		return;
-	}
-	for (unsigned i = got + 1; i < EMU_DIMS; i++)
-		if (shape->n[(d + i) % EMU_DIMS] > 1)
-			target_add(k, emu_link((d + i) % EMU_DIMS, plus), 0);
-	if (others && x[d] == shape->n[d] - 1u)
-		target_add(k, emu_link(d, plus), 1);
+	if (!hw || !hw->gi || !hw->boxed || emu_lines_colours(&g->client->job->shape, &hw->box) < 2 || g->client->slot)
+		return 0;
+	if (hw->lines == PAMI_LINES_UNKNOWN)
+		hw->lines = owns_lines(g) ? PAMI_LINES_YES : PAMI_LINES_NO;
+	return hw->lines == PAMI_LINES_YES;
 }
 
 static struct rectangle *rectangle_new(const struct pami_coll *c)
 {
 	const struct emu_shape *shape = &c->context->client->job->shape;
+	const struct emu_box *box = &c->geometry->hw->box;
 	struct rectangle *r = calloc(1, sizeof *r);
 	struct emu_coord root, here;
 	uint64_t part, from = 0;
-	unsigned dims = 0;
 
 	if (!r)
 		return NULL;
 	mu_task_coord(pami_endpoint_task(pami_geometry_endpoint(c->geometry, c->root)), &root);
 	mu_task_coord(c->context->client->job->task, &here);
 	r->root = !memcmp(root.c, here.c, EMU_DIMS);
-	for (unsigned d = 0; d < EMU_DIMS; d++)
-		dims += shape->n[d] > 1;
-	part = (c->bytes + 2 * dims - 1) / (2 * dims);
+	r->colours = emu_lines_colours(shape, box);
+	part = (c->bytes + r->colours - 1) / r->colours;
 	part = (part + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES * MU_PACKET_BYTES;
 	r->notify = part / NOTIFY_SHARE / MU_PACKET_BYTES * MU_PACKET_BYTES;
 	r->notify = r->notify < NOTIFY_MIN ? NOTIFY_MIN : r->notify > NOTIFY_MAX ? NOTIFY_MAX : r->notify;
-	for (unsigned link = 0; link < EMU_LINKS; link++) {
-		unsigned d = emu_link_dim(link), plus = emu_link_plus(link), x[EMU_DIMS];
-		struct colour *k = &r->colour[r->colours];
+	for (unsigned i = 0; i < r->colours; i++, from += part) {
+		struct colour *k = &r->colour[i];
 
-		if (shape->n[d] < 2)
-			continue;
-		for (unsigned j = 0; j < EMU_DIMS; j++)
-			x[j] = (unsigned)(plus ? here.c[j] + shape->n[j] - root.c[j] : root.c[j] + shape->n[j] - here.c[j]) %
-			       shape->n[j];
 		k->from = from < c->bytes ? from : c->bytes;
 		k->bytes = c->bytes - k->from < part ? c->bytes - k->from : part;
-		from += part;
-		colour_targets(k, shape, x, d, plus);
-		r->colours++;
+		emu_lines_at(shape, box, &root, &here, i, &k->lines);
 	}
 	return r;
 }
@@ -135,14 +111,14 @@ static int colour_go(struct pami_coll *c, struct rectangle *r, unsigned i)
 	uint64_t here = r->root ? k->bytes : k->bytes - mu_line_left(c->geometry->hw->id, i);
 	int done = here == k->bytes;
 
-	for (unsigned t = 0; t < k->targets; t++) {
-		uint64_t *sent = &k->target[t].sent;
+	for (unsigned t = 0; t < k->lines.count; t++) {
+		uint64_t *sent = &k->sent[t];
 
 		while (*sent < here && (here == k->bytes || here - *sent >= r->notify / 2)) {
 			uint64_t n = here - *sent < CHUNK ? here - *sent : CHUNK;
-			unsigned link = k->target[t].link;
+			unsigned link = k->lines.to[t].link;
 
-			if (mu_line_post(c->context->channel, c->geometry->hw->id, i, link, k->target[t].one,
+			if (mu_line_post(c->context->channel, c->geometry->hw->id, i, link, k->lines.to[t].hops,
 			                 c->data + k->from + *sent, n, k->from + *sent, &r->last[link]))
 				break; /* the FIFO is full */
 			mu_charge(MU_COST_descriptor, 1);

@@ -1,21 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# bench/coll_figures: the rows that gave the hop times of the collective network come out as published, by the
-# hop model, from two shapes alike; the throughputs are those of links, one or ten of them.
+# bench/coll_figures: latencies are the model's, the same at 2048 nodes from two shapes alike (its README says how far
+# that is from what is published), with several processes a node some words through the L2 more and no message;
+# throughputs are those of links, one or ten of them.
 set -u
-rows=$(QT_BUILD=$QT_BUILD "$QT_SOURCE/bench/coll_figures" --nodes 32,64 --ppn 1 --big 256K --json) || exit 1
+rows=$(QT_BUILD=$QT_BUILD "$QT_SOURCE/bench/coll_figures" --nodes 32,64 --ppn 1,4 --big 256K --json) || exit 1
 echo "$rows"
 field() { sed -n "s/.*\"$1\":\\([0-9.e+-]*\\).*/\\1/p" <<<"$2"; }
 bad=0 count=0
 while read -r row; do
-	at=$(field at_2048 "$row") published=$(field published "$row")
+	at=$(field at_2048 "$row")
 	case $row in
-	*'"fitted":true'*) low=0.98 high=1.02 ;;
-	*pami-f10*) published=18000 low=0.4 high=1 ;; # 256 KiB hardly fill ten trees
-	*) published=1801 low=0.85 high=1 ;;
+	*null,\"published\"*) continue ;; # what is published for a size that was not run
+	*pami-f6*', 1 a node'*) low=1.69 high=1.76 ;;
+	*pami-f7*', 1 a node'*) low=3.03 high=3.12 ;;
+	*pami-f6*', 4 a node'*) low=1.9 high=2.1 ;;
+	*pami-f7*', 4 a node'*) low=3.2 high=3.6 ;;
+	*pami-f10*64K*) low=4000 high=18000 ;; # so few bytes hardly fill ten trees
+	*pami-f10*) low=9000 high=18000 ;;
+	*64K*) low=1400 high=1801 ;;
+	*) low=1650 high=1801 ;;
 	esac
 	count=$((count + 1))
-	awk "BEGIN { exit !($at > $low * $published && $at < $high * $published) }" || { echo "off: $row"; bad=1; }
+	awk "BEGIN { exit !($at > $low && $at < $high) }" || { echo "off, not in $low .. $high: $row"; bad=1; }
 done <<<"$rows"
-[ "$count" = 7 ] || { echo "$count rows, expected 7"; bad=1; }
+[ "$count" = 18 ] || { echo "$count rows, expected 18"; bad=1; }
 exit $bad

@@ -3,13 +3,14 @@
  * Collectives on class routes: which geometries get one, what happens when there are no more, that they come
  * back; every operation they do (and what they leave to software) against sums every task can make; several
  * geometries at once, in different orders on different members; bits the same on all members.
- * Where the job has no routers (express in real time) all the same calls run on software. Argument few: less of it.
+ * Where the job has no routers (express in real time) all the same calls run on software. Argument few: less of it; then boxes:
+ * the shape is 3 nodes along A and more than one along another dimension.
  */
 #include "tests/pami_job.h"
 
 #define GEOMETRIES 20
 
-static int few;
+static int few, boxes;
 
 static unsigned made;
 
@@ -235,34 +236,61 @@ static void use(pami_geometry_t g, const pami_task_t *list, size_t members)
 		broadcasts(g, list, members, sizes[i] - 3);
 }
 
-/* On the trees of the rectangle broadcast, where the torus has no edges; from every task. */
-static void rectangles(void)
+/* On the trees of the rectangle broadcast, from every member. */
+static void rectangle(pami_geometry_t g, pami_algorithm_t a, size_t members)
 {
 	static const size_t sizes[] = { 1, 5000, BYTES_MAX };
-	pami_geometry_t world;
-	pami_algorithm_t a;
 
-	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
-	CHECK_EQ(offers(world, PAMI_XFER_BROADCAST, ":Rectangle:", &a), has_routers());
-	if (!has_routers())
-		return;
-	for (size_t root = 0; root < tasks; root++)
-		for (size_t i = 0; i < 3; i++) {
-			pami_xfer_t x = { .algorithm = a };
+	for (size_t root = 0; root < members; root++)
+		for (size_t i = few; i < 3; i++) {
+			pami_xfer_t x = { .algorithm = a, .cb_done = flag_done };
+			int done = 0;
 
+			x.cookie = &done;
 			memset(out, 0xee, sizeof out);
 			if (root == me)
 				fill(out, root + i, sizes[i]);
 			x.cmd.xfer_broadcast = (pami_broadcast_t){ endpoint(root, 0), (char *)out, PAMI_TYPE_BYTE, sizes[i] };
-			collective(&x);
+			CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+			WAIT(done);
 			CHECK_EQ(differ(out, root + i, sizes[i]), 0);
 			CHECK_EQ(out[sizes[i]], 0xee);
 		}
+	barriers(g, 1);
+}
+
+static pami_geometry_t create(pami_task_t *list, size_t count, unsigned id, int optimize);
+static void destroy(pami_geometry_t *g);
+static pami_task_t everybody[1024];
+
+/* The world's, and those of a box: the first two thirds of three rows along A (argument boxes). */
+static void rectangles(void)
+{
+	size_t part = boxes ? tasks / 3 * 2 : 0;
+	pami_geometry_t world, all = create(everybody, tasks, 50, 1), g = NULL;
+	pami_algorithm_t a, b;
+
+	if (me < part)
+		g = create(everybody, part, 51, 1);
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	CHECK_EQ(offers(world, PAMI_XFER_BROADCAST, ":Rectangle:", &a), has_routers());
+	CHECK_EQ(offers(all, PAMI_XFER_BROADCAST, ":Rectangle:", &b), has_routers());
+	if (has_routers()) {
+		rectangle(world, a, tasks);
+		rectangle(all, b, tasks);
+	}
+	if (g && has_routers()) {
+		CHECK_EQ(offers(g, PAMI_XFER_BROADCAST, ":Rectangle:", &b), 1);
+		rectangle(g, b, part);
+		destroy(&g);
+	}
+	barrier();
+	if (has_routers())
+		rectangle(world, a, tasks);
+	destroy(&all);
 }
 
 /* ---- Which geometries ---- */
-
-static pami_task_t everybody[1024];
 
 static void all_nodes(void)
 {
@@ -505,6 +533,7 @@ static void client_again(void)
 int main(int argc, char **argv)
 {
 	few = argc > 1 && !strcmp(argv[1], "few");
+	boxes = argc > 2 && !strcmp(argv[2], "boxes");
 	job_begin(1);
 	for (size_t t = 0; t < tasks; t++)
 		everybody[t] = (pami_task_t)t;

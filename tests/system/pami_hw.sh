@@ -8,10 +8,11 @@ program=$1
 bad=0
 run() # much or few, options of torus run ...
 {
-	local much=$1 start status
+	local much=$1 start status boxes
 	shift
 	start=$(date +%s%N)
-	timeout -s KILL $((100 * ${QT_SCALE:-1})) torus run --timeout $((90 * ${QT_SCALE:-1})) "$@" "$program" "$much" 2>&1 | tee "$work/out"
+	case "$*" in *'--shape 3x'[23]*) boxes=boxes ;; *) boxes= ;; esac
+	timeout -s KILL $((100 * ${QT_SCALE:-1})) torus run --timeout $((90 * ${QT_SCALE:-1})) "$@" "$program" "$much" $boxes 2>&1 | tee "$work/out"
 	status=${PIPESTATUS[0]}
 	echo "$*: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ "$status" = 0 ] || bad=1
@@ -36,6 +37,7 @@ run much --fabric torus --shape 2x2x1x1x1
 run much --fabric torus --shape 3x1x1x1x1x2
 run few --fabric torus --shape 2x1x1x1x1x4
 run few --fabric torus --shape 2x2x1x1x1 --hosts local,local
+run few --fabric torus --shape 3x3x1x2x1
 run much -n 3
 
 . "$QT_SOURCE/tools/lib/net.sh"
