@@ -58,32 +58,32 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 	return 0;
 }
 
-int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+/* No neighbour gives back more than there is room for. */
+static int credits_arrive(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits, int coll)
 {
+	const unsigned count = coll ? EMU_CLASSES : EMU_VCS, width = coll ? 4 : 16, mask = (1u << width) - 1;
+	struct live_node *n;
 	uint64_t have;
 
 	if (!is_remote(live, local_node, link))
 		return refuse(live);
-	have = __atomic_load_n(&node_of(live, local_node)->credit[link], __ATOMIC_RELAXED);
-	for (unsigned v = 0; v < EMU_VCS; v++)
-		if ((have >> (16 * v) & 0xffff) + (credits >> (16 * v) & 0xffff) > live->mem->slots[v])
+	n = node_of(live, local_node);
+	have = __atomic_load_n(coll ? &n->coll_credit[link] : &n->credit[link], __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < count; i++)
+		if ((have >> width * i & mask) + (credits >> width * i & mask) > (coll ? COLL_SLOTS : live->mem->slots[i]))
 			return refuse(live);
-	credit_add(live, local_node, link, credits, 0);
+	credit_add(live, local_node, link, credits, coll);
 	return 0;
+}
+
+int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+{
+	return credits_arrive(live, local_node, link, credits, 0);
 }
 
 int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
 {
-	uint64_t have;
-
-	if (!is_remote(live, local_node, link))
-		return refuse(live);
-	have = __atomic_load_n(&node_of(live, local_node)->coll_credit[link], __ATOMIC_RELAXED);
-	for (unsigned r = 0; r < EMU_CLASSES; r++)
-		if ((have >> (4 * r) & 15) + (credits >> (4 * r) & 15) > COLL_SLOTS)
-			return refuse(live);
-	credit_add(live, local_node, link, credits, 1);
-	return 0;
+	return credits_arrive(live, local_node, link, credits, 1);
 }
 
 int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits)
