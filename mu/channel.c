@@ -220,6 +220,7 @@ static void scan_counters(struct mu_channel *ch)
 			i++;
 			continue;
 		}
+		__atomic_store_n(&ch->counter_end[c], 0, __ATOMIC_RELAXED);
 		ch->counter_busy[i] = ch->counter_busy[--ch->counters_busy];
 		ch->counter_free[ch->counters_free++] = c;
 		mu_op_later(ch, op, op->state[1] ? -(int)op->state[1] : 0);

@@ -111,6 +111,7 @@ struct mu_channel {
 	struct mu_op *counter_op[MU_COUNTERS];
 	uint16_t counter_free[MU_COUNTERS], counter_busy[MU_COUNTERS], counters_free, counters_busy;
 	uint32_t counter_task[MU_COUNTERS];
+	uint64_t counter_to[MU_COUNTERS], counter_end[MU_COUNTERS]; /* our own memory that the get fills; 0: none */
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
 	uint32_t share_generation;
@@ -257,6 +258,7 @@ static inline int mu_in_segment(const struct mu_process *p, uint64_t va, uint64_
 /* memory.c: copies that survive bad addresses. 0 or -EFAULT, -EPERM ... */
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes);        /* own memory */
 int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes); /* own memory */
+int mu_copy_own(uint64_t to_va, const void *from, uint64_t bytes); /* named by our own caller: not looked at */
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from, uint64_t bytes);
 int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from_va, uint64_t bytes);
 /* share.c: the same as mu_copy_to (put) or mu_copy_from, the other task helping if it polls `channel`. */

@@ -333,6 +333,8 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 	ch->counter_task[c] = task;
 	ch->counter_busy[ch->counters_busy++] = c;
 	done->state[1] = 0;
+	__atomic_store_n(&ch->counter_to[c], (uint64_t)(uintptr_t)local, __ATOMIC_RELAXED);
+	__atomic_store_n(&ch->counter_end[c], (uint64_t)(uintptr_t)local + bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->a->counter[c], bytes, __ATOMIC_RELEASE);
 	d = slot_next(ch, &slot, &buffer);
 	mu_desc_put((MUHWI_Descriptor_t *)buffer, remote, bytes, &back, (uint64_t)(uintptr_t)local,
