@@ -469,7 +469,7 @@ static void take_credits(struct live_step *s)
 			credits = __atomic_exchange_n(&n->coll_credit[l], 0, __ATOMIC_SEQ_CST);
 		else
 			continue;
-		for (unsigned route = 0; credits >> (4 * route) && route < EMU_CLASSES; route++)
+		for (unsigned route = 0; route < EMU_CLASSES && credits >> (4 * route); route++)
 			for (unsigned k = credits >> (4 * route) & 15; k; k--)
 				emu_router_credit(router_of(n), l, EMU_VCS + route);
 	}
