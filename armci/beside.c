@@ -4,6 +4,7 @@
 #include "armci/beside.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,26 @@ static const char *glue_name(void)
 	return NULL;
 }
 
+/*
+ * The glue's table. A program linked with libarmci.a may lie anywhere, so it is also looked for where libpami is,
+ * which is a shared library of the same installation, wherever that was moved.
+ */
+static const struct armci_glue *glue_load(const char *name, char *why, size_t bytes)
+{
+	void *found = drv_module_symbol(name, ARMCI_BUILD_MODULES, "armci_glue", why, bytes);
+	char dir[PATH_MAX], unused[64];
+	Dl_info pami;
+	const char *slash;
+
+	if (found || !dladdr((void *)PAMI_Client_create, &pami) || !pami.dli_fname)
+		return found;
+	slash = strrchr(pami.dli_fname, '/');
+	if (!slash || snprintf(dir, sizeof(dir), "%.*s/quintorus", (int)(slash - pami.dli_fname),
+			       pami.dli_fname) >= (int)sizeof(dir))
+		return NULL;
+	return drv_module_symbol(name, dir, "armci_glue", unused, sizeof(unused));
+}
+
 static void look(void)
 {
 	const char *name = mpi.looked ? NULL : glue_name();
@@ -45,13 +66,14 @@ static void look(void)
 	mpi.looked = true;
 	if (!name)
 		return;
-	mpi.glue = drv_module_symbol(name, ARMCI_BUILD_MODULES, "armci_glue", why, sizeof(why));
+	mpi.glue = glue_load(name, why, sizeof(why));
 	if (mpi.glue && mpi.glue->abi != ARMCI_GLUE_ABI) {
 		snprintf(why, sizeof(why), "libqt_%s.so is of another version of Quintorus", name);
 		mpi.glue = NULL;
 	}
 	if (!mpi.glue)
-		drv_warn("armci: MPI is in this process, but groups have no communicators: %s", why);
+		drv_warn("armci: MPI is in this process, but groups have no communicators: %s. QUINTORUS_MODULES "
+			 "names the directory to look in first", why);
 }
 
 static void finalize_at_exit(int status, void *arg)

@@ -109,6 +109,33 @@ namespaces() {
 	qt_net_close
 }
 
+# libarmci.a in a program that lies elsewhere than the installation, which was moved since it was built: the glue is
+# found beside libpami, or where QUINTORUS_MODULES says; where it is nowhere, the program is told so.
+moved() { # NAME COMPILER LAUNCHER...
+	local name=$1 mpicc=$2 there="$tmp/moved" out
+	shift 2
+	mkdir -p "$there/quintorus" "$tmp/elsewhere"
+	cp -P "$QT_BUILD"/pami/libpami.so* "$there"
+	cp "$QT_BUILD"/armci/libqt_armci_*.so "$tmp/elsewhere"
+	if ! "$mpicc" -I"$QT_SOURCE" -c "$QT_SOURCE/armci/beside.c" -o "$tmp/beside.o" ||
+		! "$mpicc" -DWITH_MPI -I"$QT_SOURCE" "$QT_SOURCE/tests/system/launch_program.c" "$tmp/beside.o" \
+			"$QT_BUILD/armci/libarmci.a" -L"$there" -lpami -Wl,-rpath,"$there" -o "$tmp/alone"; then
+		say FAIL "$name: does not link without the build's directory"
+		return
+	fi
+	out=$(timeout $limit "$@" -np 2 "$tmp/alone" mpi-first 2>&1)
+	if grep -q 'no communicators: .*QUINTORUS_MODULES' <<<"$out"; then
+		say ok "$name: libarmci.a, no glue to be found, says so"
+	else
+		say FAIL "$name: libarmci.a without glue"
+		tail -5 <<<"$out"
+	fi
+	run 2 "$name: libarmci.a, glue named" "$@" -np 2 env QUINTORUS_MODULES="$tmp/elsewhere" "$tmp/alone" mpi-first
+	mv "$tmp"/elsewhere/* "$there/quintorus"
+	run 2 "$name: libarmci.a, moved" "$@" -np 2 env -u LD_LIBRARY_PATH "$tmp/alone" mpi-first
+	rm -r "$there" "$tmp/elsewhere"
+}
+
 with_mpi() { # NAME COMPILER LAUNCHER...
 	local name=$1 mpicc=$2 order
 	shift 2
@@ -131,6 +158,7 @@ with_mpi() { # NAME COMPILER LAUNCHER...
 	else
 		say FAIL "$name: does not link with libarmci.a"
 	fi
+	moved "$name" "$mpicc" "$@"
 	for order in mpi-first mpi-last mpi-ours 'mpi-ours finalize'; do
 		# shellcheck disable=SC2086
 		run 3 "$name: $order" "$@" -np 3 "$tmp/with" $order
