@@ -69,6 +69,19 @@ static const struct mu_launcher *find_launcher(int *rc)
 	return getenv("PMI_FD") || getenv("PMI_PORT") ? &mu_launch_pmi1 : NULL;
 }
 
+/* What needs the simulator or routers that only torus run starts. */
+static int only_by_torus_run(const char *name, const char *there, const char *option)
+{
+	const char *value = getenv(name);
+
+	if (!value || !*value || !strcmp(value, there))
+		return 0;
+	if (!self.rank) /* once for all */
+		drv_error("%s=%s: under mpirun there is %s only; start the program with: torus run %s%s -n N PROGRAM (and "
+		          "--mpi where it calls MPI, which has the real clock only)", name, value, there, option, value);
+	return -EOPNOTSUPP;
+}
+
 static void say_goodbye(void)
 {
 	if (self.pid == getpid())
@@ -91,7 +104,8 @@ static int find_us(void)
 		drv_error("launcher (%s): task %u of %u", self.by->name, self.rank, self.size);
 		return -EPROTO;
 	}
-	return 0;
+	rc = only_by_torus_run("QUINTORUS_CLOCK", "real", "--clock ");
+	return rc ? rc : only_by_torus_run("QUINTORUS_FABRIC", "express", "--fabric ");
 }
 
 /* ---- who is where ---- */

@@ -297,6 +297,21 @@ static uint64_t random_number(void)
 	return value;
 }
 
+/* One of several processes of mpirun or its like, each of which would start a job of its own. */
+static int started_many_times(struct wish *w)
+{
+	static const char *const names[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *size = getenv(names[i]);
+
+		if (size && strtoul(size, NULL, 10) > 1 && !getenv("QUINTORUS_SEGMENT"))
+			return wrong(w, "a launcher has started this %s times, which would be as many jobs; instead of mpirun, "
+			                "write: torus run --mpi -n %s ... PROGRAM", size, size);
+	}
+	return 0;
+}
+
 static int mpi_start(struct wish *w, const struct plan *p)
 {
 	int rc;
@@ -333,6 +348,8 @@ int cmd_run(int argc, char **argv)
 		wrong(&w, "no program; write for example: torus run -n 4 ./program");
 		goto out;
 	}
+	if (started_many_times(&w))
+		goto out;
 	if ((w.costs || w.hw) && w.plan.clock != MU_CLOCK_VIRTUAL) {
 		wrong(&w, "--costs and --hw are for --clock virtual");
 		goto out;

@@ -185,6 +185,27 @@ pmi_by_hand() {
 	run 3 "torus run --mpi, spoken by hand" torus run --mpi -n 3 --hosts local,local "$tmp/speak"
 }
 
+# What only torus run has is refused under mpirun, with the command that has it.
+only_torus() { # NAME LAUNCHER...
+	local name=$1 out rc
+	shift
+	refused() { # WHAT WORDS LAUNCHER-AND-PROGRAM...
+		local what=$1 words=$2
+		shift 2
+		out=$(timeout $limit "$@" 2>&1)
+		rc=$?
+		if [ $rc != 0 ] && [ $rc != 124 ] && grep -q "$words" <<<"$out"; then
+			say ok "$what"
+		else
+			say FAIL "$what (status $rc)"
+			tail -5 <<<"$out"
+		fi
+	}
+	refused "$name: virtual clock" 'torus run --clock virtual -n' "$@" -np 2 env QUINTORUS_CLOCK=virtual "$program"
+	refused "$name: fabric torus" 'torus run --fabric torus -n' "$@" -np 2 env QUINTORUS_FABRIC=torus "$program"
+	refused "$name: torus run in every process" 'torus run --mpi -n 2' "$@" -np 2 torus run --clock virtual -n 2 "$program"
+}
+
 found=0
 pmi_by_hand
 if command -v mpirun.mpich >/dev/null; then
@@ -196,6 +217,7 @@ if command -v mpirun.mpich >/dev/null; then
 	hosts "$h" mpirun.mpich
 	namespaces
 	deaths "$h" mpirun.mpich
+	only_torus "$h" mpirun.mpich
 	with_mpi "$h" mpicc.mpich mpirun.mpich
 	if [ -x "$tmp/with" ]; then
 		run 3 "torus run --mpi" torus run --mpi -n 3 "$tmp/with" mpi-first
@@ -211,6 +233,7 @@ if command -v mpirun.openmpi >/dev/null && [ -e "$QT_BUILD/mu/libqt_launch_pmix.
 	run 1 "$o, one task" mpirun.openmpi -np 1 "$program"
 	hosts "$o" mpirun.openmpi --oversubscribe
 	deaths "$o" mpirun.openmpi --oversubscribe
+	only_torus "$o" mpirun.openmpi --oversubscribe
 	with_mpi "$o" mpicc.openmpi mpirun.openmpi --oversubscribe
 fi
 if [ $found = 0 ]; then
