@@ -105,5 +105,12 @@ int pami_node_begin(struct pami_coll *c);
 int pami_node_start(struct pami_coll *c);
 int pami_node_shm_begin(struct pami_coll *c);
 int pami_node_shm_up(struct pami_coll *c);
+/* What ranks, root and messages mean: all members, or those of this task's team. */
+void pami_node_see_all(struct pami_coll *c);
+void pami_node_see_team(struct pami_coll *c, uint32_t kind, uint32_t root);
+
+/* coll_node_parts.c */
+int pami_node_parts_begin(struct pami_coll *c);
+int pami_node_parts(struct pami_coll *c);
 
 #endif

@@ -16,6 +16,9 @@
 #define NODE_MESSAGES(name_) { .name = name_, .step = pami_node_start, .begin = pami_node_begin, \
 	                       .usable = pami_node_usable }
 
+#define NODE_PARTS(name_) { .name = name_, .step = pami_node_parts, .begin = pami_node_parts_begin, \
+	                    .usable = pami_node_shm_usable }
+
 static const struct pami_algorithm_info barriers[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:Dissemination:-:P2P", .step = pami_barrier_step },
@@ -109,12 +112,14 @@ static const struct pami_algorithm_info allgathers[] = {
 	  .begin = pami_allgather_doubling_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_allgather_begin,
 	  .usable = pami_shm_usable, .team = 1 },
+	NODE_PARTS("I0:Linear:Shmem:P2P"), /* equal parts; others go as I0:Linear:-:P2P */
 };
 
 static const struct pami_algorithm_info gathers[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:Linear:-:P2P", .step = pami_gather_linear },
 	{ .name = "I0:BinomialTree:-:P2P", .step = pami_gather_binomial, .begin = pami_gather_binomial_begin },
+	NODE_PARTS("I0:Linear:Shmem:P2P"),
 };
 
 static const struct pami_algorithm_info gathervs[] = {
@@ -127,6 +132,7 @@ static const struct pami_algorithm_info scatters[] = {
 	{ .name = "I0:Linear:-:P2P", .step = pami_scatter_linear },
 	{ .name = "I0:BinomialTree:-:P2P", .step = pami_scatter_binomial,
 	  .begin = pami_scatter_binomial_begin },
+	NODE_PARTS("I0:Linear:Shmem:P2P"),
 };
 
 static const struct pami_algorithm_info scattervs[] = {
@@ -139,6 +145,7 @@ static const struct pami_algorithm_info alltoalls[] = {
 	{ .name = "I0:Pairwise:-:P2P", .step = pami_alltoall_pairwise },
 	{ .name = "I0:Linear:-:P2P", .step = pami_alltoall_linear },
 	{ .name = "I0:Bruck:-:P2P", .step = pami_alltoall_bruck, .begin = pami_alltoall_bruck_begin },
+	NODE_PARTS("I0:Linear:Shmem:P2P"),
 };
 
 static const struct pami_algorithm_info alltoallvs[] = {

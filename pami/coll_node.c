@@ -25,7 +25,7 @@ int pami_node_shm_usable(const struct pami_geometry *g)
 
 /* ---- What the operation sees as its ranks ---- */
 
-static void see_all(struct pami_coll *c)
+void pami_node_see_all(struct pami_coll *c)
 {
 	c->topology = &c->geometry->topology;
 	c->rank = (uint32_t)c->member->rank;
@@ -34,7 +34,7 @@ static void see_all(struct pami_coll *c)
 	c->kind = PAMI_COLL_USER;
 }
 
-static void see_team(struct pami_coll *c, uint32_t kind, uint32_t root)
+void pami_node_see_team(struct pami_coll *c, uint32_t kind, uint32_t root)
 {
 	c->topology = &c->geometry->teams->inside;
 	c->rank = (uint32_t)pami_team_index(c->geometry, (uint32_t)c->member->rank);
@@ -183,13 +183,13 @@ int pami_node_start(struct pami_coll *c)
 {
 	if (c->type == PAMI_XFER_BROADCAST && pami_team_index(c->geometry, c->whole_root) < 0)
 		return go_on(c, NULL, &across_messages);
-	see_team(c, PAMI_COLL_UP, speaker(c));
+	pami_node_see_team(c, PAMI_COLL_UP, speaker(c));
 	return go_on(c, c->type == PAMI_XFER_BROADCAST ? &broadcast_inside : &reduce_inside, &across_messages);
 }
 
 static int end_step(struct pami_coll *c)
 {
-	see_all(c);
+	pami_node_see_all(c);
 	return PAMI_COLL_DONE;
 }
 
@@ -202,7 +202,7 @@ static int reduced_down(struct pami_coll *c)
 	int rc = 0;
 
 	if (!c->phase) {
-		see_team(c, PAMI_COLL_DOWN, 0);
+		pami_node_see_team(c, PAMI_COLL_DOWN, 0);
 		if (root <= 0 || (!is_root(c) && !is_leader(c)))
 			return 0;
 		rc = is_root(c) ? pami_coll_recv(c, 0, 0, c->target, c->bytes) :
@@ -220,7 +220,7 @@ static int down_messages_step(struct pami_coll *c)
 		return go_on(c, NULL, &end);
 	if (c->type == PAMI_XFER_ALLREDUCE)
 		c->data = c->target;
-	see_team(c, PAMI_COLL_DOWN, 0);
+	pami_node_see_team(c, PAMI_COLL_DOWN, 0);
 	return go_on(c, &broadcast_inside, &end);
 }
 
@@ -364,7 +364,7 @@ static int down_memory_step(struct pami_coll *c)
 	uint32_t from = speaker(c);
 	int over;
 
-	see_all(c);
+	pami_node_see_all(c);
 	/* Has this member all that it shall get, and nothing to give? */
 	over = c->type == PAMI_XFER_BROADCAST ? is_leader(c) && from :
 	       c->type == PAMI_XFER_REDUCE    ? !(is_leader(c) && !is_root(c) &&

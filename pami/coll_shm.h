@@ -11,13 +11,14 @@
  *                 number is k + 1: up to 56 bytes of data, or the address of more
  *   bulk[n][4]    data of up to PAMI_SHM_BULK bytes that belongs to the slot
  *
- * Long data is read from where it lies (one copy, by the kernel): through memory every line would change its
- * owner twice. An operation takes one or two turns; those of one geometry follow each other, and a slot is written
+ * Long data of broadcast and allreduce goes through the stage (below), other long data is read from where it lies
+ * (one copy, by the kernel). An operation takes one or two turns; those of one geometry follow each other, and a slot is written
  * again when all have completed the turn that used it before. Members compute in rank order, so all get
  * the same bits.
  *
  *   coll_shm.c        the area, turns; barrier, broadcast     coll_short.c   the short lane for few bytes
  *   coll_shm_data.c   reductions, allgather                  coll_node.c    several teams
+ *   coll_stage.c      long data in slices                    coll_node_parts.c
  */
 #ifndef PAMI_COLL_SHM_H
 #define PAMI_COLL_SHM_H

@@ -34,12 +34,19 @@ struct pami_geometry_member {
 
 enum { PAMI_GEOMETRY_MAKING, PAMI_GEOMETRY_READY, PAMI_GEOMETRY_ENDING };
 
+/* All ranks, team by team; found when first asked for. */
+struct pami_team_order {
+	uint32_t *first; /* [teams + 1] where each begins in */
+	uint32_t *rank;  /* [size] */
+};
+
 /* Teams: the members of each group (mu_task_group()), for collectives in stages. */
 struct pami_teams {
 	struct pami_topology leaders; /* the lowest rank of each, in rank order */
 	struct pami_topology inside;  /* this task's team */
 	uint32_t leader;              /* its place among the leaders */
 	uint8_t ordered;              /* the ranks of each team are neighbours */
+	struct pami_team_order *order; /* pami_team_order_find(); or NULL */
 };
 
 struct pami_geometry {
@@ -116,5 +123,7 @@ void pami_teams_free(struct pami_geometry *g);
 /* Of a member: its team's place among the leaders; its place in this task's team, or -1. */
 uint32_t pami_team_of(const struct pami_geometry *g, uint32_t rank);
 int32_t pami_team_index(const struct pami_geometry *g, uint32_t rank);
+/* teams->order is there. Any thread. 0, -ENOMEM. */
+int pami_team_order_find(struct pami_geometry *g);
 
 #endif

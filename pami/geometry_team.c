@@ -81,8 +81,42 @@ void pami_teams_free(struct pami_geometry *g)
 		return;
 	pami_topology_fini(&g->teams->leaders);
 	pami_topology_fini(&g->teams->inside);
+	free(g->teams->order);
 	free(g->teams);
 	g->teams = NULL;
+}
+
+int pami_team_order_find(struct pami_geometry *g)
+{
+	uint32_t teams = g->teams->leaders.size, *team;
+	struct pami_team_order *o = __atomic_load_n(&g->teams->order, __ATOMIC_ACQUIRE), *none = NULL;
+
+	if (o)
+		return 0;
+	o = calloc(1, sizeof *o + (teams + 1 + (size_t)g->size) * sizeof *o->rank);
+	team = malloc(g->size * sizeof *team);
+	if (!o || !team) {
+		free(o);
+		free(team);
+		return -ENOMEM;
+	}
+	o->first = (uint32_t *)(void *)(o + 1);
+	o->rank = o->first + teams + 1;
+	for (uint32_t r = 0; r < g->size; r++) {
+		team[r] = pami_team_of(g, r);
+		o->first[team[r] + 1]++;
+	}
+	for (uint32_t t = 0; t < teams; t++)
+		o->first[t + 1] += o->first[t];
+	for (uint32_t r = 0; r < g->size; r++)
+		o->rank[o->first[team[r]]++] = r;
+	for (uint32_t t = teams; t; t--) /* each was moved to the beginning of the next */
+		o->first[t] = o->first[t - 1];
+	o->first[0] = 0;
+	free(team);
+	if (!__atomic_compare_exchange_n(&g->teams->order, &none, o, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		free(o); /* another context's thread was first */
+	return 0;
 }
 
 int pami_teams_find(struct pami_geometry *g)
