@@ -73,6 +73,30 @@ static uint32_t fold_rank(const struct fold *f, uint32_t place)
 	return place < f->extra ? place * 2 + 1 : place + f->extra;
 }
 
+/* Phase 0: who is beyond the power of two gives its data to the next; phase 1: which adds it. */
+static int fold(struct pami_coll *c, const struct fold *f)
+{
+	if (!f->folded)
+		return 0;
+	return f->idle ? pami_coll_send(c, c->rank + 1, FOLD, c->own, c->bytes) :
+			 pami_coll_recv(c, c->rank - 1, FOLD, c->other, c->bytes);
+}
+
+static void folded(struct pami_coll *c, const struct fold *f)
+{
+	if (f->folded && !f->idle)
+		combine(c, c->rank - 1);
+}
+
+/* And gets the result back. */
+static int unfold(struct pami_coll *c, const struct fold *f)
+{
+	if (!f->folded)
+		return 0;
+	return f->idle ? pami_coll_recv(c, c->rank + 1, UNFOLD, c->own, c->bytes) :
+			 pami_coll_send(c, c->rank - 1, UNFOLD, c->own, c->bytes);
+}
+
 /* phase 0: fold; 1 .. k: exchange; k + 1: unfold; k + 2: done. */
 int pami_allreduce_doubling(struct pami_coll *c)
 {
@@ -81,16 +105,12 @@ int pami_allreduce_doubling(struct pami_coll *c)
 	int rc;
 
 	/* What the phase before received. */
-	if (c->phase == 1 && f.folded && !f.idle)
-		combine(c, c->rank - 1);
+	if (c->phase == 1)
+		folded(c, &f);
 	if (c->phase >= 2 && c->phase <= f.rounds + 1 && !f.idle)
 		combine(c, fold_rank(&f, f.place ^ 1u << (c->phase - 2)));
-	if (c->phase == 0) {
-		if (!f.folded)
-			return 0;
-		return f.idle ? pami_coll_send(c, c->rank + 1, FOLD, c->own, c->bytes) :
-				pami_coll_recv(c, c->rank - 1, FOLD, c->other, c->bytes);
-	}
+	if (c->phase == 0)
+		return fold(c, &f);
 	if (c->phase <= f.rounds) {
 		if (f.idle)
 			return 0;
@@ -98,10 +118,7 @@ int pami_allreduce_doubling(struct pami_coll *c)
 		rc = pami_coll_send(c, partner, c->phase, c->own, c->bytes);
 		return rc ? rc : pami_coll_recv(c, partner, c->phase, c->other, c->bytes);
 	}
-	if (c->phase == f.rounds + 1 && f.folded)
-		return f.idle ? pami_coll_recv(c, c->rank + 1, UNFOLD, c->own, c->bytes) :
-				pami_coll_send(c, c->rank - 1, UNFOLD, c->own, c->bytes);
-	return c->phase > f.rounds + 1 ? result(c) : 0;
+	return c->phase == f.rounds + 1 ? unfold(c, &f) : result(c);
 }
 
 /* ---- Halving: each round the pair of neighbouring blocks splits its part of the data. ---- */
@@ -171,25 +188,32 @@ static int unhalve(struct pami_coll *c, const struct fold *f, uint32_t k)
 	return rc ? rc : pami_coll_recv(c, fold_rank(f, partner), c->phase, c->own + at * e, length * e);
 }
 
-/* phase 0: fold; 1 .. k: halve; k + 1 .. 2k: double; 2k + 1: unfold; 2k + 2: done. */
+/* Phases 0: fold; 1 .. k: halve. In phase k + 1 each place has its part of the result, and there is nothing to send. */
+static int fold_and_halve(struct pami_coll *c, const struct fold *f)
+{
+	uint32_t p = c->phase;
+
+	if (p == 0)
+		return fold(c, f);
+	if (p == 1)
+		folded(c, f);
+	else if (!f->idle && p <= f->rounds + 1)
+		halve_combine(c, f, p - 2);
+	return f->idle || p > f->rounds ? 0 : halve(c, f, p - 1);
+}
+
+/* k + 1 .. 2k: double; 2k + 1: unfold; 2k + 2: done. */
 int pami_allreduce_halving(struct pami_coll *c)
 {
 	struct fold f = fold_of(c);
 	uint32_t p = c->phase, k = f.rounds;
+	int rc = fold_and_halve(c, &f);
 
-	if (p == 1 && f.folded && !f.idle)
-		combine(c, c->rank - 1);
-	if (p >= 2 && p <= k + 1 && !f.idle)
-		halve_combine(c, &f, p - 2);
-	if (p == 0)
-		return !f.folded ? 0 : f.idle ? pami_coll_send(c, c->rank + 1, FOLD, c->own, c->bytes) :
-						pami_coll_recv(c, c->rank - 1, FOLD, c->other, c->bytes);
+	if (rc || p <= k)
+		return rc;
 	if (p <= 2 * k)
-		return f.idle ? 0 : p <= k ? halve(c, &f, p - 1) : unhalve(c, &f, 2 * k - p);
-	if (p == 2 * k + 1 && f.folded)
-		return f.idle ? pami_coll_recv(c, c->rank + 1, UNFOLD, c->own, c->bytes) :
-				pami_coll_send(c, c->rank - 1, UNFOLD, c->own, c->bytes);
-	return p > 2 * k + 1 ? result(c) : 0;
+		return f.idle ? 0 : unhalve(c, &f, 2 * k - p);
+	return p == 2 * k + 1 ? unfold(c, &f) : result(c);
 }
 
 /* ---- Reduce: halving as above, then each part goes straight to the root. ---- */
@@ -216,22 +240,15 @@ static int parts_to_root(struct pami_coll *c, const struct fold *f)
 	return rc;
 }
 
-/* phase 0: fold; 1 .. k: halve; k + 1: parts to the root; k + 2: done. */
+/* k + 1: parts to the root; k + 2: done. */
 int pami_reduce_halving(struct pami_coll *c)
 {
 	struct fold f = fold_of(c);
-	uint32_t p = c->phase, k = f.rounds;
+	int rc = fold_and_halve(c, &f);
 
-	if (p == 1 && f.folded && !f.idle)
-		combine(c, c->rank - 1);
-	if (p >= 2 && p <= k + 1 && !f.idle)
-		halve_combine(c, &f, p - 2);
-	if (p == 0)
-		return !f.folded ? 0 : f.idle ? pami_coll_send(c, c->rank + 1, FOLD, c->own, c->bytes) :
-						pami_coll_recv(c, c->rank - 1, FOLD, c->other, c->bytes);
-	if (p <= k)
-		return f.idle ? 0 : halve(c, &f, p - 1);
-	return p == k + 1 ? parts_to_root(c, &f) : PAMI_COLL_DONE;
+	if (rc || c->phase <= f.rounds)
+		return rc;
+	return c->phase == f.rounds + 1 ? parts_to_root(c, &f) : PAMI_COLL_DONE;
 }
 
 /* ---- Ring: each slice goes round once to be summed, once to be known. Commutative only. ---- */
