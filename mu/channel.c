@@ -267,11 +267,16 @@ static int poll_port(struct mu_channel *ch)
 
 static int poll_virtual(struct mu_channel *ch)
 {
-	int n;
+	int n, gone = 0;
 
 	mu_vt_check(); /* what has happened up to now is in memory */
 	ch->p->in_poll++;
-	n = mu_engine_receive(ch, 32, 1) + complete(ch);
+	n = mu_engine_receive(ch, 32, 1);
+	if (mu_gone_news(ch))
+		gone = mu_gone_sweep(ch);
+	if (gone && ch->on_gone)
+		ch->on_gone(ch->arg);
+	n += gone + complete(ch);
 	if (!n && ch->p->comm.count)
 		n = mu_comm_virtual(ch->p);
 	ch->p->in_poll--;

@@ -180,7 +180,7 @@ void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
 int mu_reachable(uint64_t va, size_t bytes, int write);
 
 /*
- * Tasks that are gone: torus run --on-death error (real clock). Else a death ends the job, and nobody
+ * Tasks that are gone: torus run --on-death error. Else a death ends the job, and nobody
  * is ever gone. A task cut off by the loss of a host between (fabric torus) counts as dead.
  *
  * dead: it was killed, or ended with another exit status than 0. gone: dead, or it has left with

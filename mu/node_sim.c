@@ -281,6 +281,8 @@ static int packet_make(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	uint32_t i;
 	int rc = from.e->offset ? 0 : from.fifo ? mu_node_check(d) : mu_desc_check(d);
 
+	if (s->task[from.channel / s->channels].dead)
+		return -ESHUTDOWN;
 	if (!rc && !mu_is_coll(&d->PacketHeader) && node_of(s, &d->PacketHeader) == SIM_NONE)
 		rc = -EHOSTUNREACH;
 	if (rc)
@@ -370,7 +372,8 @@ static void engine_run(struct mu_sim *s, struct source from)
 		}
 		if (rc) {
 			from.e->free_at = s->now + s->timing->mu_packet_ps;
-			read_failed(s, from, d, rc);
+			if (!s->task[from.channel / s->channels].dead)
+				read_failed(s, from, d, rc);
 			head_done(s, from);
 		}
 	}

@@ -124,6 +124,11 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 		return rc;
 	}
 	s->pool = emu_world_pool(s->world);
+	rc = sim_script(s, conf->script);
+	if (rc) {
+		mu_sim_destroy(s);
+		return rc;
+	}
 	s->timing = emu_world_timing(s->world);
 	if (!conf->no_pin)
 		pin();
@@ -202,6 +207,12 @@ static int run(struct mu_sim *s)
 			break;
 		case SIM_EFFECT:
 			sim_effect_event(s, &e);
+			break;
+		case SIM_GONE:
+			sim_gone_event(s, &e);
+			break;
+		case SIM_KILL:
+			sim_kill_event(s, &e);
 			break;
 		case SIM_RESUME:
 			rc = sim_turn(s, &e);

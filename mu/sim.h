@@ -33,6 +33,8 @@ struct mu_sim_conf {
 	void *arg;
 	/* Hardware times that differ from the machine's: "hop_ns=35,link_ps_per_byte=250", or NULL. */
 	const char *hw;
+	/* Deaths at virtual times: "kill=3@150.5,..." kills task 3 at 150.5 us; or NULL. */
+	const char *script;
 	/*
 	 * A task that has burned so much CPU time since its last library call is presumed to spin on
 	 * memory: the others go on until something touches it. 0: QUINTORUS_SPIN_MS, else 10 s (a
@@ -68,8 +70,11 @@ void mu_sim_destroy(struct mu_sim *sim); /* NULL is fine */
  */
 int mu_sim_run(struct mu_sim *sim);
 
-/* The process of local task `local` has exited: it takes no more turns. Repeating it is harmless. */
-void mu_sim_task_gone(struct mu_sim *sim, uint32_t local);
+/*
+ * The process of local task `local` has exited (how: MU_TASK_LEFT: with status 0): it takes no more turns. In jobs with
+ * MU_ON_DEATH_ERROR the others are told, in virtual time. Repeating it is harmless.
+ */
+void mu_sim_task_gone(struct mu_sim *sim, uint32_t local, enum mu_task_end how);
 
 void mu_sim_report(const struct mu_sim *sim, struct mu_sim_report *report);
 /* Traffic of one link of one node (all zero in fabric express). */

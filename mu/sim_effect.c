@@ -273,7 +273,7 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	}
 	if (s->task[local].state == SIM_TASK_SPINS)
 		sim_spin_touch(s, local);
-	if (s->task[local].state == SIM_TASK_LEFT)
+	if (s->task[local].state == SIM_TASK_LEFT || mu_host_gone(s->host, p->task) == MU_TASK_DIED)
 		s->dropped++;
 	else if (type == MUHWI_PACKET_TYPE_GET)
 		kept = effect_get(s, channel, e->arg);

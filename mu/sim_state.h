@@ -16,13 +16,15 @@
 
 /* Events of ours and their ports at a node: engines act before the routers step, effects after. */
 enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE, SIM_SIGNAL, SIM_STATUS,
-       SIM_STORE };
+       SIM_STORE, SIM_GONE, SIM_KILL };
 #define SIM_PORT_ENGINE 16 /* + engine number on the node, up to 2048 */
 #define SIM_PORT_NODE   2080 /* + FIFO of the node */
 #define SIM_PORT_SIGNAL 2120 /* + class route */
 #define SIM_PORT_EFFECT 3000
 #define SIM_PORT_STATUS 3100 /* + class route */
 #define SIM_PORT_STORE  3200 /* + t */
+#define SIM_PORT_KILL   3300 /* + t */
+#define SIM_PORT_GONE   3400 /* + t */
 #define SIM_PORT_RESUME 4032 /* + t */
 
 enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
@@ -71,6 +73,8 @@ struct sim_pending {
 struct sim_task {
 	uint8_t state;
 	uint8_t t, gone;
+	uint8_t dead;        /* it ended before it left: its engines read nothing any more */
+	uint8_t how;         /* enum mu_task_end, as the others are told */
 	uint16_t generation; /* of the RESUME event that counts */
 	uint32_t node, task;
 	uint32_t direct;     /* events under way that touch its memory by themselves */
@@ -182,6 +186,15 @@ int sim_write(struct mu_sim *s, uint32_t local, uint64_t va, const void *from, u
 int sim_atomic(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint64_t value);
 /* A load with an operation; *value is what was there before. */
 int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint64_t *value);
+
+/* sim_gone.c */
+/* The task takes no more turns. */
+void sim_leave(struct mu_sim *s, uint32_t local);
+/* Have the others told that it is gone; once. */
+void sim_gone_tell(struct mu_sim *s, uint32_t local, enum mu_task_end how);
+void sim_gone_event(struct mu_sim *s, const struct emu_event *e);
+void sim_kill_event(struct mu_sim *s, const struct emu_event *e);
+int sim_script(struct mu_sim *s, const char *text);
 
 /* sim_turn.c */
 int sim_join_all(struct mu_sim *s);

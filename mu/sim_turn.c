@@ -110,33 +110,6 @@ int sim_join_all(struct mu_sim *s)
 	return 0;
 }
 
-static void leave(struct mu_sim *s, struct sim_task *t)
-{
-	if (t->state == SIM_TASK_OUT || t->state == SIM_TASK_LEFT)
-		return;
-	t->pending.bytes = 0; /* nobody looks at its memory any more */
-	if (t->state == SIM_TASK_IDLE)
-		s->idle--;
-	if (t->state == SIM_TASK_SPINS)
-		s->spinning--;
-	t->state = SIM_TASK_LEFT;
-	t->generation++;
-	s->inside--;
-	s->quiet = 0;
-}
-
-void mu_sim_task_gone(struct mu_sim *s, uint32_t local)
-{
-	struct sim_task *t = &s->task[local];
-
-	if (t->gone)
-		return;
-	t->gone = 1;
-	if (t->state == SIM_TASK_READY || t->state == SIM_TASK_IDLE)
-		s->unrepeatable = 1; /* it died at some moment of real time */
-	leave(s, t);
-}
-
 /*
  * When a polling task finds what happened at `time`: polls come at no particular phase, so half a
  * poll later on average, be it within the last poll, too. (The very phase of an idle loop would add
@@ -280,7 +253,8 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	case MU_VT_IDLE:
 		return went_idle(s, local, vt);
 	case MU_VT_DETACH:
-		leave(s, t);
+		sim_leave(s, local);
+		sim_gone_tell(s, local, MU_TASK_LEFT);
 		return 0;
 	default:
 		s->quiet = 0;

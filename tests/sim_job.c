@@ -26,7 +26,7 @@ static void reap(struct sim_job *j, int block)
 			j->status = j->failed ? j->status : status;
 			j->failed++;
 		}
-		mu_sim_task_gone(j->sim, i);
+		mu_sim_task_gone(j->sim, i, status ? MU_TASK_DIED : MU_TASK_LEFT);
 	}
 }
 

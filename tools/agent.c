@@ -120,7 +120,7 @@ static void report_exit(struct agent *a, uint32_t local, int status)
 	if (a->plan.on_death == MU_ON_DEATH_ERROR && !a->ending && !a->sim)
 		gone_here(a, local, status ? MU_TASK_DIED : MU_TASK_LEFT);
 	if (a->sim)
-		mu_sim_task_gone(a->sim, local);
+		mu_sim_task_gone(a->sim, local, status ? MU_TASK_DIED : MU_TASK_LEFT);
 	ctl_send(&a->ctl, CTL_EXIT, report, sizeof report);
 }
 

@@ -17,7 +17,7 @@ static int check(void *arg)
 
 int agent_sim_open(struct agent *a)
 {
-	struct mu_sim_conf conf = { .check = check, .arg = a, .hw = a->plan.hw };
+	struct mu_sim_conf conf = { .check = check, .arg = a, .hw = a->plan.hw, .script = a->plan.script };
 	int rc;
 
 	if (a->plan.clock != MU_CLOCK_VIRTUAL)

@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "End the job after this time, with exit status 124", 1 },
 	{ "on-death", KEY_ON_DEATH, "end|error", 0,
 	  "When a task fails: end the job (the default), or let the others go on; what they do with that task "
-	  "ends with an error (real clock)", 1 },
+	  "ends with an error", 1 },
 	{ "mpi", KEY_MPI, 0, 0,
 	  "PROGRAM uses MPI too: give MPICH (or an MPI of its kind) in it the same tasks. Hosts on this "
 	  "machine only, real clock", 1 },
@@ -81,7 +81,8 @@ static const struct argp_option options[] = {
 	{ "hw", KEY_HW, "NAME=VALUE,...", 0,
 	  "Virtual clock: hardware times other than the machine's, such as hop_ns=20", 2 },
 	{ "fault", KEY_FAULT, "SPEC", 0,
-	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame)", 2 },
+	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame). Virtual "
+	  "clock: kill=TASK@US,... kills tasks at times in microseconds", 2 },
 	{ "seal", KEY_SEAL, "auto|none|authenticated|encrypted", 0,
 	  "Frames between hosts: told from what others send by a key of this job, or also hidden from them "
 	  "(default: auto, authenticated if a host is another machine)", 2 },

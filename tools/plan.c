@@ -98,6 +98,11 @@ static int ports_make(struct plan *p, const char *fault, char *err)
 	char spec[sizeof p->host->port];
 	int here = 1;
 
+	if (p->clock == MU_CLOCK_VIRTUAL) {
+		if ((size_t)snprintf(p->script, sizeof p->script, "%s", fault ? fault : "") >= sizeof p->script)
+			return fail(err, "--fault: longer than %zu characters", sizeof p->script - 1);
+		return 0;
+	}
 	if (p->hosts == 1) {
 		if (fault)
 			return fail(err, "--fault: one host has no wire to break; give two or more, for example "
@@ -223,8 +228,6 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 
 	p->seal = w->seal < 0 ? seal_default(p) : (enum drv_seal_kind)w->seal;
 	p->on_death = w->on_death;
-	if (p->on_death == MU_ON_DEATH_ERROR && p->clock != MU_CLOCK_REAL)
-		return fail(err, "--on-death error needs --clock real");
 
 	rc = clock_check(p, err);
 	if (!rc)
@@ -304,6 +307,7 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 		ctl_put_text(b, p->host[i].port);
 	}
 	ctl_put_text(b, p->mapping);
+	ctl_put_text(b, p->script);
 	ctl_put_text(b, p->hw);
 	ctl_put_text(b, p->directory);
 	for (uint32_t i = 0; i < p->argc; i++)
@@ -367,6 +371,7 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 		get_text(m, p->host[i].port, sizeof p->host[i].port);
 	}
 	get_text(m, p->mapping, sizeof p->mapping);
+	get_text(m, p->script, sizeof p->script);
 	p->hw = strdup(ctl_get_text(m));
 	p->directory = strdup(ctl_get_text(m));
 	for (uint32_t i = 0; i < p->argc; i++)

@@ -41,6 +41,7 @@ struct plan {
 	struct emu_coord *coords; /* [tasks] */
 	uint16_t *task_host;      /* [tasks] */
 	char mapping[256];        /* permutation or map file, as given */
+	char script[256];         /* virtual clock: deaths, "kill=TASK@MICROSECONDS,...", or "" */
 	char *hw;                 /* virtual clock: hardware times, "name=value,...", or NULL */
 	int tag;                  /* output goes through torus run, line by line, with the task's number */
 	int report;               /* enum plan_report */

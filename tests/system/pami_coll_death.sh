@@ -22,5 +22,7 @@ for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 40 || echo 1)"); do
 	survive -n $all --shape ${all}x1x1x1x1 --hosts local,local,local
 	survive --fabric torus --shape 7x3x1x1x1 --hosts local,local
 	survive --fabric torus --shape 7x1x1x1x1x3
+	survive --clock virtual --shape 7x3x1x1x1
+	survive --clock virtual --fabric express --shape 7x1x1x1x1x3
 done
 finish

@@ -24,7 +24,8 @@ struct op {
 };
 
 static uint64_t chance;
-static int go, syncs, gone_wrong;
+static int go, syncs, gone_wrong, virtual_clock;
+static double die_at;
 static unsigned char *memory, *own;   /* what puts and gets touch: everybody's, and here */
 static pami_memregion_t region, regions[64];
 static void *address[64];
@@ -61,12 +62,22 @@ static void *executioner(void *arg)
 	return arg;
 }
 
-/* Dies at some moment soon, whatever it is at. */
+/* Dies at some moment soon, whatever it is at; in virtual time where it next looks, which is the same in every run. */
 static void die_soon(void)
 {
 	pthread_t thread;
 
+	if (virtual_clock) {
+		die_at = PAMI_Wtime(client) + 1e-6 * (1 + dice(300));
+		return;
+	}
 	if (pthread_create(&thread, NULL, executioner, NULL))
+		die();
+}
+
+static void live_on(void)
+{
+	if (virtual_clock && die_at > 0 && PAMI_Wtime(client) >= die_at)
 		die();
 }
 
@@ -372,6 +383,7 @@ static void victim_sends(size_t bytes)
 
 		CHECK_EQ(PAMI_Send(context, &s), PAMI_SUCCESS);
 		PAMI_Context_advance(context, 1);
+		live_on();
 	}
 }
 
@@ -381,15 +393,20 @@ static void be_victim(const struct scenario *s)
 	if (s->victim != DIES_IN_DISPATCH)
 		die_soon();
 	for (;;) {
+		live_on();
 		if (s->victim == DEAF) {
-			pause();
+			if (!virtual_clock)
+				pause();
 		} else if (s->victim == SENDS) {
 			victim_sends(s->bytes);
 		} else if (s->victim == TAKES_PART) {
 			struct op o = { 0 };
 
 			s->start(me, &o, 0);
-			WAIT(o.local);
+			while (!o.local) {
+				PAMI_Context_advance(context, 1);
+				live_on();
+			}
 		} else {
 			PAMI_Context_advance(context, 100);
 		}
@@ -477,17 +494,16 @@ static pami_result_t barrier_of(pami_geometry_t g)
 	return o.local_result;
 }
 
-/* "barriers": one after the other until one ends with an error or is refused. */
+/* "barriers": and allreduces, one after the other until one ends with an error or is refused. */
 static int barriers_until_death(void)
 {
-	pami_xfer_t x = { .algorithm = algorithm(PAMI_XFER_BARRIER), .cb_done = local_done };
 	pami_result_t result = PAMI_SUCCESS;
 
+	CHECK_EQ(PAMI_Geometry_world(client, &trio[0]), PAMI_SUCCESS);
 	for (unsigned n = 0; result == PAMI_SUCCESS; n++) {
-		struct op o = { .remote = -1 };
+		struct op o = { 0 };
 
-		x.cookie = &o;
-		result = PAMI_Collective(context, &x);
+		result = (n % 2 ? start_allreduce : start_barrier)(0, &o, 0);
 		if (result == PAMI_SUCCESS) {
 			WAIT(o.local);
 			result = o.local_result;
@@ -560,6 +576,7 @@ int main(int argc, char **argv)
 	job_begin(2);
 	if (argc > 1 && !strcmp(argv[1], "barriers"))
 		return barriers_until_death();
+	virtual_clock = argc > 2 && !strcmp(argv[2], "virtual");
 	chance = (argc > 1 ? strtoull(argv[1], NULL, 0) : 1) * 1000 + me;
 	if (tasks < 3 || tasks > 2 + SCENARIOS) {
 		fprintf(stderr, "3 to %zu tasks\n", 2 + SCENARIOS);
