@@ -267,8 +267,8 @@ static void read_failed(struct mu_sim *s, struct source from, const MUHWI_Descri
 	const MUHWI_PacketHeader_t *h = &d->PacketHeader;
 	unsigned back = h->messageUnitHeader.Packet_Types.Direct_Put.Unused1 % s->channels;
 
-	sim_fault(s, from.channel / s->channels, rc != -EFAULT ? "descriptor refused" :
-	          from.rget ? "address named by a remote get" : "payload", rc);
+	sim_fault(s, from.channel / s->channels, rc != -EFAULT ? SIM_FAULT_DESCRIPTOR :
+	          from.rget ? SIM_FAULT_GET : SIM_FAULT_PAYLOAD, rc);
 	if (from.rget && mu_packet_type(h) == MUHWI_PACKET_TYPE_PUT)
 		sim_fault_tell(s, from.channel, h->NetworkHeader.pt2pt.Destination.Destination.Destination,
 		           mu_header_number(h) / s->channels * s->channels + back, rc);
@@ -346,7 +346,7 @@ static int packet_send(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	if (rc == -EAGAIN)
 		return rc;
 	if (rc) {
-		sim_fault(s, from.channel / s->channels, "a packet that cannot be routed", rc);
+		sim_fault(s, from.channel / s->channels, SIM_FAULT_ROUTE, rc);
 		emu_world_packet_put(s->world, i);
 	}
 	from.e->packet = SIM_NONE;

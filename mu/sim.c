@@ -233,6 +233,7 @@ int mu_sim_run(struct mu_sim *s)
 	int rc = run(s);
 
 	s->all_ticks += drv_clock_ticks() - ticks;
+	sim_faults_say(s);
 	emu_world_stat(s->world, &w);
 	if (rc)
 		s->unrepeatable = 1;

@@ -38,10 +38,38 @@ static uint32_t target_of(struct mu_sim *s, uint32_t node, const MUHWI_PacketHea
 	return local;
 }
 
-void sim_fault(struct mu_sim *s, uint32_t local, const char *what, int rc)
+static const char *const fault_text[SIM_FAULTS] = {
+	[SIM_FAULT_DESCRIPTOR] = "descriptor refused",
+	[SIM_FAULT_PAYLOAD] = "payload",
+	[SIM_FAULT_GET] = "address named by a remote get",
+	[SIM_FAULT_PUT] = "address named by a put",
+	[SIM_FAULT_ROUTE] = "a packet that cannot be routed",
+	[SIM_FAULT_RGET_PAYLOAD] = "remote get whose payload is not 1 to 8 descriptors",
+	[SIM_FAULT_NOBODY] = "packet for a place without a task",
+};
+
+void sim_fault(struct mu_sim *s, uint32_t local, enum sim_fault what, int rc)
 {
 	s->faults++;
-	drv_warn("virtual clock: task %u: %s: %s", s->task[local].task, what, strerror(-rc));
+	if (!s->task[local].faults[what]++)
+		drv_warn("virtual clock: task %u: %s: %s (counted from now on, not logged)", s->task[local].task,
+		         fault_text[what], strerror(-rc));
+}
+
+void sim_faults_say(const struct mu_sim *s)
+{
+	for (unsigned what = 0; what < SIM_FAULTS; what++) {
+		uint64_t times = 0;
+		uint32_t tasks = 0;
+
+		for (uint32_t i = 0; i < s->locals; i++) {
+			times += s->task[i].faults[what];
+			tasks += s->task[i].faults[what] != 0;
+		}
+		if (times > tasks)
+			drv_warn("virtual clock: %s: %llu times in all, of %u tasks", fault_text[what],
+			         (unsigned long long)times, tasks);
+	}
 }
 
 void sim_fault_tell(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number, int rc)
@@ -136,7 +164,7 @@ static void put_failed(struct mu_sim *s, uint32_t channel, uint32_t source, uint
 {
 	const struct mu_task_entry *e = mu_host_entry(s->host, source);
 
-	sim_fault(s, channel / s->channels, "address named by a put", rc);
+	sim_fault(s, channel / s->channels, SIM_FAULT_PUT, rc);
 	if (source >= s->host->tasks)
 		return;
 	sim_fault_tell(s, channel, e->coords, e->t * s->channels + back % s->channels, rc);
@@ -242,7 +270,7 @@ static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
 
 	sim_settle(s, channel / s->channels); /* a fault among these is told before what comes now */
 	if (!p->bytes || p->bytes % 64) {
-		sim_fault(s, channel / s->channels, "remote get whose payload is not 1 to 8 descriptors", -EINVAL);
+		sim_fault(s, channel / s->channels, SIM_FAULT_RGET_PAYLOAD, -EINVAL);
 		return 0;
 	}
 	if (c->gets_first != SIM_NONE || sim_rget_room(c) < p->bytes / 64) {
@@ -256,14 +284,12 @@ static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
 void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 {
 	struct emu_packet *p = &s->pool[e->arg];
-	unsigned number = mu_header_number(&p->hdr), type = mu_packet_type(&p->hdr);
+	unsigned type = mu_packet_type(&p->hdr);
 	uint32_t channel, local = target_of(s, emu_event_node(e), &p->hdr, &channel);
 	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
 
 	if (local == SIM_NONE) {
-		s->faults++;
-		drv_warn("virtual clock: packet of task %u for number %u of node %u: no task there", p->task,
-		         number, emu_event_node(e));
+		sim_fault(s, mu_host_entry(s->host, p->task)->local, SIM_FAULT_NOBODY, -EHOSTUNREACH);
 		emu_world_packet_put(s->world, e->arg);
 		return;
 	}

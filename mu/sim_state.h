@@ -70,6 +70,10 @@ struct sim_pending {
 };
 #define SIM_PENDING_BYTES 32768u
 
+/* What programs do wrong. */
+enum sim_fault { SIM_FAULT_DESCRIPTOR, SIM_FAULT_PAYLOAD, SIM_FAULT_GET, SIM_FAULT_PUT, SIM_FAULT_ROUTE,
+	         SIM_FAULT_RGET_PAYLOAD, SIM_FAULT_NOBODY, SIM_FAULTS };
+
 struct sim_task {
 	uint8_t state;
 	uint8_t t, gone;
@@ -83,6 +87,7 @@ struct sim_task {
 	uint64_t poll, idle_since;
 	uint64_t spilled;    /* channels with spilled packets */
 	struct sim_pending pending;
+	uint32_t faults[SIM_FAULTS];
 };
 
 #define SIM_WAITS_NODE 0x80000000u
@@ -165,9 +170,10 @@ void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when);
 void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
 /* Append descriptors to a remote-get FIFO; there is room. */
 void sim_rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
-/* Count and log something a program did wrong; and tell channel `number` of the node at `coords`
+/* Count something a program did wrong, and log the first of its kind of each task; and tell channel `number` of the node at `coords`
  * that memory it named was not there, with a message of `channel`. */
-void sim_fault(struct mu_sim *s, uint32_t local, const char *what, int rc);
+void sim_fault(struct mu_sim *s, uint32_t local, enum sim_fault what, int rc);
+void sim_faults_say(const struct mu_sim *s); /* how many, where only the first was logged */
 void sim_fault_tell(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number, int rc);
 /* Write what is pending for a task: before it runs, or its memory is read. */
 void sim_settle_slow(struct mu_sim *s, uint32_t local);
