@@ -25,33 +25,42 @@ struct source {
 	struct sim_engine *e;
 	uint32_t channel;
 	int rget;
-	struct mu_node_fifo *fifo; /* of a node; NULL: the channel's */
+	unsigned pin;
+	struct sim_fifo *f;        /* NULL: of a node */
+	struct mu_node_fifo *fifo; /* of a node */
 	unsigned fifo_number;
 };
 
-static inline struct source source_of(struct mu_sim *s, uint32_t channel, int rget)
+static inline struct source source_of(struct mu_sim *s, uint32_t channel, int rget, unsigned pin)
 {
-	struct sim_channel *c = &s->channel[channel];
+	struct sim_fifo *f = s->channel[channel].fifo[rget];
 
-	return (struct source){ rget ? &c->rget : &c->inject, channel, rget, NULL, 0 };
+	return (struct source){ &f->engine[pin], channel, rget, pin, f, NULL, 0 };
 }
 
 static inline struct source source_of_node(struct mu_sim *s, uint32_t node, unsigned fifo)
 {
 	struct mu_node_fifo *f = &mu_host_node(s->host, node)->fifo[fifo];
 
-	return (struct source){ &s->node[node].fifo[fifo], f->channel, 0, f, fifo };
+	return (struct source){ &s->node[node].fifo[fifo], f->channel, 0, 0, NULL, f, fifo };
 }
 
-/* Of an entry in a node's list of waiting engines. */
+/* An entry in a node's list of waiting engines, and back. */
+static inline uint32_t engine_id(struct source from)
+{
+	return from.fifo ? SIM_WAITS_NODE | from.fifo_number :
+	                   (from.channel * SIM_PINS + from.pin) << 1 | (from.rget != 0);
+}
+
 static inline struct source source_of_id(struct mu_sim *s, uint32_t node, uint32_t id)
 {
-	return id & SIM_WAITS_NODE ? source_of_node(s, node, id & 31) : source_of(s, id >> 1, id & 1);
+	return id & SIM_WAITS_NODE ? source_of_node(s, node, id & 31) :
+	                             source_of(s, (id >> 1) / SIM_PINS, id & 1, (id >> 1) % SIM_PINS);
 }
 
-static inline uint32_t slot_of(const MUHWI_Fifo_t *f)
+static inline uint32_t slot_at(const MUHWI_Fifo_t *f, uint64_t at)
 {
-	return (uint32_t)((f->pa_head - f->pa_start) / 64) % MU_INJ_SLOTS;
+	return (uint32_t)((at - f->pa_start) / 64) % MU_INJ_SLOTS;
 }
 
 static inline uint64_t inj_used(const MUHWI_Fifo_t *f)
@@ -63,7 +72,6 @@ static inline uint64_t inj_used(const MUHWI_Fifo_t *f)
 static const MUHWI_Descriptor_t *head(struct mu_sim *s, struct source from, uint64_t *ready)
 {
 	struct mu_channel_area *a = sim_area(s, from.channel);
-	struct sim_channel *c = &s->channel[from.channel];
 	uint32_t i;
 
 	if (from.fifo) {
@@ -73,16 +81,13 @@ static const MUHWI_Descriptor_t *head(struct mu_sim *s, struct source from, uint
 		*ready = from.fifo->when_ps[i] + s->timing->mu_inject_ps;
 		return &from.fifo->slot[i];
 	}
+	i = from.f->first[from.pin];
+	if (i == SIM_SLOT_NONE)
+		return NULL;
 	if (from.rget) {
-		if (c->rget_head == c->rget_tail)
-			return NULL;
-		i = c->rget_head % MU_RGET_SLOTS;
-		*ready = c->rget_when[i];
+		*ready = s->channel[from.channel].rget_when[i];
 		return &a->rget_slot[i];
 	}
-	if (a->inj.pa_head == a->inj.pa_tail)
-		return NULL;
-	i = slot_of(&a->inj);
 	*ready = a->when_ps[i] + s->timing->mu_inject_ps;
 	return &a->inj_slot[i];
 }
@@ -115,7 +120,7 @@ static void engine_schedule(struct mu_sim *s, struct source from, uint64_t ready
 		kind = SIM_NODE;
 	}
 	if (emu_sched_push(emu_world_sched(s->world), at, t->node, port, (uint8_t)kind, from.channel,
-	                   (uint16_t)from.fifo_number))
+	                   (uint16_t)(from.fifo ? from.fifo_number : from.pin)))
 		s->error = -ENOMEM;
 }
 
@@ -135,13 +140,77 @@ static void engine_next(struct mu_sim *s, struct source from)
 	}
 }
 
-void sim_inject_kick(struct mu_sim *s, uint32_t channel)
+static struct sim_fifo *fifo_of(struct mu_sim *s, uint32_t channel, int rget)
 {
-	struct source from = source_of(s, channel, 0);
+	struct sim_fifo **f = &s->channel[channel].fifo[rget];
 
-	s->quiet = 0;
+	if (*f)
+		return *f;
+	*f = calloc(1, sizeof **f);
+	if (!*f) {
+		s->error = -ENOMEM;
+		return NULL;
+	}
+	for (unsigned p = 0; p < SIM_PINS; p++) {
+		(*f)->engine[p].packet = SIM_NONE;
+		(*f)->first[p] = SIM_SLOT_NONE;
+	}
+	return *f;
+}
+
+/* spec/mu.md 13.3. */
+static unsigned pin_of(const struct mu_sim *s, uint32_t node, uint32_t to)
+{
+	struct emu_coord a, b;
+	unsigned hints, sum = 0;
+	uint32_t here;
+
+	emu_node_coord(&s->host->shape, node, &a);
+	emu_coord_from_word(to, &b);
+	here = emu_coord_word(&a);
+	if (!emu_route_undone(here, to) || emu_route_hints(&s->route, here, to, 0, &hints))
+		return SIM_PIN_LOCAL;
+	if (!(hints & (hints - 1)))
+		return 9u - (unsigned)__builtin_ctz(hints);
+	for (int d = 0; d < EMU_DIMS; d++)
+		sum += a.c[d] > b.c[d] ? (unsigned)(a.c[d] - b.c[d]) : (unsigned)(b.c[d] - a.c[d]);
+	return sum % 10;
+}
+
+/* The next slot of a FIFO to the engine it is pinned to. */
+static void slot_give(struct mu_sim *s, uint32_t channel, int rget, const MUHWI_Descriptor_t *d)
+{
+	struct sim_fifo *f = s->channel[channel].fifo[rget];
+	unsigned pin = pin_of(s, s->task[channel / s->channels].node,
+	                      d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination);
+	uint16_t slot = (uint16_t)f->take;
+	struct source from = source_of(s, channel, rget, pin);
+
+	f->next[slot] = SIM_SLOT_NONE;
+	f->done[slot] = 0;
+	if (f->first[pin] == SIM_SLOT_NONE)
+		f->first[pin] = slot;
+	else
+		f->next[f->last[pin]] = slot;
+	f->last[pin] = slot;
+	f->inside++;
+	f->take = (f->take + 1) % MU_INJ_SLOTS;
 	if (from.e->state == SIM_ENGINE_IDLE)
 		engine_next(s, from);
+}
+
+void sim_inject_kick(struct mu_sim *s, uint32_t channel)
+{
+	struct mu_channel_area *a = sim_area(s, channel);
+	struct sim_fifo *f = fifo_of(s, channel, 0);
+
+	s->quiet = 0;
+	if (!f)
+		return;
+	if (!f->inside) /* its channel may have been opened again */
+		f->take = slot_at(&a->inj, a->inj.pa_head);
+	while (f->take != slot_at(&a->inj, a->inj.pa_tail))
+		slot_give(s, channel, 0, &a->inj_slot[f->take]);
 }
 
 void sim_node_kick(struct mu_sim *s, uint32_t node, unsigned fifo)
@@ -166,18 +235,45 @@ void sim_node_kick(struct mu_sim *s, uint32_t node, unsigned fifo)
 
 void sim_rget_kick(struct mu_sim *s, uint32_t channel)
 {
-	struct source from = source_of(s, channel, 1);
+	struct sim_fifo *f = fifo_of(s, channel, 1);
 
 	rget_registers(s, channel);
-	if (from.e->state == SIM_ENGINE_IDLE)
-		engine_next(s, from);
+	while (f && f->take != s->channel[channel].rget_tail % MU_RGET_SLOTS)
+		slot_give(s, channel, 1, &sim_area(s, channel)->rget_slot[f->take]);
+}
+
+/* The engine is done with its slot. The FIFO's head passes those that are; returns whether one was waited for. */
+static int head_pass(struct mu_sim *s, struct source from)
+{
+	struct mu_channel_area *a = sim_area(s, from.channel);
+	struct sim_channel *c = &s->channel[from.channel];
+	struct sim_fifo *f = from.f;
+	uint16_t slot = f->first[from.pin];
+	int awaited = 0;
+
+	f->first[from.pin] = f->next[slot];
+	f->done[slot] = 1;
+	for (; f->inside; f->inside--) {
+		slot = (uint16_t)((f->take + MU_INJ_SLOTS - f->inside) % MU_INJ_SLOTS);
+		if (!f->done[slot])
+			break;
+		if (from.rget) {
+			c->rget_head++;
+			a->rget_hw.descCount++;
+			continue;
+		}
+		awaited |= a->inj_slot[slot].Half_Word0.Unused1 || inj_used(&a->inj) > MU_INJ_SLOTS / 2;
+		a->inj.pa_head = a->inj.pa_head + 64 == a->inj.pa_start + a->inj.size_1 + 1 ? a->inj.pa_start :
+		                                                                              a->inj.pa_head + 64;
+		a->inj_hw.descCount++;
+	}
+	return awaited;
 }
 
 /* The descriptor at the head is done: software sees it. */
 static void head_done(struct mu_sim *s, struct source from)
 {
-	struct mu_channel_area *a = sim_area(s, from.channel);
-	struct sim_channel *c = &s->channel[from.channel];
+	uint32_t local = from.channel / s->channels;
 	int awaited;
 
 	from.e->offset = 0;
@@ -186,25 +282,20 @@ static void head_done(struct mu_sim *s, struct source from)
 		awaited = from.fifo->slot[from.fifo->head % MU_NODE_SLOTS].Half_Word0.Unused1;
 		from.fifo->head++;
 		if (awaited)
-			sim_wake(s, from.channel / s->channels);
+			sim_wake(s, local);
 		return;
 	}
 	if (from.rget) {
-		c->rget_head++;
-		a->rget_hw.descCount++;
+		head_pass(s, from);
 		rget_registers(s, from.channel);
 		return;
 	}
-	if (s->task[from.channel / s->channels].state == SIM_TASK_SPINS)
-		sim_spin_touch(s, from.channel / s->channels);
-	awaited = a->inj_slot[slot_of(&a->inj)].Half_Word0.Unused1 || inj_used(&a->inj) > MU_INJ_SLOTS / 2;
-	a->inj.pa_head = a->inj.pa_head + 64 == a->inj.pa_start + a->inj.size_1 + 1 ? a->inj.pa_start :
-	                                                                              a->inj.pa_head + 64;
-	a->inj_hw.descCount++;
-	if (awaited)
-		sim_wake(s, from.channel / s->channels);
-	if (s->task[from.channel / s->channels].state == SIM_TASK_SPINS)
-		sim_spin_look(s, from.channel / s->channels);
+	if (s->task[local].state == SIM_TASK_SPINS)
+		sim_spin_touch(s, local);
+	if (head_pass(s, from))
+		sim_wake(s, local);
+	if (s->task[local].state == SIM_TASK_SPINS)
+		sim_spin_look(s, local);
 }
 
 /* ---- packets ---- */
@@ -302,9 +393,8 @@ static int packet_make(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	return 0;
 }
 
-/* Injection queue: local, high priority, or one of the two others, always the same for a channel. */
-static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel,
-                         const MUHWI_PacketHeader_t *h)
+/* Injection queue: local, high priority, or that of the direction to which the destination is pinned. */
+static unsigned queue_of(const struct mu_sim *s, uint32_t node, unsigned pin, const MUHWI_PacketHeader_t *h)
 {
 	if (mu_is_coll(h))
 		return EMU_INJECTIONS + (h->NetworkHeader.collective.Byte2.Byte2 >> 4);
@@ -314,13 +404,13 @@ static unsigned queue_of(const struct mu_sim *s, uint32_t node, uint32_t channel
 		return 3;
 	if ((h->NetworkHeader.pt2pt.Byte3.Byte3 & 0xe0) == MUHWI_PACKET_VIRTUAL_CHANNEL_HIGH_PRIORITY)
 		return 2;
-	return channel & 1;
+	return EMU_INJECTION_LINE + pin % EMU_LINKS;
 }
 
 static void wait_for_room(struct mu_sim *s, struct source from, uint32_t node, unsigned queue)
 {
 	struct sim_node *n = &s->node[node];
-	uint32_t id = from.fifo ? SIM_WAITS_NODE | from.fifo_number : from.channel << 1 | (from.rget != 0);
+	uint32_t id = engine_id(from);
 
 	from.e->state = SIM_ENGINE_WAITS;
 	from.e->next = SIM_NONE;
@@ -341,7 +431,7 @@ static int packet_send(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	struct emu_packet *p = &s->pool[i];
 	uint32_t bytes = p->bytes, wire = emu_packet_wire_bytes(p);
 	uint64_t step = (uint64_t)wire * s->timing->mu_ps_per_byte;
-	int rc = emu_world_inject(s->world, node, queue_of(s, node, from.channel, &p->hdr), i, s->now);
+	int rc = emu_world_inject(s->world, node, queue_of(s, node, from.pin, &p->hdr), i, s->now);
 
 	if (rc == -EAGAIN)
 		return rc;
@@ -355,6 +445,19 @@ static int packet_send(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	if (from.e->offset >= d->Message_Length)
 		head_done(s, from);
 	return 0;
+}
+
+/* Remote gets that found their FIFO full. */
+static void gets_refill(struct mu_sim *s, uint32_t channel)
+{
+	struct sim_channel *c = &s->channel[channel];
+	uint32_t i;
+
+	while ((i = c->gets_first) != SIM_NONE && sim_rget_room(c) >= s->pool[i].bytes / 64) {
+		c->gets_first = s->pool[i].route.next;
+		sim_rget_append(s, channel, s->pool[i].payload, s->pool[i].bytes / 64);
+		emu_world_packet_put(s->world, i);
+	}
 }
 
 static void engine_run(struct mu_sim *s, struct source from)
@@ -378,26 +481,18 @@ static void engine_run(struct mu_sim *s, struct source from)
 		}
 	}
 	if (d && !rc && packet_send(s, from, d)) {
-		wait_for_room(s, from, node, queue_of(s, node, from.channel, &s->pool[from.e->packet].hdr));
+		wait_for_room(s, from, node, queue_of(s, node, from.pin, &s->pool[from.e->packet].hdr));
 		return;
 	}
 	engine_next(s, from);
-	if (from.rget && s->channel[from.channel].gets_first != SIM_NONE) {
-		struct sim_channel *c = &s->channel[from.channel];
-		uint32_t i = c->gets_first;
-
-		if (sim_rget_room(c) >= s->pool[i].bytes / 64) {
-			c->gets_first = s->pool[i].route.next;
-			sim_rget_append(s, from.channel, s->pool[i].payload, s->pool[i].bytes / 64);
-			emu_world_packet_put(s->world, i);
-		}
-	}
+	if (from.rget && s->channel[from.channel].gets_first != SIM_NONE)
+		gets_refill(s, from.channel);
 }
 
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e)
 {
 	engine_run(s, e->kind == SIM_NODE ? source_of_node(s, emu_event_node(e), e->mark) :
-	                                    source_of(s, e->arg, e->kind == SIM_RGET));
+	                                    source_of(s, e->arg, e->kind == SIM_RGET, e->mark));
 }
 
 static void on_room(void *arg, uint32_t node, unsigned queue, uint64_t now)

@@ -78,7 +78,6 @@ static int tables_make(struct mu_sim *s)
 	for (uint32_t i = 0; i < channels; i++) {
 		struct sim_channel *c = &s->channel[i];
 
-		c->inject.packet = c->rget.packet = SIM_NONE;
 		c->spill_first = c->gets_first = SIM_NONE;
 	}
 	for (uint32_t i = 0; i < nodes; i++)
@@ -112,6 +111,7 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	s->channels = host->channels;
 	s->spin_ns = spin_ns(conf);
 	s->store_free = SIM_NONE;
+	emu_route_init(&s->route, &host->shape);
 	world.shape = host->shape;
 	world.express = host->fabric == MU_FABRIC_EXPRESS;
 	world.arg = s;
@@ -143,8 +143,11 @@ void mu_sim_destroy(struct mu_sim *s)
 	for (uint32_t i = 0; s->task && i < s->locals; i++)
 		free(s->task[i].pending.buffer);
 	for (uint32_t i = 0; s->channel && i < s->locals * s->channels; i++) {
-		free(s->channel[i].inject.stage);
-		free(s->channel[i].rget.stage);
+		for (unsigned k = 0; k < 2 * SIM_PINS; k++)
+			if (s->channel[i].fifo[k / SIM_PINS])
+				free(s->channel[i].fifo[k / SIM_PINS]->engine[k % SIM_PINS].stage);
+		free(s->channel[i].fifo[0]);
+		free(s->channel[i].fifo[1]);
 		free(s->channel[i].rget_when);
 	}
 	for (uint32_t i = 0; s->node && i < emu_shape_nodes(&s->host->shape); i++) {

@@ -8,6 +8,7 @@
 #ifndef MU_SIM_STATE_H
 #define MU_SIM_STATE_H
 
+#include "emu/route.h"
 #include "emu/world.h"
 #include "mu/sim.h"
 #include "mu/vtask.h"
@@ -29,20 +30,38 @@ enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE,
 
 enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
 
-/* One injection engine: a channel's injection FIFO, or its remote-get FIFO. */
+/* One injection engine: descriptors of one FIFO that are pinned to it. */
 struct sim_engine {
 	uint64_t offset;  /* bytes of the descriptor at the head that have left */
 	uint64_t free_at; /* when it can take the next packet */
 	uint32_t packet;  /* made, and refused by the router; SIM_NONE */
-	uint32_t next;    /* in its node's list of waiting engines: channel index << 1 | rget, or SIM_WAITS_NODE | FIFO */
+	uint32_t next;    /* in its node's list of waiting engines: see engine_id(), or SIM_WAITS_NODE | FIFO */
 	uint8_t state;
 	unsigned char *stage; /* what was read ahead of a message outside the segment */
 	uint64_t stage_from;  /* its first byte is this byte of the message */
 	uint32_t stage_bytes;
 };
 
+/*
+ * A channel's injection FIFO or its remote-get FIFO. The chip's software pins destinations to ten FIFOs, one a
+ * direction, and others to the own node (spec/mu.md 13.3); here a channel has one, whose descriptors go to as many
+ * engines by the same rule. Each is strictly in order; the FIFO's head passes those that are done.
+ */
+#define SIM_PINS      11u
+#define SIM_PIN_LOCAL 10u
+#define SIM_SLOT_NONE 0xffffu
+struct sim_fifo {
+	struct sim_engine engine[SIM_PINS];
+	uint16_t first[SIM_PINS], last[SIM_PINS]; /* slots given to each, SIM_SLOT_NONE */
+	uint16_t next[MU_INJ_SLOTS];
+	uint8_t done[MU_INJ_SLOTS];
+	uint32_t inside; /* slots given and not passed by the head */
+	uint32_t take;   /* the next slot to give */
+};
+_Static_assert(MU_INJ_SLOTS == MU_RGET_SLOTS, "one structure for both");
+
 struct sim_channel {
-	struct sim_engine inject, rget;
+	struct sim_fifo *fifo[2]; /* injection, remote gets; made when first used */
 	struct drv_ring_tx tx;
 	uint32_t spill_first, spill_last; /* packets that found the ring full, in order */
 	uint32_t gets_first, gets_last;   /* remote gets that found their FIFO full */
@@ -115,6 +134,7 @@ struct mu_sim {
 	struct sim_channel *channel; /* [locals * channels] */
 	struct sim_node *node;
 	uint32_t *task_at;           /* [nodes * T] local task, SIM_NONE */
+	struct emu_route route;
 	uint64_t now;
 	uint32_t inside;   /* tasks that have joined and not left */
 	uint32_t idle;     /* of these, those that poll in vain */
@@ -148,7 +168,7 @@ static inline uint32_t sim_rget_room(const struct sim_channel *c)
 /* The channel's injection FIFO may have new descriptors. */
 void sim_inject_kick(struct mu_sim *s, uint32_t channel);
 void sim_engine_event(struct mu_sim *s, const struct emu_event *e);
-/* The channel's remote-get FIFO has new descriptors. */
+/* The channel's remote-get FIFO has new descriptors, from slot rget_tail - count on. */
 void sim_rget_kick(struct mu_sim *s, uint32_t channel);
 /* FIFO `fifo` of a node may have new descriptors. */
 void sim_node_kick(struct mu_sim *s, uint32_t node, unsigned fifo);
