@@ -132,20 +132,28 @@ void mu_arena_free(void *ptr)
 	mu_unlock(&arena_lock);
 }
 
-void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
+void mu_arena_look(uint32_t task, struct mu_window *w)
 {
 	struct mu_process *p = &mu_self;
-	uint64_t off, first;
+	uint64_t first, base;
 	uint32_t local;
 
+	*w = (struct mu_window){ .task = task, .gone = mu_gone_count() };
 	if (!p->refs || task >= p->host->tasks || !p->near[task] || mu_gone(p, task))
-		return NULL;
+		return;
 	local = p->entry[task].local;
-	if (!mu_host_area(p->host, local)->map_base)
-		return NULL;
-	off = va - mu_host_area(p->host, local)->map_base;
+	base = mu_host_area(p->host, local)->map_base;
+	if (!base)
+		return;
 	first = (uint64_t)p->host->arenas_at_pages * 4096 + p->host->arena_bytes * local;
-	if (off < first || off - first >= p->host->arena_bytes || bytes > p->host->arena_bytes - (off - first))
-		return NULL;
-	return (char *)p->host + off;
+	w->first = base + first;
+	w->bytes = p->host->arena_bytes;
+	w->delta = (uint64_t)(uintptr_t)p->host - base;
+}
+
+void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
+{
+	struct mu_window w = { 0 };
+
+	return mu_arena_local_again(&w, task, va, bytes);
 }

@@ -171,12 +171,28 @@ void mu_wake_channel(struct mu_channel *ch);
  * express, same node on torus), or in virtual time (where loads and stores would go unseen by the
  * clock).
  *
+ * look: a task's whole arena, where it is near; for those who ask again and again.
+ *
  * reachable: 0 if all of [va, va + bytes) of this process may be read (write: also written) now, else
  * -EFAULT. Costs a system call for each of a few pages, one for many.
  */
+uint32_t mu_gone_count(void); /* see below */
+struct mu_window {
+	uint64_t first, bytes; /* as the other task sees it; 0 bytes: nothing is there */
+	uint64_t delta;        /* to be added for our address */
+	uint32_t task, gone;   /* whose it is; mu_gone_count() when we looked */
+};
 void *mu_arena_alloc(size_t bytes, size_t align);
 void mu_arena_free(void *p);
 void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
+void mu_arena_look(uint32_t task, struct mu_window *w);
+/* mu_arena_local() where w has the last answer; zeroed to start. */
+static inline void *mu_arena_local_again(struct mu_window *w, uint32_t task, uint64_t va, size_t bytes)
+{
+	if (__builtin_expect(w->task != task || !w->bytes || w->gone != mu_gone_count(), 0))
+		mu_arena_look(task, w);
+	return va - w->first < w->bytes && bytes <= w->bytes - (va - w->first) ? (void *)(uintptr_t)(va + w->delta) : NULL;
+}
 int mu_reachable(uint64_t va, size_t bytes, int write);
 
 /*
@@ -198,7 +214,6 @@ int mu_hosts_lost(void);
 /* Do two tasks not reach each other any more, since a host between them is lost? */
 int mu_tasks_cut(uint32_t a, uint32_t b);
 int mu_task_gone(uint32_t task);
-uint32_t mu_gone_count(void);
 void mu_channel_on_gone(struct mu_channel *ch, void (*fn)(void *arg));
 
 /* Time. Real: CLOCK_MONOTONIC; virtual: the task's clock, and reading it costs virtual time. */

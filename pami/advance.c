@@ -8,11 +8,33 @@
 
 #include "pami/state.h"
 
+/* Only what is there now; a callback that makes progress itself goes on where we are. */
+static int advance_told(struct pami_context *ctx)
+{
+	uint32_t last = ctx->told_last;
+	int events = 0;
+
+	for (; (int32_t)(last - ctx->told_first) > 0; events++) {
+		struct pami_told t = ctx->told[ctx->told_first++ % PAMI_TOLD_MAX];
+
+		mu_charge(MU_COST_complete, 1);
+		t.fn(ctx, t.cookie, PAMI_SUCCESS);
+	}
+	if (ctx->told_first == ctx->told_last)
+		ctx->todo &= ~(unsigned)PAMI_TODO_TOLD;
+	return events;
+}
+
 /* Returns how many events; negative: enough for this time. */
 static __attribute__((noinline)) int advance_todo(struct pami_context *ctx)
 {
 	int events = 0;
 
+	if (ctx->todo & PAMI_TODO_TOLD) {
+		events = advance_told(ctx);
+		if (!(ctx->todo & ~(unsigned)PAMI_TODO_SHORT) && !mu_virtual && ++ctx->unpolled < 8)
+			return -events;
+	}
 	if (ctx->todo & PAMI_TODO_DEFERRED) {
 		struct pami_request *r = ctx->deferred;
 

@@ -39,26 +39,82 @@ static void rmw_answered(struct pami_request *r, int result, const void *payload
 	pami_request_half(r, PAMI_REQUEST_LOCAL, result);
 }
 
-static uint64_t execute(const struct pami_wire_rmw_request *q, void *at);
-
-/* Arena memory of a near task: the processor does it here and now. */
-static pami_result_t rmw_direct(struct pami_context *ctx, const pami_rmw_t *p,
-                                const struct pami_wire_rmw_request *q, void *at)
+static inline uint64_t modified(unsigned op, uint64_t old, uint64_t value)
 {
-	struct pami_request *r = NULL;
-	uint64_t old;
-
-	if (p->done_fn && !(r = pami_request_new(ctx)))
-		return pami_result(-ENOMEM);
-	old = execute(q, at);
-	if (p->operation & PAMI_ATOMIC_FETCH)
-		memcpy(p->local, &old, q->bytes);
-	if (r) {
-		r->local_fn = p->done_fn;
-		r->cookie = p->cookie;
-		r->awaited |= PAMI_REQUEST_LOCAL;
-		pami_request_defer(r, pami_request_local, 0);
+	switch (op & 0x1c) {
+	case PAMI_ATOMIC_SET:
+		return value;
+	case PAMI_ATOMIC_ADD:
+		return old + value;
+	case PAMI_ATOMIC_OR:
+		return old | value;
+	case PAMI_ATOMIC_AND:
+		return old & value;
+	case PAMI_ATOMIC_XOR:
+		return old ^ value;
+	default:
+		return old; /* FETCH */
 	}
+}
+
+#define EXECUTE(type)                                                                                  \
+	static inline uint64_t execute_##type(type *at, unsigned op, type value, type test)                    \
+	{                                                                                               \
+		type old, new;                                                                          \
+                                                                                                        \
+		if (PAMI_LIKELY((op & ~1u) == PAMI_ATOMIC_ADD)) /* with and without FETCH */            \
+			return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);                         \
+		old = __atomic_load_n(at, __ATOMIC_ACQUIRE);                                            \
+                                                                                                        \
+		do {                                                                                    \
+			if ((op & PAMI_ATOMIC_COMPARE) && old != test)                                  \
+				return old;                                                             \
+			new = (type)modified(op, old, value);                                           \
+		} while (op != PAMI_ATOMIC_FETCH &&                                                     \
+		         !__atomic_compare_exchange_n(at, &old, new, 0, __ATOMIC_ACQ_REL,              \
+		                                      __ATOMIC_ACQUIRE));                              \
+		return old;                                                                             \
+	}
+EXECUTE(uint32_t)
+EXECUTE(uint64_t)
+
+static inline uint64_t execute(const struct pami_wire_rmw_request *q, void *at)
+{
+	return q->bytes == 4 ? execute_uint32_t(at, q->operation, (uint32_t)q->value, (uint32_t)q->test) :
+	                       execute_uint64_t(at, q->operation, q->value, q->test);
+}
+
+/* Operands, without a call. */
+static inline uint64_t operand(const void *from, unsigned bytes)
+{
+	uint64_t v8 = 0;
+	uint32_t v4;
+
+	if (bytes == 8) {
+		memcpy(&v8, from, 8);
+		return v8;
+	}
+	memcpy(&v4, from, 4);
+	return v4;
+}
+
+static inline void operand_store(void *to, uint64_t v8, unsigned bytes)
+{
+	uint32_t v4 = (uint32_t)v8;
+
+	if (bytes == 8)
+		memcpy(to, &v8, 8);
+	else
+		memcpy(to, &v4, 4);
+}
+
+/* It is done; done_fn is called by the next progress call. */
+static inline pami_result_t tell_later(struct pami_context *ctx, pami_event_function fn, void *cookie)
+{
+	if (!fn)
+		return PAMI_SUCCESS;
+	ctx->told[ctx->told_last++ % PAMI_TOLD_MAX] = (struct pami_told){ fn, cookie };
+	ctx->todo |= PAMI_TODO_TOLD;
 	return PAMI_SUCCESS;
 }
 
@@ -79,13 +135,18 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 		return pami_fail(PAMI_INVAL, "no such atomic operation, or not on this type");
 	mu_charge(MU_COST_rmw, 1);
 	if (p->operation != PAMI_ATOMIC_FETCH)
-		memcpy(&request.value, p->value, request.bytes);
+		request.value = operand(p->value, request.bytes);
 	if (p->operation & PAMI_ATOMIC_COMPARE)
-		memcpy(&request.test, p->test, request.bytes);
-	at = request.address % request.bytes ? NULL :
-	     mu_arena_local(pami_endpoint_task(p->dest), request.address, request.bytes);
-	if (at)
-		return rmw_direct(ctx, p, &request, at);
+		request.test = operand(p->test, request.bytes);
+	/* Arena memory of a near task: the processor does it here and now. */
+	if (!(request.address & (request.bytes - 1u)) && ctx->told_last - ctx->told_first < PAMI_TOLD_MAX &&
+	    (at = mu_arena_local_again(&ctx->near, pami_endpoint_task(p->dest), request.address, request.bytes))) {
+		uint64_t old = execute(&request, at);
+
+		if (p->operation & PAMI_ATOMIC_FETCH)
+			operand_store(p->local, old, request.bytes);
+		return tell_later(ctx, p->done_fn, p->cookie);
+	}
 	r = pami_request_new(ctx);
 	if (!r)
 		return pami_result(-ENOMEM);
@@ -103,51 +164,6 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 	if (PAMI_UNLIKELY(ctx->queue_bytes > pami_limits.queue_max))
 		pami_queue_throttle(ctx);
 	return pami_result(rc);
-}
-
-static uint64_t modified(unsigned op, uint64_t old, uint64_t value)
-{
-	switch (op & 0x1c) {
-	case PAMI_ATOMIC_SET:
-		return value;
-	case PAMI_ATOMIC_ADD:
-		return old + value;
-	case PAMI_ATOMIC_OR:
-		return old | value;
-	case PAMI_ATOMIC_AND:
-		return old & value;
-	case PAMI_ATOMIC_XOR:
-		return old ^ value;
-	default:
-		return old; /* FETCH */
-	}
-}
-
-#define EXECUTE(type)                                                                                  \
-	static uint64_t execute_##type(type *at, unsigned op, type value, type test)                    \
-	{                                                                                               \
-		type old, new;                                                                          \
-                                                                                                        \
-		if ((op & ~1u) == PAMI_ATOMIC_ADD) /* with and without FETCH */                         \
-			return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL);                         \
-		old = __atomic_load_n(at, __ATOMIC_ACQUIRE);                                            \
-                                                                                                        \
-		do {                                                                                    \
-			if ((op & PAMI_ATOMIC_COMPARE) && old != test)                                  \
-				return old;                                                             \
-			new = (type)modified(op, old, value);                                           \
-		} while (op != PAMI_ATOMIC_FETCH &&                                                     \
-		         !__atomic_compare_exchange_n(at, &old, new, 0, __ATOMIC_ACQ_REL,              \
-		                                      __ATOMIC_ACQUIRE));                              \
-		return old;                                                                             \
-	}
-EXECUTE(uint32_t)
-EXECUTE(uint64_t)
-
-static uint64_t execute(const struct pami_wire_rmw_request *q, void *at)
-{
-	return q->bytes == 4 ? execute_uint32_t(at, q->operation, (uint32_t)q->value, (uint32_t)q->test) :
-	                       execute_uint64_t(at, q->operation, q->value, q->test);
 }
 
 void pami_rmw_receive(struct pami_context *ctx, pami_endpoint_t origin, const struct pami_wire *wire,

@@ -91,6 +91,7 @@ enum { /* struct pami_context.todo */
 	PAMI_TODO_HELD = 4,
 	PAMI_TODO_COLL = 8,
 	PAMI_TODO_SHORT = 16, /* the short lane of collectives: coll_short.c */
+	PAMI_TODO_TOLD = 32,
 };
 
 enum { /* struct pami_context.slow */
@@ -119,6 +120,13 @@ struct pami_request {
 	int deferred_result;
 	uint32_t bytes;     /* the protocol's own */
 	uint32_t task;      /* where `answer` is to come from */
+};
+
+/* Of an operation that was done within its call: what is still to be told, by a progress call. */
+#define PAMI_TOLD_MAX 32 /* power of two; more become requests */
+struct pami_told {
+	pami_event_function fn;
+	void *cookie;
 };
 
 /* A new request, zeroed but for context and token. NULL: out of memory. */
@@ -223,6 +231,9 @@ struct pami_context {
 	struct pami_request *deferred, **deferred_tail;
 
 	uint64_t region_seen[5]; /* the last remote region that was found good */
+	struct mu_window near;   /* the last arena an atomic went to */
+	uint32_t told_first, told_last; /* count up; places are mod PAMI_TOLD_MAX */
+	struct pami_told told[PAMI_TOLD_MAX];
 
 	struct pami_client *client;
 	struct pami_pending *queue, **queue_tail; /* sends that found the FIFO full, in order */

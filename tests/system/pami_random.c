@@ -2,7 +2,7 @@
 /*
  * Random operations against a model, by several threads with a context each, many under way at a time.
  * Each (task, thread) owns places in every task's memory, so it knows what they hold. QT_SEED repeats
- * a run's choices; QT_LONG=1: a hundred times as many.
+ * a run's choices; QT_LONG=1: a hundred times as many, 2: two hundred times, ...
  */
 #include <pthread.h>
 
@@ -349,7 +349,7 @@ int main(int argc, char **argv)
 	if (SAME_CONTEXT)
 		rounds /= 4;
 	if (getenv("QT_LONG"))
-		rounds *= 100;
+		rounds *= 100 * (atol(getenv("QT_LONG")) > 1 ? atol(getenv("QT_LONG")) : 1);
 	job_begin(count);
 	threads = calloc(count, sizeof *threads);
 	for (size_t i = 0; i < count; i++)
@@ -381,6 +381,8 @@ int main(int argc, char **argv)
 		free(t->model);
 	}
 	barrier();
+	if (getenv("QT_LONG") && !me)
+		printf("%ld operations, %zu under way\n", rounds * (long)(count * tasks), PLACES * count * tasks);
 	if (failures)
 		fprintf(stderr, "task %zu: QT_SEED=%llu repeats the choices\n", me, (unsigned long long)seed);
 	free(threads);
