@@ -157,3 +157,8 @@ void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
 
 	return mu_arena_local_again(&w, task, va, bytes);
 }
+
+int mu_arena_has(const void *at, size_t bytes)
+{
+	return mu_self.refs && mu_in_segment(&mu_self, (uint64_t)(uintptr_t)at, bytes);
+}

@@ -374,6 +374,11 @@ int mu_coord_task(const struct emu_coord *coord, uint32_t *task)
 	return 0;
 }
 
+int mu_task_near(uint32_t task)
+{
+	return task < mu_self.tasks && mu_self.near[task];
+}
+
 int mu_task_same_node(uint32_t task)
 {
 	struct mu_process *p = &mu_self;

@@ -61,6 +61,8 @@ void mu_detach(void);
 void mu_task_coord(uint32_t task, struct emu_coord *coord);
 int mu_coord_task(const struct emu_coord *coord, uint32_t *task);
 int mu_task_same_node(uint32_t task);
+/* Is its memory reached from here: same host on express, same node on torus, in real time? */
+int mu_task_near(uint32_t task);
 /*
  * Tasks in one group talk cheaply: those of a host on express in real time (memory of each other's arenas
  * can be reached), else those of a torus node. 0 .. groups - 1.
@@ -185,6 +187,7 @@ struct mu_window {
 void *mu_arena_alloc(size_t bytes, size_t align);
 void mu_arena_free(void *p);
 void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
+int mu_arena_has(const void *p, size_t bytes); /* is it memory that the tasks of this host share? */
 void mu_arena_look(uint32_t task, struct mu_window *w);
 /* mu_arena_local() where w has the last answer; zeroed to start. */
 static inline void *mu_arena_local_again(struct mu_window *w, uint32_t task, uint64_t va, size_t bytes)

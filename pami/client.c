@@ -46,12 +46,20 @@ void pami_limits_load(void)
 	pami_limits.immediate_max = knob("QUINTORUS_IMMEDIATE", 512, 8192, 512);
 	pami_limits.eager_max = knob("QUINTORUS_EAGER", 0, SIZE_MAX / 4, 8192);
 	pami_limits.stage_max = 65536;
+	pami_limits.near_eager_max = knob("QUINTORUS_EAGER_NEAR", 0, SIZE_MAX / 4,
+	                                  getenv("QUINTORUS_EAGER") ? pami_limits.eager_max : 256u << 10);
+	pami_limits.near_stage_max = 2048;
 	pami_limits.queue_max = knob("QUINTORUS_QUEUE", 0, SIZE_MAX / 4, 4u << 20);
 	pami_limits.held_max = (size_t)256 << 20;
 	pami_limits.contexts = contexts;
 	/* What may be received at once must not arrive by rendezvous. */
 	if (pami_limits.eager_max < pami_limits.immediate_max)
 		pami_limits.eager_max = pami_limits.immediate_max;
+	if (pami_limits.near_eager_max < pami_limits.immediate_max)
+		pami_limits.near_eager_max = pami_limits.immediate_max;
+	/* What is sent by PAMI_Send_immediate is the user's again at once. */
+	if (pami_limits.near_stage_max < pami_limits.immediate_max)
+		pami_limits.near_stage_max = pami_limits.immediate_max;
 	pami_limits.idle = advance && !strcmp(advance, "success") ? PAMI_SUCCESS : PAMI_EAGAIN;
 }
 

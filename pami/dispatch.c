@@ -24,6 +24,7 @@ PAMI_EXPORT pami_result_t PAMI_Dispatch_set(pami_context_t context, size_t dispa
 		d->send |= PAMI_DISPATCH_SHMEM;
 	if (options.queue_immediate == PAMI_HINT_DISABLE)
 		d->send |= PAMI_DISPATCH_NO_QUEUE;
+	d->rdma = options.use_rdma;
 	if (d->asynchronous)
 		d->fn = NULL;
 	return PAMI_SUCCESS;

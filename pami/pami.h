@@ -265,7 +265,9 @@ typedef enum {
 /*
  * Promises about a dispatch id, the same on every task. Any bits are accepted. Those with an
  * effect here: recv_immediate, recv_contiguous, recv_copy, queue_immediate, use_shmem (ENABLE: a
- * send to a task on another node gives PAMI_INVAL). Order is always kept.
+ * send to a task on another node gives PAMI_INVAL), use_rdma (of messages that are not received at
+ * once, ENABLE: the target fetches all of them, DISABLE: none). Order is always kept. buffer_registered
+ * changes nothing: any memory can be reached, and is looked at, registered or not.
  */
 typedef struct {
 	unsigned multicontext : 2;
@@ -281,7 +283,8 @@ typedef struct {
 	unsigned queue_immediate : 2; /* DISABLE: PAMI_Send_immediate may return PAMI_EAGAIN */
 } pami_dispatch_hint_t;
 
-/* Advice for one operation; overlays the dispatch hints. Any bits are accepted. */
+/* Advice for one operation; overlays the dispatch hints. Any bits are accepted, as programs leave them
+ * unset; for that reason none is taken. */
 typedef struct {
 	unsigned reserved0 : 12;
 	unsigned buffer_registered : 2;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * PAMI_Send and whatever the hot path of send.c leaves over. Which protocol carries a message is
- * decided in pami_send_message() alone, by header + data bytes against pami_limits:
+ * decided in pami_send_message() alone, by header + data bytes against pami_limits (and the id's use_rdma):
  *
  *   one packet      SHORT: copied by the messaging unit; complete here at once
  *   <= eager_max    EAGER: envelope, header and data in one message, copied up to stage_max; above
- *                   it (only when the user raises eager_max) the data goes from where it lies
+ *                   it the data goes from where it lies. Larger where the target shares memory with us
  *   more            RTS: the receiver fetches the data by RDMA read and answers DONE
  */
 #include <stdlib.h>
@@ -174,13 +174,14 @@ static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t 
 	struct pami_wire wire = { .kind = PAMI_WIRE_EAGER, .origin = ctx->offset,
 		                  .dispatch = (uint16_t)s->dispatch };
 	struct pami_request *r = new_request(ctx, p);
+	size_t stage = mu_task_near(pami_endpoint_task(s->dest)) ? pami_limits.near_stage_max : pami_limits.stage_max;
 	int rc;
 
 	if (!r)
 		return -ENOMEM;
 	mu_charge(MU_COST_send_immediate, 1);
 	wire.token = p->events.remote_fn ? r->token : 0;
-	if (total <= pami_limits.stage_max || !s->data.iov_len) {
+	if (total <= stage || !s->data.iov_len) {
 		rc = send_staged(ctx, s, &wire, &envelope, sizeof envelope, 1, r);
 	} else {
 		wire.kind = PAMI_WIRE_EAGER_HEAD;
@@ -223,6 +224,24 @@ static int message_rendezvous(struct pami_context *ctx, const pami_send_t *p)
 	return rc;
 }
 
+/*
+ * Does the target fetch this message of more than a packet? Two copies through a ring, one by each side, are
+ * faster than one by the kernel; memory of the arena is copied once, directly.
+ */
+static int is_fetched(struct pami_context *ctx, const pami_send_t *p, size_t total)
+{
+	unsigned rdma = ctx->dispatch[p->send.dispatch].rdma;
+
+	if (total <= pami_limits.immediate_max) /* as it is received */
+		return 0;
+	if (rdma == PAMI_HINT_ENABLE || rdma == PAMI_HINT_DISABLE)
+		return rdma == PAMI_HINT_ENABLE;
+	if (total <= pami_limits.eager_max || total > pami_limits.near_eager_max ||
+	    !mu_task_near(pami_endpoint_task(p->send.dest)))
+		return total > pami_limits.eager_max;
+	return mu_arena_has(p->send.data.iov_base, p->send.data.iov_len);
+}
+
 int pami_send_message(struct pami_context *ctx, const pami_send_t *p)
 {
 	size_t total = p->send.header.iov_len + p->send.data.iov_len;
@@ -235,9 +254,7 @@ int pami_send_message(struct pami_context *ctx, const pami_send_t *p)
 		return message_short(ctx, p);
 	if (p->events.local_fn || p->events.remote_fn)
 		mu_charge(MU_COST_send, 1);
-	if (total <= pami_limits.eager_max)
-		return message_eager(ctx, p, total);
-	return message_rendezvous(ctx, p);
+	return is_fetched(ctx, p, total) ? message_rendezvous(ctx, p) : message_eager(ctx, p, total);
 }
 
 PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)

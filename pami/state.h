@@ -46,6 +46,8 @@ struct pami_limits {
 	size_t immediate_max;  /* QUINTORUS_IMMEDIATE: 512 .. 8192, default 512 */
 	size_t eager_max;      /* QUINTORUS_EAGER: most bytes sent eagerly; above it by rendezvous */
 	size_t stage_max;      /* most eager bytes copied; above it data is sent from where it lies */
+	size_t near_eager_max; /* QUINTORUS_EAGER_NEAR: the two of them where the target shares memory with us */
+	size_t near_stage_max;
 	size_t queue_max;      /* QUINTORUS_QUEUE: most bytes waiting for the injection FIFO */
 	size_t held_max;       /* most bytes of messages held for ids that are not set */
 	unsigned contexts;     /* QUINTORUS_CONTEXTS: per client, power of two 2 .. 64; 0: by the job */
@@ -70,6 +72,7 @@ struct pami_dispatch {
 	uint8_t asynchronous;              /* recv_immediate DISABLE */
 	uint8_t contiguous;                /* recv_contiguous ENABLE */
 	uint8_t copy;                      /* recv_copy ENABLE */
+	uint8_t rdma;                      /* use_rdma: ENABLE, DISABLE or neither */
 	uint32_t held;                     /* messages in the context's held list for this id */
 };
 

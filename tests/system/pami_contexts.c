@@ -441,6 +441,52 @@ static void extensions(void)
 	CHECK(!PAMI_Extension_symbol(e, "baz"));
 }
 
+/* ---- use_rdma: whether a message needs its target's dispatch function before it leaves us. ---- */
+
+static unsigned char landing[100000];
+static int landed;
+
+static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
+                    size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	CHECK_EQ(data_size, sizeof landing);
+	recv->addr = landing;
+	recv->cookie = &landed;
+	recv->local_fn = flag_done;
+}
+
+static void rdma_hint(void)
+{
+	pami_dispatch_hint_t hint[2] = {{.use_rdma = PAMI_HINT_ENABLE}, {.use_rdma = PAMI_HINT_DISABLE}};
+	unsigned char *data = malloc(sizeof landing);
+
+	for (size_t i = 0; i < 2; i++) {
+		int gone = 0;
+		pami_send_t s = {.send = {.header = {&i, sizeof i}, .data = {data, sizeof landing}, .dispatch = 30 + i,
+		                          .dest = endpoint(me, 1)},
+		                 .events = {&gone, flag_done, NULL}};
+
+		landed = 0;
+		memset(data, (int)(40 + i), sizeof landing);
+		dispatch_set(contexts[0], 30 + i, on_long, NULL, hint[i]);
+		dispatch_set(contexts[1], 30 + i, on_long, NULL, hint[i]);
+		CHECK_EQ(PAMI_Send(contexts[0], &s), PAMI_SUCCESS);
+		if (i == 0) {
+			PAMI_Context_advance(contexts[0], 100);
+			CHECK(!gone);
+		}
+		while (!gone) {
+			PAMI_Context_advance(contexts[0], 1);
+			if (i == 0)
+				PAMI_Context_advance(contexts[1], 1);
+		}
+		while (!landed)
+			PAMI_Context_advance(contexts[1], 1);
+		CHECK(!memcmp(data, landing, sizeof landing));
+	}
+	free(data);
+}
+
 int main(int argc, char **argv)
 {
 	job_begin(CONTEXTS);
@@ -455,6 +501,7 @@ int main(int argc, char **argv)
 		posted_work();
 		locks();
 	}
+	rdma_hint();
 	asynchronous();
 	barrier();
 	return job_end(CONTEXTS);
