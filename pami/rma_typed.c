@@ -134,6 +134,9 @@ static void on_put(pami_context_t context, void *cookie, const void *header_addr
 		pami_receive_refuse(ctx, pami_endpoint_task(origin), "not a typed put");
 	else
 		rc = pami_type_reachable(type, to, data_size, 1);
+	/* Who asked for no remote completion hears nothing of it. */
+	if (rc && type)
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "a typed put to memory that is not there");
 	if (rc) {
 		if (type)
 			pami_type_release(type);
