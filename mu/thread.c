@@ -293,6 +293,8 @@ void mu_idle(struct mu_channel *ch)
 		idle->shared = who == RAN_PARTNER;
 		if (who == RAN_ITS_SLICE && !p->yields)
 			robbed(idle);
+		else if (who == RAN_NOBODY)
+			idle->robbed_last = 0;
 		return;
 	}
 	/* Looked at before the arming too: that costs a system call which stops the others for a moment. */
