@@ -316,7 +316,7 @@ static void print_facts(struct bench_job *job)
 	const char *clock = "real", *fabric = "none (a job of one)", *port = "";
 	const struct mu_host *h = MAP_FAILED;
 	char tasks[128], driver[400], shape[64] = "";
-	const char *seal = "none";
+	const char *seal = "unknown (torus run tells)";
 
 	if (env)
 		h = mmap(NULL, sizeof(*h), PROT_READ, MAP_SHARED, atoi(env), 0);
@@ -324,7 +324,7 @@ static void print_facts(struct bench_job *job)
 		clock = names[0][h->clock & 1];
 		fabric = names[1][h->fabric & 1];
 		port = h->port;
-		seal = drv_seal_text((enum drv_seal_kind)h->seal);
+		seal = h->hosts > 1 ? drv_seal_text((enum drv_seal_kind)h->seal) : "none";
 		snprintf(shape, sizeof(shape), ", %u host%s", h->hosts, h->hosts == 1 ? "" : "s");
 		job->is_virtual = h->clock == MU_CLOCK_VIRTUAL;
 	}

@@ -40,7 +40,7 @@ int drv_seal_open(struct drv_seal **seal, enum drv_seal_kind kind, const unsigne
 
 		if (!m) {
 			drv_error("frames are to be %s: %s; build with libssl-dev present, or trust the network "
-			          "(--seal none)", drv_seal_text(kind), why);
+			          "(torus run --seal none, QUINTORUS_SEAL=none)", drv_seal_text(kind), why);
 			return -errno;
 		}
 		if (m->abi != DRV_SEAL_MODULE_ABI) {

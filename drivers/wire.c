@@ -308,6 +308,12 @@ uint64_t drv_wires_deadline(const struct drv_wires *ws)
 	return at;
 }
 
+void drv_wires_rest(struct drv_wires *ws)
+{
+	for (uint32_t i = 0; i < ws->conf.hosts; i++)
+		ws->wire[i].bursts = 0;
+}
+
 void drv_wires_drop(struct drv_wires *ws, uint32_t host)
 {
 	if (host < ws->conf.hosts && host != ws->conf.self && !ws->wire[host].gone)

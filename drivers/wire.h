@@ -190,6 +190,9 @@ int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn,
  */
 uint64_t drv_wires_deadline(const struct drv_wires *wires);
 
+/* No poll comes soon, as the caller is about to sleep: the next flush on an idle wire does not wait for one. */
+void drv_wires_rest(struct drv_wires *wires);
+
 /*
  * A host is dead: what it has not acknowledged is nobody's business any more, nothing is sent to it
  * and nobody waits for it. Should it come back as a new process, the wire begins afresh.

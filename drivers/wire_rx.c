@@ -218,7 +218,9 @@ static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f
 		refuse(ws, fault, f);
 		return NULL;
 	}
-	if (drv_seal_fresh(&ws->seen[w->host], h->from, number))
+	/* A HELLO of an earlier epoch may mean a clock set back: it is answered (wire_hello.c), and does no harm. */
+	if (drv_seal_fresh(&ws->seen[w->host], h->from, number) ||
+	    (h->kind == DRV_FRAME_HELLO && h->from != ws->seen[w->host].epoch))
 		return w;
 	w->stat.replays++;
 	return NULL;

@@ -134,15 +134,17 @@ static void receive_internal(struct mu_channel *ch, const MUHWI_PacketHeader_t *
  * An answer to a get of this channel: it goes where our own caller wanted it, so what is true of any memcpy into his
  * buffer will do. The pages of others' puts are looked at first, a system call each.
  */
-static int is_asked_for(const struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint64_t to, uint32_t bytes)
+enum { NOT_ASKED, ASKED, ASKED_ONCE }; /* ONCE: of a get that has ended, with an error: its buffer may be in use again */
+static int asked_for(const struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint64_t to, uint32_t bytes)
 {
 	uint64_t counter = h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
 	uint64_t at = (counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7)) - (uint64_t)(uintptr_t)ch->a->counter;
 
 	if (!counter || at >= sizeof ch->a->counter)
-		return 0;
-	return to >= __atomic_load_n(&ch->counter_to[at / 8], __ATOMIC_RELAXED) &&
-	       to + bytes <= __atomic_load_n(&ch->counter_end[at / 8], __ATOMIC_RELAXED);
+		return NOT_ASKED;
+	return __atomic_load_n(&ch->a->counter[at / 8], __ATOMIC_ACQUIRE) &&
+	       to >= __atomic_load_n(&ch->counter_to[at / 8], __ATOMIC_RELAXED) &&
+	       to + bytes <= __atomic_load_n(&ch->counter_end[at / 8], __ATOMIC_RELAXED) ? ASKED : ASKED_ONCE;
 }
 
 static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
@@ -150,7 +152,7 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 {
 	struct mu_node_class *k = mu_put_class(ch->p->host, ch->p->job.node, h);
 	uint64_t to = mu_put_offset(h) + (k ? __atomic_load_n(&k->base, __ATOMIC_RELAXED) : 0);
-	int rc;
+	int rc, asked;
 
 	if (!bytes || to + bytes < to) {
 		bad_packet(ch, h, source, "direct put of nothing or across the end of memory");
@@ -161,7 +163,10 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 		return;
 	if (k && !__atomic_load_n(&k->base, __ATOMIC_RELAXED))
 		return; /* mu_class_abandon() */
-	rc = is_asked_for(ch, h, to, bytes) ? mu_copy_own(to, payload, bytes) : mu_copy_out(ch->p, to, payload, bytes);
+	asked = k ? NOT_ASKED : asked_for(ch, h, to, bytes);
+	if (asked == ASKED_ONCE)
+		return;
+	rc = asked ? mu_copy_own(to, payload, bytes) : mu_copy_out(ch->p, to, payload, bytes);
 	if (k) {
 		/* Software that gave a place which is not there must not wait for ever. */
 		if (rc)

@@ -517,6 +517,7 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 		mu_holder_disarm(h);
 		return -EAGAIN;
 	}
+	drv_wires_rest(h->wires);
 	/* Only now: that round may have set timers. */
 	deadline = drv_wires_deadline(h->wires);
 	now = wires_now_ns();

@@ -433,11 +433,13 @@ int mu_live_cut(struct mu_live *l, uint32_t a, uint32_t b)
 /* Give the filled packet to the router. */
 static int give(struct mu_live *l, unsigned queue, uint32_t packet)
 {
-	int rc;
+	int rc, counted = l->host->on_death == MU_ON_DEATH_ERROR && counts(emu_live_packet(l->emu, packet));
 
-	if (l->host->on_death == MU_ON_DEATH_ERROR && counts(emu_live_packet(l->emu, packet)))
+	if (counted)
 		__atomic_fetch_add(&l->p->area->routed, 1, __ATOMIC_RELAXED);
 	rc = emu_live_inject(l->emu, l->own_node, queue, packet);
+	if (rc && counted)
+		__atomic_fetch_sub(&l->p->area->routed, 1, __ATOMIC_RELAXED);
 	ring_agent(l);
 	return rc;
 }

@@ -368,6 +368,7 @@ static inline struct mu_out *mu_out(struct mu_channel *ch, uint32_t local, unsig
 /* Whoever serves the channel there shall look, if it sleeps. */
 static inline void mu_out_wake(const struct mu_out *o)
 {
+	__asm__ volatile("" ::: "memory"); /* the record first */
 	drv_wake_ring(&o->wake[__atomic_load_n(&o->ring->user, __ATOMIC_RELAXED) % MU_WAKES]);
 }
 uint32_t mu_path_piece(struct mu_process *p, uint32_t task); /* largest piece on that path */

@@ -16,6 +16,7 @@ static void context_free(struct pami_context *ctx)
 	}
 	free(ctx->request_slab);
 	free(ctx->dispatch);
+	free(ctx->near_sent);
 	free(ctx);
 }
 

@@ -13,6 +13,8 @@
 
 #include "pami/state.h"
 
+#define NEAR_WINDOW (1u << 20)
+
 static PAMI_COLD int refuse(pami_result_t *result, pami_result_t why, const char *text)
 {
 	*result = pami_fail(why, text);
@@ -198,6 +200,8 @@ static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t 
 /* The target has fetched the data (or failed to): both halves are complete. */
 static void rendezvous_answered(struct pami_request *r, int result, const void *payload, uint32_t bytes)
 {
+	if (r->context->near_sent)
+		r->context->near_sent[r->task] = 0;
 	pami_request_both(r, result);
 }
 
@@ -225,6 +229,20 @@ static int message_rendezvous(struct pami_context *ctx, const pami_send_t *p)
 }
 
 /*
+ * May so many bytes more wait at a near task? What is fetched waits at its origin, what is eager where it goes: past
+ * this, one message is fetched, and its answer says that the target has looked at all before it.
+ */
+static int near_takes(struct pami_context *ctx, uint32_t task, size_t bytes)
+{
+	if (!ctx->near_sent)
+		ctx->near_sent = calloc(ctx->tasks, sizeof *ctx->near_sent);
+	if (!ctx->near_sent || ctx->near_sent[task] + bytes > NEAR_WINDOW)
+		return 0;
+	ctx->near_sent[task] += (uint32_t)bytes;
+	return 1;
+}
+
+/*
  * Does the target fetch this message of more than a packet? Two copies through a ring, one by each side, are
  * faster than one by the kernel; memory of the arena is copied once, directly.
  */
@@ -236,10 +254,12 @@ static int is_fetched(struct pami_context *ctx, const pami_send_t *p, size_t tot
 		return 0;
 	if (rdma == PAMI_HINT_ENABLE || rdma == PAMI_HINT_DISABLE)
 		return rdma == PAMI_HINT_ENABLE;
-	if (total <= pami_limits.eager_max || total > pami_limits.near_eager_max ||
+	/* A member may be many operations behind its team: what is long and early stays at its origin. */
+	if (total <= pami_limits.eager_max || total > pami_limits.near_eager_max || p->send.dispatch == PAMI_DISPATCH_COLL ||
 	    !mu_task_near(pami_endpoint_task(p->send.dest)))
 		return total > pami_limits.eager_max;
-	return mu_arena_has(p->send.data.iov_base, p->send.data.iov_len);
+	return mu_arena_has(p->send.data.iov_base, p->send.data.iov_len) ||
+	       !near_takes(ctx, pami_endpoint_task(p->send.dest), total);
 }
 
 int pami_send_message(struct pami_context *ctx, const pami_send_t *p)

@@ -235,6 +235,7 @@ struct pami_context {
 
 	uint64_t region_seen[5]; /* the last remote region that was found good */
 	struct mu_window near;   /* the last arena an atomic went to */
+	uint32_t *near_sent;     /* [tasks] eager bytes beyond eager_max since one there fetched something; NULL: none yet */
 	uint32_t told_first, told_last; /* count up; places are mod PAMI_TOLD_MAX */
 	struct pami_told told[PAMI_TOLD_MAX];
 

@@ -284,10 +284,13 @@ static void refuse(struct wish *w, int argc, char **argv)
 }
 
 /* At most 256 bytes. The kernel gives them whole; it may sleep for them soon after boot. */
-static void random_bytes(void *to, size_t bytes)
+static int random_bytes(void *to, size_t bytes)
 {
-	while (getrandom(to, bytes, 0) != (ssize_t)bytes && errno == EINTR)
+	ssize_t n;
+
+	while ((n = getrandom(to, bytes, 0)) < 0 && errno == EINTR)
 		;
+	return n == (ssize_t)bytes ? 0 : -1;
 }
 
 static uint64_t random_number(void)
@@ -360,7 +363,10 @@ int cmd_run(int argc, char **argv)
 		goto out;
 	}
 	plan.job = random_number();
-	random_bytes(plan.key, sizeof plan.key);
+	if (random_bytes(plan.key, sizeof plan.key)) {
+		wrong(&w, "no random bytes for the job's key: %s", strerror(errno));
+		goto out;
+	}
 	plan.seed = w.seeded ? w.seed : plan.clock == MU_CLOCK_VIRTUAL ? 1 : random_number();
 	plan.tag = w.tag;
 	plan.report = w.report;

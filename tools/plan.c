@@ -99,10 +99,14 @@ static int ports_make(struct plan *p, const char *fault, char *err)
 	int here = 1;
 
 	if (p->clock == MU_CLOCK_VIRTUAL) {
+		if (fault && strncmp(fault, "kill=", 5))
+			return fail(err, "--fault '%s': in virtual time give kill=TASK@MICROSECONDS,...", fault);
 		if ((size_t)snprintf(p->script, sizeof p->script, "%s", fault ? fault : "") >= sizeof p->script)
 			return fail(err, "--fault: longer than %zu characters", sizeof p->script - 1);
 		return 0;
 	}
+	if (fault && !strncmp(fault, "kill=", 5))
+		return fail(err, "--fault kill= is for --clock virtual; in real time use kill(1)");
 	if (p->hosts == 1) {
 		if (fault)
 			return fail(err, "--fault: one host has no wire to break; give two or more, for example "

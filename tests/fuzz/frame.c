@@ -218,7 +218,7 @@ static uint32_t trust(unsigned char *data, uint32_t bytes)
 	struct drv_frame_header *h = (void *)data;
 	static uint64_t number = 1ull << 40;
 
-	if (!seal || h->bytes > MOST) {
+	if (!seal || h->bytes > MOST || h->bytes % DRV_FRAME_RUN) {
 		drv_frame_sum(data);
 		return bytes;
 	}

@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 #endif
 	if (one_thread)
 		many = 600;
-	if (getenv("QT_LONG"))
+	if (getenv("QT_LONG") && atoi(getenv("QT_LONG")))
 		many *= 20;
 	job_begin(1);
 	next_from = calloc(tasks, sizeof *next_from);

@@ -265,6 +265,34 @@ static void sent_again_by_another(void)
 	free(tape);
 }
 
+/* A life whose clock was set back connects all the same. */
+static void a_clock_set_back(void)
+{
+	struct drv_wire_conf c = sealed_conf(DRV_SEAL_AUTHENTICATED);
+	struct pair p;
+
+	NEEDS_CIPHER;
+	lab_net_init(&p.net);
+	pair_open(&p, &c);
+	traffic(&p, 50, 500);
+	lab_end_close(&p.b);
+	for (int i = 0; i < 20; i++)
+		lab_step(&p.net, p.ends, 1);
+	c.self = 1;
+	c.epoch = 500;
+	lab_end_open(&p.b, &p.net, &c);
+	p.b.got[0] = p.a.sent[1];
+	lab_end_connect(&p.b, 0);
+	p.a.got[1] = 0;
+	CU_ASSERT_EQUAL(lab_end_send(&p.b, 0, 100), 0);
+	CU_ASSERT(lab_settle(&p.net, p.ends, 2, 10000) >= 0);
+	CU_ASSERT_EQUAL(p.a.got[1], 1);
+	CU_ASSERT_EQUAL(stat_of(&p.a, 1).restarts, 1);
+	p.b.sent[0] = 1;
+	traffic(&p, 100, 300);
+	pair_close(&p);
+}
+
 /* One end sealed, the other not, or with another key: no connection, both count. */
 static void ends_that_disagree(void)
 {
@@ -315,4 +343,4 @@ static void frame_sizes(void)
 }
 
 T_MAIN(T(there_and_back), T(every_bit_counts), T(strangers), T(window_against_a_list), T(authenticated_in_a_storm),
-       T(encrypted_in_a_storm), T(sent_again_by_another), T(ends_that_disagree), T(frame_sizes))
+       T(encrypted_in_a_storm), T(sent_again_by_another), T(a_clock_set_back), T(ends_that_disagree), T(frame_sizes))

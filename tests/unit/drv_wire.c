@@ -729,6 +729,13 @@ static void bursts_are_expected(void)
 	CU_ASSERT_EQUAL(early, 0);
 	CU_ASSERT_EQUAL(frames_of(&p, 1, &early), 1);
 	CU_ASSERT_EQUAL(early, 1);
+	/* Nor is it late when its sender says that no poll comes soon. */
+	for (int i = 0; i < 3; i++)
+		frames_of(&p, 32, &early);
+	CU_ASSERT_EQUAL(early, 0);
+	drv_wires_rest(p.a.wires);
+	CU_ASSERT_EQUAL(frames_of(&p, 1, &early), 1);
+	CU_ASSERT_EQUAL(early, 1);
 	pair_close(&p);
 }
 
