@@ -5,15 +5,18 @@
  *
  *   line     one cache line going back and forth between two processes
  *   ring     the same through drivers/base/ring.h: 8 bytes of payload, and its message rate
- *   memcpy   copying 1 MiB over and over (the cache's bandwidth) and 256 MiB (the memory's)
+ *   flags    the rate of the barest ring: one sender, 8 bytes and their flag a slot; a slot a line, or four
+ *   memcpy   copying 64 KiB and 1 MiB over and over (the cache's bandwidth) and 256 MiB (the memory's)
  *   wake     a thread sleeping on a futex of the same core: from before the wake to its first instruction
  *   atomic   fetch-and-add on a line that two processors want, the operations of both
  *   port     frames back and forth over a driver port, frames a second, bytes a second
+ *   udp      datagrams between two programs that spin on plain UDP sockets
  *
- * usage: qlimits line|ring|memcpy|wake|atomic|all [--csv|--json]
+ * usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json]
  *        qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]
- * For `port` start one with --serve and one without, in their network namespaces, with the two
- * files swapped: each writes its address to --self and waits for --peer.
+ *        qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]     (of the one that serves)
+ * For `port` and `udp` start one with --serve and one without, in their network namespaces; for `port` with the
+ * two files swapped: each writes its address to --self and waits for --peer.
  */
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -206,12 +209,69 @@ static void limit_ring(void)
 	limit_out("ring rate", 8, "M/s", &rates);
 }
 
+enum { FLAG_WORDS = 65536, FLAG_SENDS = 1 << 24 };
+
+struct flags {
+	uint64_t stride, slots; /* words from slot to slot: 8, a line each, or 2 */
+	_Alignas(128) uint64_t taken;
+	_Alignas(128) uint64_t word[FLAG_WORDS]; /* of a slot: the round in which it was filled, from 1; the value */
+};
+
+static void flags_take(void *arg)
+{
+	struct flags *f = arg;
+
+	for (uint64_t i = 0; i < FLAG_SENDS; i++) {
+		uint64_t *slot = &f->word[i % f->slots * f->stride];
+
+		while (__atomic_load_n(slot, __ATOMIC_ACQUIRE) != i / f->slots + 1)
+			limit_relax();
+		if (slot[1] != i)
+			abort();
+		if ((i + 1) % 1024 == 0)
+			__atomic_store_n(&f->taken, i + 1, __ATOMIC_RELEASE);
+	}
+}
+
+static void limit_flags(const char *variant, uint64_t stride)
+{
+	struct flags *f = shared(sizeof(*f));
+	struct bench_samples s = {0};
+	const uint64_t part = FLAG_SENDS / (LIMIT_REPETITIONS + 1);
+	uint64_t taken = 0, start = drv_clock_ns();
+	pid_t pid;
+
+	f->stride = stride;
+	f->slots = FLAG_WORDS / stride;
+	pid = child(flags_take, f);
+	for (uint64_t i = 0; i < FLAG_SENDS; i++) {
+		uint64_t *slot = &f->word[i % f->slots * stride];
+
+		while (i - taken == f->slots) {
+			taken = __atomic_load_n(&f->taken, __ATOMIC_ACQUIRE);
+			limit_relax();
+		}
+		slot[1] = i;
+		__atomic_store_n(slot, i / f->slots + 1, __ATOMIC_RELEASE);
+		if ((i + 1) % part == 0) {
+			uint64_t now = drv_clock_ns();
+
+			if (i + 1 > part)
+				bench_samples_add(&s, (double)part * 1e3 / (double)(now - start));
+			start = now;
+		}
+	}
+	waitpid(pid, NULL, 0);
+	munmap(f, sizeof(*f));
+	limit_out(variant, 8, "M/s", &s);
+}
+
 static void limit_memcpy(void)
 {
-	const size_t sizes[2] = {1 << 20, 256 << 20};
-	unsigned char *a = shared(sizes[1]), *b = shared(sizes[1]);
+	const size_t sizes[3] = {64 << 10, 1 << 20, 256 << 20};
+	unsigned char *a = shared(sizes[2]), *b = shared(sizes[2]);
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		const size_t n = sizes[i], times = ((size_t)1 << 30) / n;
 		struct bench_samples s = {0};
 
@@ -219,7 +279,7 @@ static void limit_memcpy(void)
 			uint64_t start = drv_clock_ns();
 
 			for (size_t k = 0; k < times; k++) {
-				a[k] = (unsigned char)r;
+				a[k % n] = (unsigned char)r;
 				memcpy(b, a, n);
 				__asm__ volatile("" ::: "memory"); /* each copy is one */
 			}
@@ -323,8 +383,9 @@ static void limit_atomic(void)
 
 static int wrong(const char *what)
 {
-	fprintf(stderr, "qlimits: cannot use '%s'; usage: qlimits line|ring|memcpy|wake|atomic|all [--csv|--json], or\n"
-	                "qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]\n",
+	fprintf(stderr, "qlimits: cannot use '%s'; usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json], or\n"
+	                "qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json], or\n"
+	                "qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]\n",
 	        what);
 	return 2;
 }
@@ -348,26 +409,31 @@ int main(int argc, char **argv)
 			peer = argv[++i];
 		else if (!what)
 			what = argv[i];
-		else if (!spec && !strcmp(what, "port"))
+		else if (!spec && (!strcmp(what, "port") || !strcmp(what, "udp")))
 			spec = argv[i];
 		else
 			return wrong(argv[i]);
 	}
-	if (!what || (!strcmp(what, "port") && !spec))
+	if (!what || ((!strcmp(what, "port") || !strcmp(what, "udp")) && !spec))
 		return wrong(what ? what : "");
 	int all = !strcmp(what, "all");
 
-	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "memcpy") && strcmp(what, "wake") &&
-	    strcmp(what, "atomic") && strcmp(what, "port"))
+	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "flags") && strcmp(what, "memcpy") &&
+	    strcmp(what, "wake") && strcmp(what, "atomic") && strcmp(what, "port") && strcmp(what, "udp"))
 		return wrong(what);
 	if (!serve)
-		bench_out_begin(format, spec ? (const char *const[]){"port", spec, NULL} : NULL);
+		bench_out_begin(format, spec ? (const char *const[]){what, spec, NULL} : NULL);
+	if (spec && !strcmp(what, "udp"))
+		return limit_udp(spec, serve);
 	if (spec)
 		return limit_port(spec, self, peer, serve);
 	if (all || !strcmp(what, "line"))
 		limit_line();
 	if (all || !strcmp(what, "ring"))
 		limit_ring();
+	if (all || !strcmp(what, "flags"))
+		for (int i = 0; i < 2; i++)
+			limit_flags(i ? "flags packed" : "flags", i ? 2 : 8);
 	if (all || !strcmp(what, "memcpy"))
 		limit_memcpy();
 	if (all || !strcmp(what, "wake"))

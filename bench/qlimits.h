@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two halves of qlimits share. */
+/* What the parts of qlimits share. */
 #ifndef BENCH_QLIMITS_H
 #define BENCH_QLIMITS_H
 
@@ -14,5 +14,7 @@ void limit_out(const char *variant, size_t bytes, const char *unit, struct bench
 
 /* The exit status. self, peer: files; serve: answer instead of measuring. */
 int limit_port(const char *spec, const char *self, const char *peer, int serve);
+/* The exit status. address: IPv4 of the one that serves, with or without a port. */
+int limit_udp(const char *address, int serve);
 
 #endif
