@@ -13,15 +13,27 @@ void *mu_board(unsigned id)
 	return mu_host_board(mu_self.host, mu_self.job.node, id % MU_CLASSES);
 }
 
+/*
+ * A channel watches one word, and its task may wait for several: who looked before the store and has not yet said that
+ * it sleeps must notice all the same (thread.c looks at `posted` last).
+ */
+static void wake_task(const struct mu_process *p, uint32_t task)
+{
+	struct mu_task_area *a = mu_host_area(p->host, p->entry[task].local);
+
+	__atomic_fetch_add(&a->posted.seq, 1, __ATOMIC_SEQ_CST);
+	mu_wake_task(task);
+}
+
 static void wake(const struct mu_process *p, uint32_t task)
 {
 	if (task != MU_NODE_ALL) {
-		mu_wake_task(task);
+		wake_task(p, task);
 		return;
 	}
 	for (uint32_t i = 0; i < p->job.local_tasks; i++)
 		if (p->job.local_list[i] != p->task)
-			mu_wake_task((uint32_t)p->job.local_list[i]);
+			wake_task(p, (uint32_t)p->job.local_list[i]);
 }
 
 void mu_node_store(struct mu_channel *ch, uint64_t *word, uint64_t value, uint32_t task)
@@ -46,14 +58,15 @@ void mu_node_add(struct mu_channel *ch, uint64_t *word, uint64_t value, uint64_t
 
 int mu_node_read(uint32_t task, void *to, uint64_t va, size_t bytes)
 {
+	static int warned;
 	struct mu_process *p = &mu_self;
 	int rc;
 
 	if (task == p->task)
 		return mu_copy_in(p, to, va, bytes);
 	rc = mu_copy_from(p, p->entry[task].local, to, va, bytes);
-	if (rc == -EPERM)
-		drv_error("reading memory of task %u refused (ptrace protection): set kernel.yama.ptrace_scope to 0 or 1, "
-		          "or give the geometry no class route (OPTIMIZE 0)", task);
+	if (rc == -EPERM && !__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
+		drv_warn("reading memory of task %u refused (ptrace protection): its data goes through shared memory, slower; "
+		         "set kernel.yama.ptrace_scope to 0 or 1", task);
 	return rc;
 }

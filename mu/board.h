@@ -15,11 +15,11 @@
 
 #include "mu/mu.h"
 
-/* Bytes of a board, with T tasks on a node: a page, one for each task, and room for slices. */
+/* Bytes of a board, with T tasks on a node: a page, two for each task, and room for slices. */
 #define MU_BOARD_SLICES (4u * 65536u)
 static inline uint64_t mu_board_bytes(unsigned t)
 {
-	return 4096u * (1u + t) + MU_BOARD_SLICES;
+	return 4096u * (1u + 2u * t) + MU_BOARD_SLICES;
 }
 
 /* This node's board of class route `id` (0 .. 15), page-aligned, zero at first. */
@@ -41,7 +41,8 @@ static inline uint64_t mu_node_load(const uint64_t *word)
 
 /*
  * Copy out of the memory of a task of this node, which announced it and leaves it alone meanwhile. 0; -EFAULT: a page is
- * not there; -EPERM: the kernel does not let processes read each other (logged, with the fix). Charge copy_byte for it.
+ * not there, or none that the kernel reads for others; -EPERM: it does not let processes read each other (logged once,
+ * with the fix); -ESHUTDOWN: the task has died. Charge copy_byte for it.
  */
 int mu_node_read(uint32_t task, void *to, uint64_t va, size_t bytes);
 

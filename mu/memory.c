@@ -30,7 +30,7 @@ static int kernel_copy(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, i
 		                       process_vm_readv(pid, &a, 1, &b, 1, 0);
 
 		if (done < 0)
-			return errno == ENOMEM ? -ENOMEM : errno == EPERM ? -EPERM :
+			return errno == ENOMEM ? -ENOMEM : errno == EPERM || errno == ENOSYS ? -EPERM :
 			       errno == ESRCH ? -ESHUTDOWN : -EFAULT;
 		if (done == 0)
 			return -EFAULT;

@@ -83,6 +83,7 @@ int pami_hw_broadcast(struct pami_coll *c);
 
 /* coll_rectangle.c */
 int pami_rectangle_usable(const struct pami_geometry *g);
+int pami_rectangle_begin(struct pami_coll *c);
 int pami_rectangle(struct pami_coll *c);
 
 /* coll_shm.c, coll_shm_data.c */

@@ -22,8 +22,10 @@ struct slices {
 	uint64_t posted, freed; /* leader */
 	uint64_t sequence[PAMI_BOARD_RING];
 	uint64_t shown, pulled; /* bytes said to be here; copied from the leader */
+	uint64_t pulling;       /* bytes it is about to copy; 0: none */
+	uint64_t got, got_sum;  /* of them; of the share of the member it adds next */
+	uint32_t next;          /* that member's index */
 	uint32_t pullers;
-	int error;              /* its result; the others are not left waiting */
 	uint8_t sums, ring;     /* this member fills the ring; somebody does */
 	unsigned char other[];  /* another member's share */
 };
@@ -40,7 +42,7 @@ static int is_broadcast(const struct pami_coll *c)
 	return c->type == PAMI_XFER_BROADCAST;
 }
 
-static struct slices *slices_new(struct pami_coll *c, uint32_t root)
+static struct slices *slices_new(const struct pami_coll *c, uint32_t root)
 {
 	const struct pami_hw *hw = pami_hw_of(c);
 	uint64_t bytes = slice_bytes(c->bytes);
@@ -56,6 +58,25 @@ static struct slices *slices_new(struct pami_coll *c, uint32_t root)
 	l->count = l->ring ? (c->bytes + bytes - 1) / bytes : 0;
 	l->pullers = c->type == PAMI_XFER_REDUCE ? (uint32_t)root_follows : hw->locals - 1 - (uint32_t)(is_broadcast(c) && root_follows);
 	return l;
+}
+
+/* Does the result come to this node? */
+static int wants_here(const struct pami_coll *c, uint32_t root)
+{
+	return c->type != PAMI_XFER_REDUCE || root < pami_hw_of(c)->locals;
+}
+
+int pami_board_begin(struct pami_coll *c)
+{
+	uint32_t root = c->type == PAMI_XFER_ALLREDUCE ? 0 : pami_board_root_place(c);
+
+	c->own = (void *)slices_new(c, root);
+	if (!c->own)
+		return -ENOMEM;
+	if (pami_hw_of(c)->me || is_broadcast(c) || c->target || !wants_here(c, root))
+		return 0;
+	c->other = malloc(c->bytes); /* the leader's, on the way to a root here */
+	return c->other ? 0 : -ENOMEM;
 }
 
 static int pulls(const struct pami_coll *c, uint32_t root)
@@ -80,26 +101,30 @@ static uint64_t length(const struct pami_coll *c, const struct slices *l, uint64
 
 /* ---- Into the ring ---- */
 
+/* Returns whether it is all there. */
 static int sum_share(struct pami_coll *c, struct slices *l, unsigned char *to, uint64_t bytes)
 {
 	const struct pami_hw *hw = pami_hw_of(c);
 	uint64_t lines = (bytes + SHARE - 1) / SHARE, share = (lines + hw->locals - 1) / hw->locals * SHARE;
 	uint64_t from = share * hw->me, at = l->mine * l->bytes, n;
-	int rc = 0;
 
 	n = from >= bytes ? 0 : bytes - from < share ? bytes - from : share;
-	for (uint32_t i = 0; i < hw->locals && n && !rc; i++) {
+	for (; l->next < hw->locals && n; l->next++) {
+		uint32_t i = l->next;
 		uint64_t theirs = pami_board_member(pami_board_of(c), i)->slot[c->number % PAMI_BOARD_TURNS].address;
 
-		if (i != hw->me)
-			rc = mu_node_read(hw->task[i], i ? l->other : to + from, theirs + at + from, n);
-		else if (!i)
-			memcpy(to + from, c->data + at + from, n);
-		if (i && !rc)
+		if (i == hw->me) {
+			if (!i)
+				memcpy(to + from, c->data + at + from, n);
+		} else if (!pami_board_read(c, i, i ? l->other : to + from, theirs + at + from, n, &l->got_sum)) {
+			return 0;
+		}
+		if (i)
 			pami_coll_apply(c, to + from, i == hw->me ? c->data + at + from : l->other, n);
 		mu_charge(MU_COST_copy_byte, n);
 	}
-	return rc;
+	l->next = 0;
+	return 1;
 }
 
 /* As many slices as there is room for. Returns whether it was some. */
@@ -117,10 +142,8 @@ static int fill(struct pami_coll *c, struct slices *l)
 		if (is_broadcast(c)) {
 			memcpy(ring(c, k), c->data + l->mine * l->bytes, n);
 			mu_charge(MU_COST_copy_byte, n);
-		} else {
-			int rc = sum_share(c, l, ring(c, k), n);
-
-			l->error = l->error ? l->error : rc;
+		} else if (!sum_share(c, l, ring(c, k), n)) {
+			break;
 		}
 		if (hw->me)
 			mu_node_add(c->context->channel, &b->summed[k % PAMI_BOARD_RING].v,
@@ -179,8 +202,7 @@ static int finish(struct pami_coll *c, const struct slices *l)
 	hw->count.taken += l->pullers;
 	if (l->pullers)
 		hw->count.arrived += c->bytes;
-	pami_board_finish(c);
-	return l->error ? l->error : PAMI_COLL_DONE;
+	return pami_board_finish(c);
 }
 
 static int lead_on(struct pami_coll *c, uint32_t root, int wants)
@@ -200,6 +222,7 @@ static int lead_on(struct pami_coll *c, uint32_t root, int wants)
 		if (rc)
 			return rc;
 	}
+	pami_board_serve(c);
 	while (fill(c, l) | drive(c, l, &h, type, wants))
 		;
 	if (l->freed < l->count || (wants && mu_coll_left(hw->id)) ||
@@ -213,21 +236,12 @@ static int lead(struct pami_coll *c, uint32_t root)
 {
 	struct pami_hw *hw = pami_hw_of(c);
 	struct pami_board *b = pami_board_of(c);
-	int wants = c->type != PAMI_XFER_REDUCE || root < hw->locals;
+	int wants = wants_here(c, root);
 	unsigned char *to = is_broadcast(c) ? c->data : c->target;
-	struct slices *l = (void *)c->own;
+	const struct slices *l = (void *)c->own;
 
 	switch (c->phase) {
 	case 0:
-		if (!l) {
-			l = slices_new(c, root);
-			c->own = (void *)l;
-			c->turn = 0;
-		}
-		if (l && wants && !to && !c->other)
-			c->other = malloc(c->bytes);
-		if (!l || (wants && !to && !c->other))
-			return -ENOMEM;
 		if (!is_broadcast(c) && !pami_board_heard(c))
 			return PAMI_COLL_POLL;
 		to = to ? to : c->other;
@@ -256,15 +270,17 @@ static int pull(struct pami_coll *c, struct slices *l)
 	struct pami_hw *hw = pami_hw_of(c);
 	struct pami_board *b = pami_board_of(c);
 	uint64_t here = mu_node_load(&b->arrived.v) - hw->count.arrived, n = here - l->pulled;
-	int rc;
 
 	if (here > c->bytes || !n) /* of the operation before; nothing new */
 		return 0;
-	n = n < PAMI_SLICE_MAX ? n : PAMI_SLICE_MAX;
-	rc = mu_node_read(hw->task[0], (is_broadcast(c) ? c->data : c->target) + l->pulled, b->from + l->pulled, n);
-	mu_charge(MU_COST_copy_byte, n);
-	l->pulled += n;
-	l->error = l->error ? l->error : rc;
+	if (!l->pulling)
+		l->pulling = n < PAMI_SLICE_MAX ? n : PAMI_SLICE_MAX;
+	if (!pami_board_read(c, 0, (is_broadcast(c) ? c->data : c->target) + l->pulled, b->from + l->pulled, l->pulling,
+	                     &l->got))
+		return 0;
+	mu_charge(MU_COST_copy_byte, l->pulling);
+	l->pulled += l->pulling;
+	l->pulling = 0;
 	return 1;
 }
 
@@ -282,12 +298,14 @@ static int follow_on(struct pami_coll *c, uint32_t root)
 	struct slices *l = (void *)c->own;
 	int wants = pulls(c, root);
 
+	pami_board_serve(c);
 	while (fill(c, l) | (wants && pull(c, l)))
 		;
 	if (l->sums && l->mine < l->count)
 		return PAMI_COLL_POLL; /* the word to sleep on is `freed` */
 	if (wants && l->pulled < c->bytes) {
-		mu_watch(c->context->channel, &b->arrived.v, hw->count.arrived + l->pulled + 1);
+		if (!hw->asked)
+			mu_watch(c->context->channel, &b->arrived.v, hw->count.arrived + l->pulled + 1);
 		return PAMI_COLL_POLL;
 	}
 	/* Others may still read this member's data. */
@@ -301,7 +319,6 @@ static int follow_on(struct pami_coll *c, uint32_t root)
 static int follow(struct pami_coll *c, uint32_t root)
 {
 	struct pami_board *b = pami_board_of(c);
-	struct slices *l;
 
 	switch (c->phase) {
 	case 0:
@@ -312,9 +329,7 @@ static int follow(struct pami_coll *c, uint32_t root)
 				(uint64_t)(uintptr_t)c->data;
 			pami_board_up(c);
 		}
-		l = slices_new(c, root);
-		c->own = (void *)l;
-		return l ? PAMI_COLL_WAIT : -ENOMEM;
+		return PAMI_COLL_WAIT;
 	case 1:
 		return pami_board_is(c, &b->go, c->number + 1) ? PAMI_COLL_WAIT : PAMI_COLL_POLL;
 	default:
@@ -343,16 +358,15 @@ int pami_board_fetch(struct pami_coll *c)
 	struct pami_board *b = pami_board_of(c);
 	uint32_t root = pami_board_root_place(c);
 	unsigned k = c->number % PAMI_BOARD_TURNS;
-	int rc;
 
 	if (!root || root >= hw->locals)
 		return 0;
-	if (!pami_board_is(c, &pami_board_member(b, root)->slot[k].said, c->number + 1))
+	if (!pami_board_is(c, &pami_board_member(b, root)->slot[k].said, c->number + 1) ||
+	    !pami_board_read(c, root, c->data, pami_board_member(b, root)->slot[k].address, c->bytes, &c->there[0]))
 		return PAMI_COLL_POLL;
-	rc = mu_node_read(hw->task[root], c->data, pami_board_member(b, root)->slot[k].address, c->bytes);
 	mu_charge(MU_COST_copy_byte, c->bytes);
 	mu_node_store(c->context->channel, &b->go.v, c->number + 1, hw->task[root]);
-	return rc;
+	return 0;
 }
 
 void pami_board_show(struct pami_coll *c)
@@ -366,9 +380,9 @@ void pami_board_show(struct pami_coll *c)
 }
 
 /* The same counts at all members. */
-static int spread(struct pami_coll *c, int error)
+static int spread(struct pami_coll *c)
 {
-	struct slices l = { .pullers = pullers(c), .error = error };
+	struct slices l = { .pullers = pullers(c) };
 
 	return finish(c, &l);
 }
@@ -377,9 +391,25 @@ int pami_board_shown(struct pami_coll *c)
 {
 	uint32_t n = pullers(c);
 
+	pami_board_serve(c);
 	if (n && !pami_board_is(c, &pami_board_of(c)->taken, pami_hw_of(c)->count.taken + n))
 		return PAMI_COLL_POLL;
-	return spread(c, 0);
+	return spread(c);
+}
+
+static int follow_shown(struct pami_coll *c)
+{
+	struct pami_hw *hw = pami_hw_of(c);
+	struct slices *l = (void *)c->own;
+
+	if (!pami_board_is(c, &pami_board_of(c)->arrived, hw->count.arrived + c->bytes))
+		return PAMI_COLL_POLL;
+	while (pull(c, l))
+		;
+	if (l->pulled < c->bytes)
+		return PAMI_COLL_POLL;
+	pulled(c, l);
+	return spread(c);
 }
 
 int pami_board_follow(struct pami_coll *c)
@@ -388,19 +418,12 @@ int pami_board_follow(struct pami_coll *c)
 	struct pami_board *b = pami_board_of(c);
 	struct pami_board_member *m = pami_board_member(b, hw->me);
 	unsigned k = c->number % PAMI_BOARD_TURNS;
-	struct slices l = { .pullers = pullers(c) };
 	int rc = pami_hw_turn(c);
 
 	if (rc)
 		return rc;
-	if (c->rank != c->root) {
-		if (!pami_board_is(c, &b->arrived, hw->count.arrived + c->bytes))
-			return PAMI_COLL_POLL;
-		while (pull(c, &l))
-			;
-		pulled(c, &l);
-		return spread(c, l.error);
-	}
+	if (c->rank != c->root)
+		return follow_shown(c);
 	if (!c->phase) {
 		if (!pami_board_free(c))
 			return PAMI_COLL_POLL;
@@ -408,5 +431,6 @@ int pami_board_follow(struct pami_coll *c)
 		mu_node_store(c->context->channel, &m->slot[k].said.v, c->number + 1, hw->task[0]);
 		return PAMI_COLL_WAIT;
 	}
-	return pami_board_is(c, &b->go, c->number + 1) ? spread(c, 0) : PAMI_COLL_POLL;
+	pami_board_serve(c);
+	return pami_board_is(c, &b->go, c->number + 1) ? spread(c) : PAMI_COLL_POLL;
 }

@@ -132,12 +132,16 @@ int pami_hw_begin(struct pami_coll *c)
 {
 	struct pami_hw *hw = pami_hw_of(c);
 	struct pami_hw_op h = { 0, 0, 0 };
+	int rc;
 
 	if (!hw || (c->type != PAMI_XFER_BARRIER && !c->bytes))
 		return instead(c);
 	if ((c->type == PAMI_XFER_ALLREDUCE || c->type == PAMI_XFER_REDUCE) &&
 	    (!pami_hw_op(c->op, c->element, &h) || (h.logical && c->bytes > PAMI_HW_SHORT)))
 		return instead(c);
+	/* What may fail fails before anybody waits for us: the caller may try again. */
+	if (hw->locals > 1 && c->bytes > PAMI_HW_SHORT && (rc = pami_board_begin(c)))
+		return rc;
 	c->number = hw->tickets++;
 	return 0;
 }

@@ -49,6 +49,9 @@ struct pami_hw {
 	uint32_t nodes;
 	struct emu_box box;
 	uint64_t tickets; /* operations called; of those, done: count.turn */
+	uint64_t asked;    /* coll_board_read.c: the number of this member's question; 0: none */
+	const uint64_t *asked_for;
+	uint64_t *served;  /* [locals] the last question of each that this member answered */
 	uint64_t all_done; /* operations that all members whose buffers this one writes have finished, as last seen */
 	struct pami_hw_count count;
 };

@@ -38,6 +38,7 @@ static void hw_delete(struct pami_hw *hw)
 	if (hw) {
 		free(hw->local);
 		free(hw->task);
+		free(hw->served);
 	}
 	free(hw);
 }
@@ -51,7 +52,8 @@ static struct pami_hw *hw_new(struct pami_geometry *g, uint32_t rank)
 		return NULL;
 	hw->local = malloc(job->local_tasks * g->offsets * sizeof *hw->local);
 	hw->task = malloc(job->local_tasks * g->offsets * sizeof *hw->task);
-	if (!hw->local || !hw->task) {
+	hw->served = calloc((size_t)job->local_tasks * g->offsets, sizeof *hw->served);
+	if (!hw->local || !hw->task || !hw->served) {
 		hw_delete(hw);
 		return NULL;
 	}
@@ -244,7 +246,7 @@ static int act(struct pami_coll *c)
 		u->hw->id = (uint8_t)u->id;
 		u->hw->claimed = lead_here(u) && !mu_class_claim(ch, u->id);
 		if (u->hw->claimed) /* what another geometry left there */
-			memset(mu_board(u->id), 0, 4096 * (1 + (size_t)u->g->client->job->shape.t));
+			pami_board_clear(mu_board(u->id), u->g->client->job->shape.t);
 		propose(u, TAKE, !lead_here(u) || u->hw->claimed);
 		return 0;
 	case TAKE:

@@ -56,7 +56,7 @@ static const struct pami_algorithm_info broadcasts[] = {
 	{ .name = "I1:Pipeline256K:-:P2P", .step = pami_broadcast_chain, .param = 262144, .query = 1 },
 	{ .name = "I0:ClassRoute:Shmem:CR", .step = pami_hw_broadcast, .begin = pami_hw_broadcast_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
-	{ .name = "I0:Rectangle:Shmem:Deposit", .step = pami_rectangle, .begin = pami_hw_begin,
+	{ .name = "I0:Rectangle:Shmem:Deposit", .step = pami_rectangle, .begin = pami_rectangle_begin,
 	  .usable = pami_rectangle_usable, .hw = 1 },
 };
 

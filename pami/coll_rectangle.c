@@ -140,6 +140,24 @@ static int go(struct pami_coll *c, struct rectangle *r)
 	return done;
 }
 
+int pami_rectangle_begin(struct pami_coll *c)
+{
+	struct pami_hw *hw = pami_hw_of(c);
+	int rc;
+
+	if (!hw || !c->bytes)
+		return pami_hw_begin(c); /* the software's choice instead */
+	if (hw->me) {
+		rc = pami_board_begin(c);
+		if (rc)
+			return rc;
+	} else if (!(c->own = (void *)rectangle_new(c))) {
+		return -ENOMEM;
+	}
+	c->number = hw->tickets++;
+	return 0;
+}
+
 int pami_rectangle(struct pami_coll *c)
 {
 	struct pami_hw *hw = c->geometry->hw;
@@ -150,10 +168,6 @@ int pami_rectangle(struct pami_coll *c)
 		return pami_board_follow(c);
 	switch (c->phase) {
 	case 0:
-		r = rectangle_new(c);
-		c->own = (void *)r;
-		return r ? PAMI_COLL_WAIT : -ENOMEM;
-	case 1:
 		rc = pami_hw_turn(c);
 		rc = rc || hw->locals == 1 ? rc : pami_board_fetch(c);
 		if (rc)
@@ -161,9 +175,9 @@ int pami_rectangle(struct pami_coll *c)
 		expect(c, r);
 		pami_hw_gi_enter(c);
 		return PAMI_COLL_WAIT;
-	case 2:
+	case 1:
 		return pami_hw_gi_left(c) ? PAMI_COLL_WAIT : PAMI_COLL_POLL;
-	case 3:
+	case 2:
 		if (!go(c, r))
 			return PAMI_COLL_POLL;
 		if (hw->locals > 1)

@@ -5,7 +5,18 @@
  * geometries at once, in different orders on different members; bits the same on all members.
  * Where the job has no routers (express in real time) all the same calls run on software. Argument few: less of it; then boxes:
  * the shape is 3 nodes along A and more than one along another dimension.
+ * QT_REFUSE=ERRNO[,odd]: the kernel refuses to read other processes' memory so; in tasks of odd number only.
  */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
 #include "tests/pami_job.h"
 
 #define GEOMETRIES 20
@@ -530,11 +541,36 @@ static void client_again(void)
 	row(world, 70);
 }
 
+/* ---- Where tasks may not read each other ---- */
+
+/* As the filters of containers do; from now on, of this process. */
+static void refuse(int error)
+{
+	struct sock_filter rules[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof rules / sizeof *rules, rules };
+	struct iovec none = { NULL, 0 };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) {
+		fprintf(stderr, "no filter for system calls: not tested that reads are refused\n");
+		return;
+	}
+	CHECK(process_vm_readv(getpid(), &none, 1, &none, 1, 0) < 0 && errno == error);
+}
+
 int main(int argc, char **argv)
 {
+	const char *refused = getenv("QT_REFUSE");
+
 	few = argc > 1 && !strcmp(argv[1], "few");
 	boxes = argc > 2 && !strcmp(argv[2], "boxes");
 	job_begin(1);
+	if (refused && (!strstr(refused, "odd") || me % 2))
+		refuse(atoi(refused));
 	for (size_t t = 0; t < tasks; t++)
 		everybody[t] = (pami_task_t)t;
 	client_again();

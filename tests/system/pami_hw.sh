@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Collectives on class routes (pami_hw.c): in virtual time with the same hash every time, on routers of one
-# host, with one process and several on a node and of two, and without routers.
+# host, with one process and several on a node and of two, and without routers; where tasks may not read each other.
 # usage: pami_hw.sh PROGRAM
 set -u
 program=$1
@@ -39,6 +39,10 @@ run few --fabric torus --shape 2x1x1x1x1x4
 run few --fabric torus --shape 2x2x1x1x1 --hosts local,local
 run few --fabric torus --shape 3x3x1x2x1
 run much -n 3
+# Where the kernel does not let tasks read each other: all of them, some.
+QT_REFUSE=1 run few --fabric torus --shape 2x1x1x1x1x4
+QT_REFUSE=1,odd run few --fabric torus --shape 3x2x1x1x1x2
+QT_REFUSE=14,odd run few --clock virtual --shape 3x2x1x1x1x2
 
 . "$QT_SOURCE/tools/lib/net.sh"
 trap 'qt_net_close; rm -rf "$work"' EXIT
