@@ -119,6 +119,9 @@ void mu_channel_close(struct mu_channel *ch)
 	mu_lock(&ch->engine);
 	mu_lock(&p->channels_lock);
 	mu_unlock(&p->channels_lock);
+	/* Whoever uses the port may have found the channel just before, and try its engine yet. */
+	mu_lock(&p->holding);
+	mu_unlock(&p->holding);
 	drv_ring_publish_head(&ch->a->ring, &ch->rx);
 	mu_lane_close(ch);
 	__atomic_fetch_and(&p->area->channels_open, ~(1ull << ch->index), __ATOMIC_RELEASE);

@@ -50,7 +50,7 @@ void pami_limits_load(void)
 	                                  getenv("QUINTORUS_EAGER") ? pami_limits.eager_max : 256u << 10);
 	pami_limits.near_stage_max = 2048;
 	pami_limits.queue_max = knob("QUINTORUS_QUEUE", 0, SIZE_MAX / 4, 4u << 20);
-	pami_limits.held_max = (size_t)256 << 20;
+	pami_limits.held_max = knob("QUINTORUS_HELD", (size_t)1 << 20, SIZE_MAX / 4, (size_t)256 << 20);
 	pami_limits.contexts = contexts;
 	/* What may be received at once must not arrive by rendezvous. */
 	if (pami_limits.eager_max < pami_limits.immediate_max)

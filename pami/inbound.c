@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/log.h"
 #include "pami/state.h"
 #include "pami/type.h"
 
@@ -215,17 +216,28 @@ void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv)
 		finish(in, in->lost ? -ESHUTDOWN : 0);
 }
 
+/* More is sent to ids that are not set than we keep: this message ends here, with an error where somebody is told. */
+static PAMI_COLD void hold_refused(struct pami_inbound *in)
+{
+	struct pami_context *ctx = in->context;
+
+	if (!ctx->unheld++)
+		drv_error("context %u: a message of task %u for dispatch id %u, which is not set, is dropped, as %zu MiB wait for "
+		          "such ids already; call PAMI_Dispatch_set() for it on this context before so much is sent, or set "
+		          "QUINTORUS_HELD, in bytes (further ones are counted, not logged)",
+		          ctx->offset, pami_endpoint_task(in->origin), in->dispatch, pami_limits.held_max >> 20);
+	if (in->token)
+		pami_send_done(ctx, in->origin, in->token, -ENOMEM, NULL, 0);
+	free_inbound(in);
+}
+
 static void hold(struct pami_inbound *in)
 {
 	struct pami_context *ctx = in->context;
-	uint64_t bytes = in->header_bytes + (in->kind == PAMI_WIRE_RTS ? 0 : in->data_bytes);
+	uint64_t bytes = sizeof *in + in->header_bytes + (in->kind == PAMI_WIRE_RTS ? 0 : in->data_bytes);
 
 	if (ctx->held_bytes + bytes > pami_limits.held_max) {
-		pami_receive_refuse(ctx, pami_endpoint_task(in->origin),
-		                    "too many messages wait for a dispatch id that is not set");
-		if (in->token)
-			pami_send_done(ctx, in->origin, in->token, -ENOMEM, NULL, 0);
-		free_inbound(in);
+		hold_refused(in);
 		return;
 	}
 	ctx->held_bytes += bytes;
@@ -248,32 +260,51 @@ static void hold_or_dispatch(struct pami_inbound *in)
 		dispatch_whole(in, in->header);
 }
 
-unsigned pami_inbound_release_held(struct pami_context *ctx)
+/* Held messages whose id is set, off the list; what stays is held again. Nobody is called: the ids stay as they are. */
+static struct pami_inbound *take_released(struct pami_context *ctx)
 {
-	struct pami_inbound *in = ctx->held;
-	unsigned count = 0;
+	struct pami_inbound *in = ctx->held, *first = NULL, **last = &first, *next;
 
-	ctx->todo &= ~(unsigned)PAMI_TODO_HELD;
 	ctx->held = NULL;
 	ctx->held_tail = &ctx->held;
 	ctx->held_bytes = 0;
-	while (in) {
-		struct pami_inbound *next = in->next;
+	for (; in; in = next) {
+		next = in->next;
+		in->next = NULL;
+		if (ctx->dispatch[in->dispatch].set_fn) {
+			*last = in;
+			last = &in->next;
+		} else {
+			ctx->dispatch[in->dispatch].held--;
+			hold(in);
+		}
+	}
+	return first;
+}
+
+unsigned pami_inbound_release_held(struct pami_context *ctx)
+{
+	struct pami_inbound *in, *next;
+	unsigned count = 0;
+
+	ctx->todo &= ~(unsigned)PAMI_TODO_HELD;
+	for (in = take_released(ctx); in; in = next, count++) {
 		struct pami_dispatch *d = &ctx->dispatch[in->dispatch];
 
+		next = in->next;
 		in->next = NULL;
-		d->held--;
-		if (!d->set_fn) {
-			hold(in);
-		} else {
-			if (!d->held && !d->asynchronous)
-				d->fn = d->set_fn; /* the last one: the fast path is open */
-			dispatch_whole(in, in->header);
-			count++;
-		}
-		in = next;
+		if (!--d->held && !d->asynchronous)
+			d->fn = d->set_fn; /* the last one: the fast path is open */
+		dispatch_whole(in, in->header);
 	}
 	return count;
+}
+
+static PAMI_COLD void no_memory(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token)
+{
+	pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to receive it");
+	if (token)
+		pami_send_done(ctx, origin, token, -ENOMEM, NULL, 0);
 }
 
 /* A copy of one packet, to be held. */
@@ -294,7 +325,7 @@ static void hold_short(struct pami_context *ctx, pami_endpoint_t origin, const s
 		}
 		free(in);
 	}
-	pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to hold it");
+	no_memory(ctx, origin, wire->token);
 }
 
 void pami_inbound_short(struct pami_context *ctx, pami_endpoint_t origin, const struct pami_wire *wire,
@@ -367,13 +398,6 @@ static void go_on(struct pami_inbound *in, const unsigned char *payload, uint32_
 		finish(in, 0);
 }
 
-static PAMI_COLD void begin_failed(struct pami_context *ctx, pami_endpoint_t origin, struct pami_inbound *in,
-                                   const char *why)
-{
-	pami_receive_refuse(ctx, pami_endpoint_task(origin), why);
-	free(in);
-}
-
 /*
  * The first piece: envelope, then as much of header and data as fits. Where the header is there
  * and nothing need be kept, the dispatch function sees it where it lies.
@@ -387,12 +411,12 @@ static void begin(struct pami_context *ctx, pami_endpoint_t origin, const struct
 	int held, rts_complete;
 
 	if (bytes < fixed || wire->dispatch >= PAMI_DISPATCH_IDS || find(ctx, origin)) {
-		begin_failed(ctx, origin, NULL, "a message begins in the middle of another, or cannot be");
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "it begins in the middle of another, or cannot be");
 		return;
 	}
 	in = malloc(sizeof *in);
 	if (!in) {
-		begin_failed(ctx, origin, in, "no memory to receive it");
+		no_memory(ctx, origin, wire->token);
 		return;
 	}
 	*in = (struct pami_inbound){ .context = ctx, .origin = origin, .token = wire->token,
@@ -419,7 +443,8 @@ static void begin(struct pami_context *ctx, pami_endpoint_t origin, const struct
 		payload += in->header_bytes;
 		bytes -= (uint32_t)in->header_bytes;
 	} else if (get_buffer(in, in->whole && in->kind != PAMI_WIRE_RTS)) {
-		begin_failed(ctx, origin, in, "no memory to receive it");
+		free(in);
+		no_memory(ctx, origin, wire->token);
 		return;
 	}
 	at = bucket(ctx, origin);

@@ -52,6 +52,10 @@ static PAMI_COLD int append(struct pami_context *ctx, const struct pami_pending 
 	size_t payload = model->kind == PENDING_SHORT ? an + gap + bn : 0;
 	struct pami_pending *p = malloc(sizeof *p + payload);
 
+	if (PAMI_UNLIKELY(!p) && model->kind == PENDING_SEND && model->wire.kind == PAMI_WIRE_EAGER_DATA) {
+		p = ctx->queue_spare;
+		ctx->queue_spare = NULL;
+	}
 	if (!p)
 		return -ENOMEM;
 	*p = *model;
@@ -102,6 +106,13 @@ int pami_queue_send(struct pami_context *ctx, pami_endpoint_t dest, const struct
 		                  .bytes = bytes, .op = op };
 
 	return start_or_append(ctx, &p);
+}
+
+int pami_queue_reserve(struct pami_context *ctx)
+{
+	if (PAMI_UNLIKELY(!ctx->queue_spare))
+		ctx->queue_spare = malloc(sizeof *ctx->queue_spare);
+	return ctx->queue_spare ? 0 : -ENOMEM;
 }
 
 int pami_queue_put(struct pami_context *ctx, pami_endpoint_t dest, const void *local, uint64_t remote,
@@ -176,4 +187,6 @@ void pami_queue_drop(struct pami_context *ctx)
 {
 	while (ctx->queue)
 		free(pop(ctx));
+	free(ctx->queue_spare);
+	ctx->queue_spare = NULL;
 }

@@ -93,8 +93,9 @@ static pami_result_t put(struct pami_context *ctx, const pami_rma_t *rma, const 
 	pami_send_t s;
 	int rc;
 
-	if (!pami_endpoint_ok(ctx, rma->dest) || !pami_type_usable(type->local) || !pami_type_usable(type->remote))
-		return pami_fail(PAMI_INVAL, "no such endpoint, or not complete types");
+	if (!pami_endpoint_ok(ctx, rma->dest) || !pami_type_takes(type->local, rma->bytes) ||
+	    !pami_type_takes(type->remote, rma->bytes))
+		return pami_fail(PAMI_INVAL, "no such endpoint, not complete types, or one without data");
 	if (!rma->bytes || (pami_type_contiguous(type->local) && pami_type_contiguous(type->remote)))
 		return pami_put(ctx, rma, local, remote, rdone_fn);
 	op = op_new(ctx, type->remote, remote, rma->bytes, rma->bytes, &header_bytes);
@@ -180,8 +181,9 @@ static pami_result_t get(struct pami_context *ctx, const pami_rma_t *rma, const 
 	pami_send_t s;
 	int rc;
 
-	if (!pami_endpoint_ok(ctx, rma->dest) || !pami_type_usable(type->local) || !pami_type_usable(type->remote))
-		return pami_fail(PAMI_INVAL, "no such endpoint, or not complete types");
+	if (!pami_endpoint_ok(ctx, rma->dest) || !pami_type_takes(type->local, rma->bytes) ||
+	    !pami_type_takes(type->remote, rma->bytes))
+		return pami_fail(PAMI_INVAL, "no such endpoint, not complete types, or one without data");
 	if (!rma->bytes || (pami_type_contiguous(type->local) && pami_type_contiguous(type->remote)))
 		return pami_get(ctx, rma, local, remote);
 	op = op_new(ctx, type->remote, remote, rma->bytes, 0, &header_bytes);
@@ -226,9 +228,12 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 	struct typed_op *op = NULL;
 	pami_type_t type = NULL;
 	pami_send_t s;
+	int rc = header_size >= sizeof *h ? pami_type_from_image(&type, h->image, header_size - sizeof *h) : -EINVAL;
 
-	if (header_size < sizeof *h || pami_type_from_image(&type, h->image, header_size - sizeof *h)) {
-		pami_receive_refuse(context, pami_endpoint_task(origin), "not a typed get");
+	if (rc) {
+		pami_receive_refuse(context, pami_endpoint_task(origin), "not a typed get, or no memory for its layout");
+		if (header_size >= sizeof *h)
+			pami_send_done(context, origin, h->token, rc, NULL, 0);
 		return;
 	}
 	answer = (struct got_header){ .token = h->token };
@@ -248,12 +253,17 @@ static void on_get(pami_context_t context, void *cookie, const void *header_addr
 	} else {
 		answer.error = answer.error ? answer.error : ENOMEM;
 		pami_unkeep(op);
+		op = NULL;
 		s = (pami_send_t){ .send = { .header = { &answer, sizeof answer } } };
 	}
 	s.send.dispatch = PAMI_DISPATCH_GOT;
 	s.send.dest = origin;
-	if (pami_send_message(context, &s))
-		pami_receive_refuse(context, pami_endpoint_task(origin), "a typed get could not be answered");
+	rc = pami_send_message(context, &s);
+	if (rc) {
+		if (op)
+			op_free(op);
+		pami_send_done(context, origin, answer.token, rc, NULL, 0);
+	}
 	pami_type_release(type);
 }
 

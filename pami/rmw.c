@@ -108,11 +108,13 @@ static inline void operand_store(void *to, uint64_t v8, unsigned bytes)
 		memcpy(to, &v4, 4);
 }
 
-/* It is done; done_fn is called by the next progress call. */
+/* done_fn is called by the next progress call, of what is done by then. */
 static inline pami_result_t tell_later(struct pami_context *ctx, pami_event_function fn, void *cookie)
 {
 	if (!fn)
 		return PAMI_SUCCESS;
+	if (PAMI_UNLIKELY(ctx->told_last - ctx->told_first == PAMI_TOLD_MAX))
+		return pami_event_defer(ctx, fn, NULL, cookie, 0);
 	ctx->told[ctx->told_last++ % PAMI_TOLD_MAX] = (struct pami_told){ fn, cookie };
 	ctx->todo |= PAMI_TODO_TOLD;
 	return PAMI_SUCCESS;
@@ -139,13 +141,17 @@ PAMI_EXPORT pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *p)
 	if (p->operation & PAMI_ATOMIC_COMPARE)
 		request.test = operand(p->test, request.bytes);
 	/* Arena memory of a near task: the processor does it here and now. */
-	if (!(request.address & (request.bytes - 1u)) && ctx->told_last - ctx->told_first < PAMI_TOLD_MAX &&
+	if (!(request.address & (request.bytes - 1u)) &&
 	    (at = mu_arena_local_again(&ctx->near, pami_endpoint_task(p->dest), request.address, request.bytes))) {
-		uint64_t old = execute(&request, at);
+		pami_result_t result = tell_later(ctx, p->done_fn, p->cookie);
+		uint64_t old;
 
+		if (PAMI_UNLIKELY(result))
+			return result; /* nothing is changed */
+		old = execute(&request, at);
 		if (p->operation & PAMI_ATOMIC_FETCH)
 			operand_store(p->local, old, request.bytes);
-		return tell_later(ctx, p->done_fn, p->cookie);
+		return PAMI_SUCCESS;
 	}
 	r = pami_request_new(ctx);
 	if (!r)

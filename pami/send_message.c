@@ -185,7 +185,7 @@ static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t 
 	wire.token = p->events.remote_fn ? r->token : 0;
 	if (total <= stage || !s->data.iov_len) {
 		rc = send_staged(ctx, s, &wire, &envelope, sizeof envelope, 1, r);
-	} else {
+	} else if (!(rc = pami_queue_reserve(ctx))) { /* where the head has gone, its data must follow */
 		wire.kind = PAMI_WIRE_EAGER_HEAD;
 		rc = send_head(ctx, s, &wire, &envelope, sizeof envelope);
 		wire.kind = PAMI_WIRE_EAGER_DATA;
@@ -249,15 +249,18 @@ static int near_takes(struct pami_context *ctx, uint32_t task, size_t bytes)
 static int is_fetched(struct pami_context *ctx, const pami_send_t *p, size_t total)
 {
 	unsigned rdma = ctx->dispatch[p->send.dispatch].rdma;
+	int near;
 
 	if (total <= pami_limits.immediate_max) /* as it is received */
 		return 0;
 	if (rdma == PAMI_HINT_ENABLE || rdma == PAMI_HINT_DISABLE)
 		return rdma == PAMI_HINT_ENABLE;
 	/* A member may be many operations behind its team: what is long and early stays at its origin. */
-	if (total <= pami_limits.eager_max || total > pami_limits.near_eager_max || p->send.dispatch == PAMI_DISPATCH_COLL ||
-	    !mu_task_near(pami_endpoint_task(p->send.dest)))
-		return total > pami_limits.eager_max;
+	near = p->send.dispatch != PAMI_DISPATCH_COLL && mu_task_near(pami_endpoint_task(p->send.dest));
+	if (total > (near ? pami_limits.near_eager_max : pami_limits.eager_max))
+		return 1;
+	if (total <= pami_limits.eager_max)
+		return 0;
 	return mu_arena_has(p->send.data.iov_base, p->send.data.iov_len) ||
 	       !near_takes(ctx, pami_endpoint_task(p->send.dest), total);
 }
@@ -294,13 +297,20 @@ PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
 	return pami_result(rc);
 }
 
-
 void pami_send_done(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result,
                     const void *payload, uint32_t bytes)
 {
 	struct pami_wire wire = { .kind = PAMI_WIRE_DONE, .origin = ctx->offset,
 		                  .dispatch = (uint16_t)-result, .token = token };
 
-	if (pami_queue_short(ctx, dest, &wire, payload, bytes, NULL, 0))
+	int rc = pami_queue_short(ctx, dest, &wire, payload, bytes, NULL, 0);
+
+	/* Somebody waits for it: without memory for the queue, past the queue, as soon as the FIFO takes it. */
+	while (PAMI_UNLIKELY(rc == -ENOMEM || rc == -EAGAIN)) {
+		mu_push(ctx->channel);
+		rc = mu_send_short(ctx->channel, pami_endpoint_task(dest), pami_endpoint_channel(ctx, dest), &wire,
+		                   payload, bytes, NULL, 0);
+	}
+	if (rc)
 		pami_receive_refuse(ctx, pami_endpoint_task(dest), "an answer could not be sent");
 }

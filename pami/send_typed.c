@@ -44,8 +44,8 @@ PAMI_EXPORT pami_result_t PAMI_Send_typed(pami_context_t context, pami_send_type
 
 	if (pami_send_refused(ctx, p->send.dispatch, p->send.dest, &result))
 		return result;
-	if (!pami_type_usable(p->typed.type) || bytes > SIZE_MAX - sizeof *g)
-		return pami_fail(PAMI_INVAL, "not a complete type");
+	if (!pami_type_takes(p->typed.type, bytes) || bytes > SIZE_MAX - sizeof *g)
+		return pami_fail(PAMI_INVAL, "not a complete type, or one without data");
 	g = pami_keep(ctx, sizeof *g + bytes);
 	if (!g)
 		return pami_result(-ENOMEM);

@@ -49,7 +49,7 @@ struct pami_limits {
 	size_t near_eager_max; /* QUINTORUS_EAGER_NEAR: the two of them where the target shares memory with us */
 	size_t near_stage_max;
 	size_t queue_max;      /* QUINTORUS_QUEUE: most bytes waiting for the injection FIFO */
-	size_t held_max;       /* most bytes of messages held for ids that are not set */
+	size_t held_max;       /* QUINTORUS_HELD: most bytes of messages held for ids that are not set */
 	unsigned contexts;     /* QUINTORUS_CONTEXTS: per client, power of two 2 .. 64; 0: by the job */
 	pami_result_t idle;    /* what progress calls return for nothing: PAMI_EAGAIN */
 };
@@ -241,6 +241,7 @@ struct pami_context {
 
 	struct pami_client *client;
 	struct pami_pending *queue, **queue_tail; /* sends that found the FIFO full, in order */
+	struct pami_pending *queue_spare; /* pami_queue_reserve(); or NULL */
 	size_t queue_bytes;
 	struct pami_inbound *held, **held_tail; /* whole messages for ids not set, in order */
 	size_t held_bytes;
@@ -256,6 +257,7 @@ struct pami_context {
 	struct pami_kept *kept;
 	uint32_t gone;        /* tasks of the job that were gone at the last pami_gone() */
 	uint64_t refused;     /* packets that made no sense, dropped */
+	uint64_t unheld;      /* messages for ids not set, dropped: held_max */
 	struct pami_fence *fence;
 	struct pami_coll_state *coll;       /* collectives under way */
 	struct pami_async *async;           /* asynchronous progress; or NULL */
@@ -338,6 +340,8 @@ int pami_queue_put(struct pami_context *ctx, pami_endpoint_t dest, const void *l
 int pami_queue_get(struct pami_context *ctx, pami_endpoint_t dest, void *local, uint64_t remote,
                    size_t bytes, struct mu_op *op);
 int pami_queue_flush(struct pami_context *ctx, pami_endpoint_t dest, struct mu_op *op);
+/* Make sure that the EAGER_DATA sent next finds a place, whatever memory there is then. 0, or -ENOMEM. */
+int pami_queue_reserve(struct pami_context *ctx);
 /* Hand queued operations to the MU, as many as it takes. 0: all; -EAGAIN: it is full; outside
  * progress calls also the error of the first operation that cannot go, which stays. */
 int pami_queue_drain(struct pami_context *ctx);

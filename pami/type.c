@@ -114,6 +114,25 @@ PAMI_EXPORT pami_result_t PAMI_Type_add_typed(pami_type_t type, pami_type_t subt
 	return pami_result(rc);
 }
 
+/* Is one instance, and so any number, one run of bytes at 0? */
+static int one_run(const struct pami_type *t)
+{
+	return t->pieces == 1 && t->piece[0].count == 1 && !t->piece[0].disp && t->piece[0].bytes == t->extent;
+}
+
+void pami_type_freeze(struct pami_type *t)
+{
+	for (const struct pami_type_piece *p = t->piece; p < t->piece + t->pieces; p++) {
+		intptr_t a = (intptr_t)p->disp, b = (intptr_t)(p->disp + (p->count - 1) * p->stride);
+		intptr_t lo = a < b ? a : b, hi = (a < b ? b : a) + (intptr_t)p->bytes;
+
+		t->lo = p == t->piece || lo < t->lo ? lo : t->lo;
+		t->hi = p == t->piece || hi > t->hi ? hi : t->hi;
+	}
+	t->contiguous = (uint8_t)one_run(t);
+	t->complete = 1;
+}
+
 PAMI_EXPORT pami_result_t PAMI_Type_complete(pami_type_t type, size_t atom_size)
 {
 	struct pami_type *t = type_of(type);
@@ -123,8 +142,7 @@ PAMI_EXPORT pami_result_t PAMI_Type_complete(pami_type_t type, size_t atom_size)
 	if (!atom_size || atom_size > PAMI_ATOM_MAX || t->divisor % atom_size)
 		return pami_fail(PAMI_INVAL, "the atom size is not 1 .. 128 or does not divide every piece");
 	t->atom = atom_size;
-	t->contiguous = pami_type_one_run(t);
-	t->complete = 1;
+	pami_type_freeze(t);
 	return PAMI_SUCCESS;
 }
 
@@ -389,22 +407,77 @@ int pami_type_reachable(pami_type_t t, const void *base, size_t bytes, int write
 	return 0;
 }
 
+/* Where `bytes` payload bytes (more than 0) from `offset` on may lie. */
+static void span(const struct pami_type *t, const void *base, size_t offset, size_t bytes, intptr_t *lo, intptr_t *hi)
+{
+	size_t first, last;
+
+	if (t->contiguous) {
+		*lo = (intptr_t)base + (intptr_t)offset;
+		*hi = *lo + (intptr_t)bytes;
+		return;
+	}
+	first = (size_t)(uintptr_t)base + offset / t->data_size * t->extent;
+	last = (size_t)(uintptr_t)base + (offset + bytes - 1) / t->data_size * t->extent;
+	*lo = (intptr_t)((intptr_t)first < (intptr_t)last ? first : last) + t->lo;
+	*hi = (intptr_t)((intptr_t)first < (intptr_t)last ? last : first) + t->hi;
+}
+
+/* Copy between layouts of which one may be a plain stream. */
+static void copy_apart(void *src, pami_type_t src_type, size_t src_offset, void *dst, pami_type_t dst_type,
+                       size_t dst_offset, size_t size)
+{
+	struct pami_cursor from, to;
+
+	if (pami_type_contiguous(src_type)) {
+		copy_stream(dst_type, dst, dst_offset, (char *)src + src_offset, size, 1);
+	} else if (pami_type_contiguous(dst_type)) {
+		copy_stream(src_type, src, src_offset, (char *)dst + dst_offset, size, 0);
+	} else {
+		pami_cursor_start(&from, src_type, src, src_offset);
+		pami_cursor_start(&to, dst_type, dst, dst_offset);
+		transform(&to, &from, size, PAMI_ELEMENT_NONE, pami_data_copy, NULL);
+	}
+}
+
+/* As if all were read before any is written. */
+static int copy_any(void *src, pami_type_t src_type, size_t src_offset, void *dst, pami_type_t dst_type,
+                    size_t dst_offset, size_t size)
+{
+	intptr_t src_lo, src_hi, dst_lo, dst_hi;
+	char *between;
+
+	if (pami_type_contiguous(src_type) && pami_type_contiguous(dst_type)) {
+		memmove((char *)dst + dst_offset, (char *)src + src_offset, size);
+		return 0;
+	}
+	span(src_type, src, src_offset, size, &src_lo, &src_hi);
+	span(dst_type, dst, dst_offset, size, &dst_lo, &dst_hi);
+	if (src_hi <= dst_lo || dst_hi <= src_lo) {
+		copy_apart(src, src_type, src_offset, dst, dst_type, dst_offset, size);
+		return 0;
+	}
+	between = malloc(size);
+	if (!between)
+		return -ENOMEM;
+	pami_type_gather(src_type, src, src_offset, between, size, pami_data_copy, NULL);
+	pami_type_scatter(dst_type, dst, dst_offset, between, size, pami_data_copy, NULL);
+	free(between);
+	return 0;
+}
+
 PAMI_EXPORT pami_result_t PAMI_Type_transform_data(void *src_addr, pami_type_t src_type, size_t src_offset,
                                                    void *dst_addr, pami_type_t dst_type, size_t dst_offset,
                                                    size_t size, pami_data_function data_fn, void *cookie)
 {
 	struct pami_cursor from, to;
 
-	if (!pami_type_usable(src_type) || !pami_type_usable(dst_type))
-		return pami_fail(PAMI_INVAL, "not a complete type");
-	if (data_fn == pami_data_copy && pami_type_contiguous(src_type)) {
-		copy_stream(dst_type, dst_addr, dst_offset, (char *)src_addr + src_offset, size, 1);
+	if (!pami_type_takes(src_type, size) || !pami_type_takes(dst_type, size) || !data_fn)
+		return pami_fail(PAMI_INVAL, "not a complete type, one without data, or no data function");
+	if (!size)
 		return PAMI_SUCCESS;
-	}
-	if (data_fn == pami_data_copy && pami_type_contiguous(dst_type)) {
-		copy_stream(src_type, src_addr, src_offset, (char *)dst_addr + dst_offset, size, 0);
-		return PAMI_SUCCESS;
-	}
+	if (data_fn == pami_data_copy)
+		return pami_result(copy_any(src_addr, src_type, src_offset, dst_addr, dst_type, dst_offset, size));
 	pami_cursor_start(&from, src_type, src_addr, src_offset);
 	pami_cursor_start(&to, dst_type, dst_addr, dst_offset);
 	transform(&to, &from, size, element_of(dst_type, src_type), data_fn, cookie);

@@ -44,6 +44,7 @@ struct pami_type {
 	size_t pieces, room;
 	struct pami_type_piece *piece;
 	void *image;         /* of PAMI_Type_serialize(); atomic, made once */
+	intptr_t lo, hi;     /* where the bytes of one instance lie, [lo, hi); unset where contiguous */
 };
 
 extern struct pami_type pami_type_predefined[PAMI_ELEMENTS];
@@ -60,12 +61,14 @@ static inline int pami_type_contiguous(pami_type_t t)
 	return ((struct pami_type *)t)->contiguous;
 }
 
-/* Is one instance, and so any number, one run of bytes at 0? */
-static inline int pami_type_one_run(const struct pami_type *t)
+/* Usable, and so many bytes can go into or out of it: what has no bytes of its own takes none. */
+static inline int pami_type_takes(pami_type_t t, size_t bytes)
 {
-	return !t->pieces || (t->pieces == 1 && t->piece[0].count == 1 && !t->piece[0].disp &&
-	                      t->piece[0].bytes == t->extent);
+	return pami_type_usable(t) && (!bytes || ((struct pami_type *)t)->data_size);
 }
+
+/* All pieces are there: whoever uses the type needs no more than it says. */
+void pami_type_freeze(struct pami_type *t);
 
 /* A complete type's flat image, the type's to keep; and a new type from one (not trusted). 0, or
  * -ENOMEM, -EINVAL. */

@@ -90,8 +90,7 @@ int pami_type_from_image(pami_type_t *type, const void *address, size_t size)
 		pami_type_release(t);
 		return -EINVAL;
 	}
-	t->contiguous = pami_type_one_run(t);
-	t->complete = 1;
+	pami_type_freeze(t);
 	*type = t;
 	return 0;
 }

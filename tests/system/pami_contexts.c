@@ -441,15 +441,20 @@ static void extensions(void)
 	CHECK(!PAMI_Extension_symbol(e, "baz"));
 }
 
-/* ---- use_rdma: whether a message needs its target's dispatch function before it leaves us. ---- */
+/*
+ * ---- use_rdma, and the limits of eager messages: whether a message needs its target's dispatch function before it
+ * leaves us. Of the two lengths one goes eagerly to near tasks without a hint or a limit, and fits a ring that
+ * nobody reads; the other does not. ----
+ */
 
-static unsigned char landing[100000];
+static unsigned char landing[300000];
+static size_t expected;
 static int landed;
 
 static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe,
                     size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
 {
-	CHECK_EQ(data_size, sizeof landing);
+	CHECK_EQ(data_size, expected);
 	recv->addr = landing;
 	recv->cookie = &landed;
 	recv->local_fn = flag_done;
@@ -457,32 +462,34 @@ static void on_long(pami_context_t c, void *cookie, const void *header, size_t h
 
 static void rdma_hint(void)
 {
-	pami_dispatch_hint_t hint[2] = {{.use_rdma = PAMI_HINT_ENABLE}, {.use_rdma = PAMI_HINT_DISABLE}};
+	pami_dispatch_hint_t hint[3] = {{.use_rdma = PAMI_HINT_ENABLE}, {.use_rdma = PAMI_HINT_DISABLE}, {0}};
 	unsigned char *data = malloc(sizeof landing);
+	int eager_near = getenv("QUINTORUS_EAGER_NEAR") != NULL;
 
-	for (size_t i = 0; i < 2; i++) {
-		int gone = 0;
-		pami_send_t s = {.send = {.header = {&i, sizeof i}, .data = {data, sizeof landing}, .dispatch = 30 + i,
+	for (size_t i = 0; i < (eager_near ? 3 : 2); i++) {
+		int gone = 0, fetched = i == 0 || (i == 2 && atol(getenv("QUINTORUS_EAGER_NEAR")) < 100000);
+		pami_send_t s = {.send = {.header = {&i, sizeof i}, .data = {data, fetched ? 100000 : sizeof landing}, .dispatch = 30 + i,
 		                          .dest = endpoint(me, 1)},
 		                 .events = {&gone, flag_done, NULL}};
 
 		landed = 0;
-		memset(data, (int)(40 + i), sizeof landing);
+		expected = s.send.data.iov_len;
+		memset(data, (int)(40 + i), expected);
 		dispatch_set(contexts[0], 30 + i, on_long, NULL, hint[i]);
 		dispatch_set(contexts[1], 30 + i, on_long, NULL, hint[i]);
 		CHECK_EQ(PAMI_Send(contexts[0], &s), PAMI_SUCCESS);
-		if (i == 0) {
+		if (fetched) {
 			PAMI_Context_advance(contexts[0], 100);
 			CHECK(!gone);
 		}
 		while (!gone) {
 			PAMI_Context_advance(contexts[0], 1);
-			if (i == 0)
+			if (fetched)
 				PAMI_Context_advance(contexts[1], 1);
 		}
 		while (!landed)
 			PAMI_Context_advance(contexts[1], 1);
-		CHECK(!memcmp(data, landing, sizeof landing));
+		CHECK(!memcmp(data, landing, expected));
 	}
 	free(data);
 }

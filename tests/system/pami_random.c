@@ -2,9 +2,11 @@
 /*
  * Random operations against a model, by several threads with a context each, many under way at a time.
  * Each (task, thread) owns places in every task's memory, so it knows what they hold. QT_SEED repeats
- * a run's choices; QT_LONG=1: a hundred times as many, 2: two hundred times, ...
+ * a run's choices; QT_LONG=1: a hundred times as many, 2: two hundred times, ... QT_COMM=1: commthreads advance the
+ * contexts, beside the threads, which take the lock for what they do.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "tests/pami_job.h"
 
@@ -53,6 +55,8 @@ static long rounds = 700;
 static uint64_t seed = 5;
 static unsigned char *memory, **memory_of; /* [tasks][CONTEXTS][PLACES][PLACE] of everybody */
 static pami_memregion_t *region_of;
+static int comm;
+static pami_result_t (*async_enable)(pami_context_t, int), (*async_disable)(pami_context_t, int);
 
 static unsigned char *model_at(struct thread *t, size_t task, const struct place *p)
 {
@@ -272,10 +276,21 @@ static void start(struct thread *t, struct place *p)
 		start_send(t, p, to);
 }
 
-static void *work(void *arg)
+/* Called with the lock, where commthreads share the context with us; they advance it, and now and then we do. */
+static void let_it_go_on(struct thread *t)
 {
-	struct thread *t = arg;
+	if (!comm || !drv_rng_below(&t->rng, 4))
+		PAMI_Context_advance(t->ctx, 1);
+	if (comm) {
+		PAMI_Context_unlock(t->ctx);
+		if (!drv_rng_below(&t->rng, 4))
+			sched_yield();
+		PAMI_Context_lock(t->ctx);
+	}
+}
 
+static void work_locked(struct thread *t)
+{
 	for (long n = 0; n < rounds;) {
 		struct place *p = &t->place[drv_rng_below(&t->rng, PLACES)];
 
@@ -283,19 +298,46 @@ static void *work(void *arg)
 			start(t, p);
 			n++;
 		}
-		PAMI_Context_advance(t->ctx, 1);
+		let_it_go_on(t);
 	}
 	for (size_t i = 0; i < PLACES; i++)
 		while (t->place[i].busy)
-			PAMI_Context_advance(t->ctx, 10);
+			let_it_go_on(t);
 	for (size_t i = 0; i < tasks * count; i++) {
 		pami_send_immediate_t s = { .dispatch = ID_END, .dest = endpoint(i / count, i % count) };
 
 		t->bad += PAMI_Send_immediate(t->ctx, &s) != PAMI_SUCCESS;
 	}
 	while (t->ended < tasks * count)
-		PAMI_Context_advance(t->ctx, 10);
+		let_it_go_on(t);
+}
+
+static void *work(void *arg)
+{
+	struct thread *t = arg;
+
+	if (comm) {
+		t->bad += async_enable(t->ctx, 0) != PAMI_SUCCESS;
+		PAMI_Context_lock(t->ctx);
+	}
+	work_locked(t);
+	if (comm) {
+		PAMI_Context_unlock(t->ctx);
+		t->bad += async_disable(t->ctx, 0) != PAMI_SUCCESS;
+	}
 	return NULL;
+}
+
+static void commthreads_begin(void)
+{
+	pami_extension_t e;
+
+	CHECK_EQ(PAMI_Extension_open(client, "EXT_async_progress", &e), PAMI_SUCCESS);
+	*(void **)&async_enable = PAMI_Extension_symbol(e, "enable");
+	*(void **)&async_disable = PAMI_Extension_symbol(e, "disable");
+	comm = async_enable && async_disable;
+	CHECK(comm);
+	CHECK_EQ(PAMI_Extension_close(e), PAMI_SUCCESS);
 }
 
 static void exchange(void)
@@ -355,6 +397,8 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < count; i++)
 		thread_make(&threads[i], i);
 	exchange();
+	if (getenv("QT_COMM"))
+		commthreads_begin();
 	barrier();
 	for (size_t i = 1; i < count; i++)
 		CHECK_EQ(pthread_create(&threads[i].thread, NULL, work, &threads[i]), 0);

@@ -5,6 +5,7 @@
  */
 #include <sys/mman.h>
 
+#include "pami/ext_memory.h"
 #include "tests/pami_job.h"
 
 #define WINDOW 240000 /* bytes of each task that belong to one other task */
@@ -306,6 +307,40 @@ static void every_rmw(size_t t, struct drv_rng *rng)
 	}
 }
 
+/* Of memory that the processor reaches all atomics are done in the call, however many have not been told. */
+static void untold_rmw(void)
+{
+	pami_quintorus_alloc_fn allocate;
+	pami_quintorus_free_fn release;
+	pami_extension_t e;
+	uint64_t *word, one = 1;
+	int done = 0, direct = 0;
+
+	CHECK_EQ(PAMI_Extension_open(client, PAMI_EXT_QUINTORUS_MEMORY, &e), PAMI_SUCCESS);
+	*(void **)&allocate = PAMI_Extension_symbol(e, "alloc");
+	*(void **)&release = PAMI_Extension_symbol(e, "free");
+	word = allocate(8, 8);
+	*word = 0;
+	for (int i = 0; i < 500; i++) {
+		uint64_t old = 7777;
+		pami_rmw_t r = {.dest = endpoint(me, 0), .cookie = &done, .done_fn = flag_done, .local = &old, .remote = word,
+		                .value = &one, .operation = PAMI_ATOMIC_FETCH_ADD, .type = PAMI_TYPE_UNSIGNED_LONG};
+
+		CHECK_EQ(PAMI_Rmw(context, &r), PAMI_SUCCESS);
+		direct |= !i && old == 0; /* not in virtual time */
+		if (direct)
+			CHECK_EQ(old, i);
+		else
+			WAIT(done == i + 1);
+		CHECK_EQ(*word, i + 1);
+	}
+	CHECK(!direct || !done);
+	WAIT(done >= 500);
+	PAMI_Context_advance(context, 10);
+	CHECK_EQ(done, 500);
+	release(word);
+}
+
 static void rmw(struct drv_rng *rng)
 {
 	unsigned known = 0;
@@ -588,6 +623,7 @@ int main(void)
 	typed_operations(&rng);
 	barrier();
 	rmw(&rng);
+	untold_rmw();
 	fences(&rng);
 	refusals();
 	barrier();

@@ -5,7 +5,7 @@
  */
 #include "tests/pami_job.h"
 
-enum { ID_FLOOD = 1, ID_LONG };
+enum { ID_FLOOD = 1, ID_LONG, ID_LATE };
 
 static unsigned many = 6000;
 static uint32_t *next_from; /* [tasks] */
@@ -151,6 +151,73 @@ static void one_is_away(void)
 	barrier();
 }
 
+static unsigned refused, late;
+
+static void count_result(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(result == PAMI_SUCCESS || result == PAMI_ENOMEM);
+	refused += result != PAMI_SUCCESS;
+	++*(unsigned *)cookie;
+}
+
+static void on_late(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe, size_t n,
+                    pami_endpoint_t origin, pami_recv_t *recv)
+{
+	late++;
+	if (recv)
+		recv->data_fn = PAMI_DATA_NOOP;
+}
+
+static void advance_both(void)
+{
+	PAMI_Context_advance(contexts[1], 1);
+	PAMI_Context_advance(context, 1);
+}
+
+static void barrier_both(void)
+{
+	pami_xfer_t x = { .algorithm = algorithm(PAMI_XFER_BARRIER), .cb_done = flag_done };
+	int done = 0;
+
+	x.cookie = &done;
+	CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+	while (!done)
+		advance_both();
+}
+
+/* More for an id that is not set than is kept (QUINTORUS_HELD): an error for each that is dropped, and none hangs. */
+static void unset_id(void)
+{
+	static const size_t size[] = { 0, 500, 4000, 20000 };
+	static unsigned char data[20000];
+	unsigned sent = 0, ended = 0, next = (unsigned)((me + 1) % tasks), there;
+
+	dispatch_set(context, ID_LATE, on_late, NULL, (pami_dispatch_hint_t){ 0 });
+	for (; sent < 4000; sent++) {
+		pami_send_t s = { .send = { .data = { data, size[sent % 4] }, .dispatch = ID_LATE, .dest = endpoint(next, 1) },
+			          .events = { &ended, NULL, count_result } };
+
+		CHECK_EQ(PAMI_Send(context, &s), PAMI_SUCCESS);
+	}
+	while (!refused)
+		advance_both();
+	CHECK_EQ(late, 0);
+	barrier_both();
+	dispatch_set(contexts[1], ID_LATE, on_late, NULL, (pami_dispatch_hint_t){ 0 });
+	while (ended < sent)
+		advance_both();
+	there = sent - refused;
+	CHECK(refused && there);
+	pami_put_simple_t p = { { .dest = endpoint(next, 0), .bytes = 4, .cookie = &ended },
+		                { &there, memory_of[next] + 16 }, { count_up } };
+	CHECK_EQ(PAMI_Put(context, &p), PAMI_SUCCESS);
+	while (ended == sent)
+		advance_both();
+	barrier_both();
+	memcpy(&there, memory + 16, 4);
+	CHECK_EQ(late, there);
+}
+
 int main(int argc, char **argv)
 {
 	int one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
@@ -163,7 +230,7 @@ int main(int argc, char **argv)
 		many = 600;
 	if (getenv("QT_LONG") && atoi(getenv("QT_LONG")))
 		many *= 20;
-	job_begin(1);
+	job_begin(2);
 	next_from = calloc(tasks, sizeof *next_from);
 	memory = calloc(1, 4096 + 64 * tasks);
 	memory_of = calloc(tasks, sizeof *memory_of);
@@ -179,8 +246,10 @@ int main(int argc, char **argv)
 	many_rendezvous();
 	if (!one_thread && tasks > 1)
 		one_is_away();
+	if (getenv("QUINTORUS_HELD"))
+		unset_id();
 	free(next_from);
 	free(memory);
 	free(memory_of);
-	return job_end(1);
+	return job_end(2);
 }

@@ -156,6 +156,62 @@ static void transform_between_layouts(void)
 	PAMI_Type_destroy(&backwards);
 }
 
+/* Transforms whose sides overlap give what a copy in between would. */
+static void transform_overlapping(void)
+{
+	static unsigned char memory[MEMORY], expected[MEMORY], between[PLACES];
+	static struct plain a, b;
+
+	for (int round = 0; round < 2000; round++) {
+		size_t bytes, from = drv_rng_below(t_rng(), 8), to = drv_rng_below(t_rng(), 8), shift = drv_rng_below(t_rng(), 9);
+		int plain = (int)drv_rng_below(t_rng(), 4); /* a side, or both, may be a run of bytes */
+		pami_type_t s, d;
+
+		plain_build(&a, NULL);
+		plain_build(&b, NULL);
+		s = plain & 1 ? PAMI_TYPE_BYTE : a.type;
+		d = plain & 2 ? PAMI_TYPE_BYTE : b.type;
+		bytes = a.count < b.count ? a.count : b.count;
+		if (!bytes || !in_memory(&a, bytes + from) || !in_memory(&b, bytes + to))
+			goto next;
+		for (int i = 0; i < MEMORY; i++)
+			memory[i] = (unsigned char)drv_rng_next(t_rng());
+		memcpy(expected, memory, MEMORY);
+		pami_type_gather(s, memory + ORIGIN, from, between, bytes, PAMI_DATA_COPY, NULL);
+		pami_type_scatter(d, expected + ORIGIN + shift, to, between, bytes, PAMI_DATA_COPY, NULL);
+		CU_ASSERT_EQUAL(PAMI_Type_transform_data(memory + ORIGIN, s, from, memory + ORIGIN + shift, d, to, bytes,
+		                                         PAMI_DATA_COPY, NULL), PAMI_SUCCESS);
+		CU_ASSERT_FATAL(!memcmp(memory, expected, MEMORY));
+next:
+		PAMI_Type_destroy(&a.type);
+		PAMI_Type_destroy(&b.type);
+	}
+}
+
+static void types_without_data(void)
+{
+	unsigned char source[16] = { 1, 2, 3 }, target[16] = { 0 }, zero[16] = { 0 };
+	pami_type_t empty;
+
+	CU_ASSERT_EQUAL(PAMI_Type_create(&empty), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_add_simple(empty, 0, 8, 0, 4), PAMI_SUCCESS);
+	CU_ASSERT_EQUAL(PAMI_Type_complete(empty, 1), PAMI_SUCCESS);
+	for (int side = 0; side < 3; side++)
+		for (int sum = 0; sum < 2; sum++) {
+			pami_type_t s = side == 1 ? PAMI_TYPE_BYTE : empty, d = side == 0 ? PAMI_TYPE_BYTE : empty;
+			pami_data_function fn = sum ? PAMI_DATA_SUM : PAMI_DATA_COPY;
+
+			CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, s, 0, target, d, 0, 3, fn, NULL), PAMI_INVAL);
+			CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, s, 0, target, d, 0, 0, fn, NULL), PAMI_SUCCESS);
+		}
+	pami_type_gather(empty, source, 0, target, 3, PAMI_DATA_COPY, NULL);
+	pami_type_scatter(empty, target, 0, source, 3, PAMI_DATA_COPY, NULL);
+	CU_ASSERT(!memcmp(target, zero, sizeof zero));
+	CU_ASSERT_EQUAL(PAMI_Type_transform_data(source, PAMI_TYPE_BYTE, 0, target, PAMI_TYPE_BYTE, 0, 3, NULL, NULL),
+	                PAMI_INVAL);
+	PAMI_Type_destroy(&empty);
+}
+
 static void images_come_back_and_nonsense_does_not(void)
 {
 	static struct plain p;
@@ -261,5 +317,6 @@ static void predefined_sizes(void)
 	}
 }
 
-T_MAIN(T(gather_scatter_against_plain), T(transform_between_layouts), T(images_come_back_and_nonsense_does_not),
+T_MAIN(T(gather_scatter_against_plain), T(transform_between_layouts), T(transform_overlapping),
+       T(types_without_data), T(images_come_back_and_nonsense_does_not),
        T(misuse_is_refused), T(predefined_sizes))
