@@ -421,11 +421,6 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 	return start_whole(ctx, cmd);
 }
 
-struct pami_am_held **pami_coll_held(struct pami_context *ctx)
-{
-	return &ctx->coll->held;
-}
-
 void pami_coll_drop(struct pami_context *ctx)
 {
 	struct pami_coll_state *s = ctx->coll;
@@ -444,6 +439,8 @@ void pami_coll_drop(struct pami_context *ctx)
 			struct coll_message *m = s->early[b];
 
 			s->early[b] = m->next;
+			if (m->inbound)
+				pami_inbound_forget(m->inbound);
 			free(m);
 		}
 	}

@@ -196,9 +196,9 @@ void pami_am_receive(struct pami_context *ctx, const void *header, size_t header
                      const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
 void pami_am_free(struct pami_geometry_member *m);
 /* Messages held for a geometry or dispatch that is not there: the list, and a look at it. */
-struct pami_am_held **pami_coll_held(struct pami_context *ctx);
 int pami_am_poll(struct pami_context *ctx);
 void pami_am_drop(struct pami_am_held *held);
+void pami_am_forget(struct pami_context *ctx, uint64_t key); /* of a geometry that is no more */
 
 /* Members may have died: what cannot come to its end any more ends with -ESHUTDOWN. From progress. */
 void pami_coll_gone(struct pami_context *ctx);

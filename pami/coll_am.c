@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "pami/coll_algorithms.h"
+#include "pami/coll_state.h"
 
 struct am_header { /* begins as every collective message does */
 	uint64_t key;
@@ -31,6 +32,7 @@ struct pami_am_held {
 	struct pami_inbound *inbound; /* data to come; or NULL: behind the header */
 	pami_endpoint_t origin;
 	size_t header_bytes, bytes;
+	size_t all; /* of this and what follows */
 	_Alignas(16) unsigned char header[];
 };
 
@@ -189,22 +191,24 @@ static void deliver(struct pami_context *ctx, const struct pami_am_entry *e, str
 static void hold(struct pami_context *ctx, const void *header, size_t header_bytes, const void *data,
                  size_t bytes, pami_endpoint_t origin, int here)
 {
-	size_t at = (header_bytes + 15) & ~(size_t)15;
-	struct pami_am_held *held = malloc(sizeof *held + at + (here ? bytes : 0)), **last;
+	size_t at = (header_bytes + 15) & ~(size_t)15, all = sizeof(struct pami_am_held) + at + (here ? bytes : 0);
+	struct pami_coll_state *s = ctx->coll;
+	struct pami_am_held *held = s->early_bytes + all <= pami_limits.held_max ? malloc(all) : NULL, **last;
 
 	if (!held) {
-		pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to hold it");
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "no room to hold it until its dispatch is set");
 		return;
 	}
-	*held = (struct pami_am_held){ .origin = origin, .header_bytes = header_bytes, .bytes = bytes };
+	*held = (struct pami_am_held){ .origin = origin, .header_bytes = header_bytes, .bytes = bytes, .all = all };
 	memcpy(held->header, header, header_bytes);
 	if (!here)
 		held->inbound = pami_inbound_defer(ctx);
 	else if (bytes)
 		memcpy(held->header + at, data, bytes);
-	for (last = pami_coll_held(ctx); *last; last = &(*last)->next)
+	for (last = &s->held; *last; last = &(*last)->next)
 		;
 	*last = held;
+	s->early_bytes += all;
 	ctx->todo |= PAMI_TODO_COLL;
 }
 
@@ -220,7 +224,7 @@ void pami_am_receive(struct pami_context *ctx, const void *header, size_t header
 		return;
 	}
 	memcpy(&h, header, sizeof h);
-	e = *pami_coll_held(ctx) ? NULL : find(ctx, &h, &g); /* none may pass those that wait */
+	e = ctx->coll->held ? NULL : find(ctx, &h, &g); /* none may pass those that wait */
 	if (!e)
 		hold(ctx, header, header_bytes, data, bytes, origin, !recv);
 	else
@@ -229,7 +233,7 @@ void pami_am_receive(struct pami_context *ctx, const void *header, size_t header
 
 int pami_am_poll(struct pami_context *ctx)
 {
-	struct pami_am_held **at = pami_coll_held(ctx), *held;
+	struct pami_am_held **at = &ctx->coll->held, *held;
 	int events = 0;
 
 	while ((held = *at)) {
@@ -245,6 +249,7 @@ int pami_am_poll(struct pami_context *ctx)
 			continue;
 		}
 		*at = held->next;
+		ctx->coll->early_bytes -= held->all;
 		deliver(ctx, e, g, held->header, held->header_bytes,
 		        held->header + ((held->header_bytes + 15) & ~(size_t)15), held->origin,
 		        held->inbound ? &recv : NULL);
@@ -252,6 +257,7 @@ int pami_am_poll(struct pami_context *ctx)
 			pami_inbound_resume(held->inbound, &recv);
 		free(held);
 		events++;
+		at = &ctx->coll->held; /* the handler may have ended a geometry */
 	}
 	return events;
 }
@@ -261,8 +267,30 @@ void pami_am_drop(struct pami_am_held *held)
 	while (held) {
 		struct pami_am_held *next = held->next;
 
+		if (held->inbound)
+			pami_inbound_forget(held->inbound);
 		free(held);
 		held = next;
+	}
+}
+
+void pami_am_forget(struct pami_context *ctx, uint64_t key)
+{
+	static const pami_recv_t into_nothing = { .type = PAMI_BYTES, .data_fn = pami_data_noop };
+
+	for (struct pami_am_held **at = &ctx->coll->held, *held; (held = *at);) {
+		struct am_header h;
+
+		memcpy(&h, held->header, sizeof h);
+		if (h.key != key) {
+			at = &held->next;
+			continue;
+		}
+		*at = held->next;
+		ctx->coll->early_bytes -= held->all;
+		if (held->inbound)
+			pami_inbound_resume(held->inbound, &into_nothing);
+		free(held);
 	}
 }
 

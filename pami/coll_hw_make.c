@@ -309,11 +309,24 @@ static int update_step(struct pami_coll *c)
 
 static const struct pami_algorithm_info updating = { .name = "class route", .step = update_step };
 
+/* A reduction's result for another node may still pass through; who is at the router may not run now. */
+static int give_back_soon(struct pami_hw *hw, struct pami_context *ctx)
+{
+	double until = mu_wtime() + PATIENCE_S;
+	int rc;
+
+	while ((rc = mu_class_release(ctx->channel, hw->id)) && mu_wtime() < until)
+		mu_push(ctx->channel);
+	return rc;
+}
+
 static void updated(struct pami_coll *c)
 {
 	struct update *u = c->user;
 
-	if (c->result) { /* a member died: nothing to agree on */
+	if (c->result) { /* a member died: nothing to agree on, and nothing went through the new one */
+		if (u->hw && u->hw->claimed && give_back_soon(u->hw, c->context))
+			drv_warn("class route %u, wanted for geometry %u, is in use: it stays taken", u->hw->id, u->g->id);
 		hw_delete(u->hw);
 		u->hw = NULL;
 	}
@@ -366,18 +379,11 @@ void pami_hw_abandon(struct pami_geometry *g, struct pami_context *ctx)
 void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx)
 {
 	struct pami_hw *hw = g->hw;
-	double until = hw && ctx && hw->claimed ? mu_wtime() + PATIENCE_S : 0;
-	int rc = 0;
 
 	if (hw && !hw->id)
 		pami_board_member(mu_board(0), hw->me)->kept = hw->count;
-	if (hw && ctx && hw->claimed) {
-		/* A reduction's result for another node may still pass through; who is at the router may not run now. */
-		while ((rc = mu_class_release(ctx->channel, hw->id)) && mu_wtime() < until)
-			mu_push(ctx->channel);
-		if (rc)
-			drv_warn("class route %u of geometry %u is still in use: it stays taken", hw->id, g->id);
-	}
+	if (hw && ctx && hw->claimed && give_back_soon(hw, ctx))
+		drv_warn("class route %u of geometry %u is still in use: it stays taken", hw->id, g->id);
 	hw_delete(hw);
 	g->hw = NULL;
 }

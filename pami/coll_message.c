@@ -299,11 +299,14 @@ void pami_coll_forget(struct pami_context *ctx, uint64_t key)
 
 	for (unsigned b = 0; b < BUCKETS; b++)
 		for (struct coll_message **at = &s->early[b], *m; (m = *at);) {
-			if (m->header.key != key || m->inbound) {
+			if (m->header.key != key) {
 				at = &m->next;
 				continue;
 			}
 			unlink_early(s, b, at);
+			if (m->inbound)
+				pami_inbound_resume(m->inbound, &into_nothing);
 			free(m);
 		}
+	pami_am_forget(ctx, key);
 }

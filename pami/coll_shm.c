@@ -104,8 +104,10 @@ static int setup_ask(struct pami_coll *c, struct pami_shm *s)
 		drv_wake_init(&s->area->bell, -1);
 	}
 	c->there[0] = (uint64_t)(uintptr_t)at;
-	if (c->stage == PAMI_STAGE_ASKS)
-		c->there[1] = (uint64_t)(uintptr_t)mu_arena_alloc(pami_stage_bytes(s->members), 4096);
+	if (c->stage == PAMI_STAGE_ASKS) { /* ours to free from now on, whatever becomes of the operation */
+		s->stage = mu_arena_alloc(pami_stage_bytes(s->members), 4096);
+		c->there[1] = (uint64_t)(uintptr_t)s->stage;
+	}
 	for (uint32_t i = 1; i < s->members && !rc; i++)
 		rc = pami_coll_send(c, s->rank[i], SETUP, c->there, sizeof c->there);
 	return rc;

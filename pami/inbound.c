@@ -216,6 +216,12 @@ void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv)
 		finish(in, in->lost ? -ESHUTDOWN : 0);
 }
 
+void pami_inbound_forget(struct pami_inbound *in)
+{
+	unlink_inbound(in);
+	free_inbound(in);
+}
+
 /* More is sent to ids that are not set than we keep: this message ends here, with an error where somebody is told. */
 static PAMI_COLD void hold_refused(struct pami_inbound *in)
 {

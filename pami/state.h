@@ -193,6 +193,8 @@ struct pami_inbound *pami_inbound_defer(struct pami_context *ctx);
 void pami_inbound_gone(struct pami_context *ctx);
 /* Now: recv says where to. recv.local_fn is called from this or a later progress call. */
 void pami_inbound_resume(struct pami_inbound *in, const pami_recv_t *recv);
+/* Or never: the context ends. */
+void pami_inbound_forget(struct pami_inbound *in);
 
 /* ---- Contexts ---- */
 
