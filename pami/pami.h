@@ -137,19 +137,22 @@ typedef struct {
 } pami_configuration_t;
 
 /*
- * Fill the value of each of num_configs entries, in order. PAMI_INVAL at the first name that is
- * unknown or of another kind of object (entries before it are filled). A count of 0 is fine
- * whatever the pointer. The update functions give PAMI_INVAL for every name, since all are
- * read-only, but PAMI_GEOMETRY_OPTIMIZE.
+ * Fill the value of each of num_configs entries with the client's, in order. PAMI_INVAL at the first
+ * name that is unknown or of another kind of object (entries before it are filled). A count of 0 is
+ * fine whatever the pointer. Arrays and texts are the client's, while it lives. Any thread.
  */
 pami_result_t PAMI_Client_query(pami_client_t client, pami_configuration_t configuration[],
                                 size_t num_configs);
+/* PAMI_INVAL: all attributes of clients are read-only. PAMI_SUCCESS for a count of 0. */
 pami_result_t PAMI_Client_update(pami_client_t client, pami_configuration_t configuration[],
                                  size_t num_configs);
+/* PAMI_Client_query for attributes of a context; in callbacks too. */
 pami_result_t PAMI_Context_query(pami_context_t context, pami_configuration_t configuration[],
                                  size_t num_configs);
+/* PAMI_INVAL: all are read-only. PAMI_SUCCESS for a count of 0. */
 pami_result_t PAMI_Context_update(pami_context_t context, pami_configuration_t configuration[],
                                   size_t num_configs);
+/* PAMI_Client_query for attributes of a geometry. */
 pami_result_t PAMI_Geometry_query(pami_geometry_t geometry, pami_configuration_t configuration[],
                                   size_t num_configs);
 /* Collective over the geometry; if it returns PAMI_SUCCESS, fn follows on `context` and algorithm
@@ -203,16 +206,21 @@ pami_result_t PAMI_Context_advancev(pami_context_t context[], size_t count, size
 /* The same, taking each context's lock for its poll and skipping those that are locked. */
 pami_result_t PAMI_Context_trylock_advancev(pami_context_t context[], size_t count, size_t maximum);
 
-/* The context's lock, for programs and asynchronous progress to share. Not recursive. */
+/* Take the context's lock, for programs and asynchronous progress to share; waits for it. Any thread.
+ * Not recursive. */
 pami_result_t PAMI_Context_lock(pami_context_t context);
-pami_result_t PAMI_Context_trylock(pami_context_t context); /* PAMI_EAGAIN: taken */
+/* Take it if it is free. PAMI_EAGAIN: it is taken. Any thread. */
+pami_result_t PAMI_Context_trylock(pami_context_t context);
+/* Give it back, by the thread that took it. */
 pami_result_t PAMI_Context_unlock(pami_context_t context);
 
 /* ---- Endpoints. Source: section 7. ---- */
 
-/* Pure arithmetic: whether the remote context exists is not looked at. offset 0 .. 63. */
+/* The endpoint of a task's context. Pure arithmetic: whether that context exists is not looked at.
+ * PAMI_INVAL: task above 2^26 - 2, or offset above 63. Any thread. */
 pami_result_t PAMI_Endpoint_create(pami_client_t client, pami_task_t task, size_t offset,
                                    pami_endpoint_t *endpoint);
+/* Which task and context offset an endpoint is. Any thread. */
 pami_result_t PAMI_Endpoint_query(pami_endpoint_t endpoint, pami_task_t *task, size_t *offset);
 
 /*
@@ -352,7 +360,11 @@ typedef void (*pami_dispatch_p2p_function)(pami_context_t context, void *cookie,
                                            size_t header_size, const void *pipe_addr, size_t data_size,
                                            pami_endpoint_t origin, pami_recv_t *recv);
 
-/* Send header and data of any length. PAMI_INVAL: dispatch not set here, no such endpoint. */
+/*
+ * Send header and data of any length. PAMI_INVAL: dispatch not set here, no such endpoint, or use_shmem
+ * to a task on another node; PAMI_ENOMEM, PAMI_SHUTDOWN (the task is gone): nothing is sent. Else both
+ * completion functions are called; the result of remote_fn is PAMI_ENOMEM where the target had no memory.
+ */
 pami_result_t PAMI_Send(pami_context_t context, pami_send_t *parameters);
 /*
  * The same, complete when it returns, for header + data <= PAMI_DISPATCH_SEND_IMMEDIATE_MAX (more:
@@ -360,7 +372,7 @@ pami_result_t PAMI_Send(pami_context_t context, pami_send_t *parameters);
  */
 pami_result_t PAMI_Send_immediate(pami_context_t context, pami_send_immediate_t *parameters);
 /* As PAMI_Send; data.iov_len payload bytes are gathered through typed.type. The wire carries bytes:
- * the receiver's type is its own affair. */
+ * the receiver's type is its own affair. PAMI_INVAL also: not a complete type, or one without data. */
 pami_result_t PAMI_Send_typed(pami_context_t context, pami_send_typed_t *parameters);
 
 /* The DISPATCH attributes of an id, set or not. PAMI_INVAL above the largest id. */
@@ -453,17 +465,21 @@ typedef struct {
 } pami_rmw_t;
 
 /*
- * Copy rma.bytes from local memory to memory of the target task (put) or back (get). No
- * registration on either side; any alignment; 0 bytes complete at once. A page that is not there
- * ends in PAMI_ERROR given to the completion functions.
+ * Copy rma.bytes from local memory to memory of the target task. No registration on either side; any
+ * alignment; 0 bytes complete at once. A page that is not there ends in PAMI_ERROR given to the
+ * completion functions. PAMI_INVAL: no such endpoint.
  */
 pami_result_t PAMI_Put(pami_context_t context, pami_put_simple_t *parameters);
+/* The same from memory of the target task to local memory. */
 pami_result_t PAMI_Get(pami_context_t context, pami_get_simple_t *parameters);
-/* The same between layouts; the remote type travels with the request. */
+/* PAMI_Put between layouts, from offset 0 of each; the remote type travels with the request.
+ * PAMI_INVAL also: not a complete type, or one without data. */
 pami_result_t PAMI_Put_typed(pami_context_t context, pami_put_typed_t *parameters);
+/* PAMI_Get in the same way. */
 pami_result_t PAMI_Get_typed(pami_context_t context, pami_get_typed_t *parameters);
-/* One atomic operation at the target, executed by progress on the target context, atomic with all
- * other rmws on that task. PAMI_INVAL: operation or type not in the lists above. */
+/* One atomic operation at the target, atomic with all other rmws on that task: at once where its memory
+ * is shared with us, else by progress on the target context. PAMI_INVAL: operation or type not in the
+ * lists above, or no such endpoint. An address that is not there ends in PAMI_ERROR given to done_fn. */
 pami_result_t PAMI_Rmw(pami_context_t context, pami_rmw_t *parameters);
 
 /* ---- Memory regions. Source: section 11. ---- */
@@ -501,36 +517,43 @@ typedef struct {
 	pami_rma_typed_t type;
 } pami_rget_typed_t;
 
-/* Any memory, alignment and length, 0 included; *bytes_out == bytes_in. Costs next to nothing and
- * uses up nothing. */
+/* Name [address, address + bytes_in): any memory, alignment and length, 0 included; *bytes_out ==
+ * bytes_in. Costs next to nothing and uses up nothing. Any context of the client, any thread. */
 pami_result_t PAMI_Memregion_create(pami_context_t context, void *address, size_t bytes_in,
                                     size_t *bytes_out, pami_memregion_t *memregion);
+/* Clear this copy of a region; through any context of the client. */
 pami_result_t PAMI_Memregion_destroy(pami_context_t context, pami_memregion_t *memregion);
-/* PAMI_Put and PAMI_Get with (region, offset) for addresses; the regions are read in the call.
- * PAMI_INVAL: not a region, or the remote one is not the destination's. */
+/* PAMI_Put with (region, offset) for addresses; the regions are read in the call. PAMI_INVAL also: not
+ * a region, or the remote one is not the destination's. */
 pami_result_t PAMI_Rput(pami_context_t context, pami_rput_simple_t *parameters);
+/* PAMI_Get in the same way. */
 pami_result_t PAMI_Rget(pami_context_t context, pami_rget_simple_t *parameters);
+/* PAMI_Put_typed in the same way. */
 pami_result_t PAMI_Rput_typed(pami_context_t context, pami_rput_typed_t *parameters);
+/* PAMI_Get_typed in the same way. */
 pami_result_t PAMI_Rget_typed(pami_context_t context, pami_rget_typed_t *parameters);
 
 /* ---- Fences, dynamic tasks. Source: section 12. ---- */
 
-/* Open and close a region of fenced operations on this context; not nested (PAMI_INVAL). */
+/* Open a region of fenced operations on this context; not nested (PAMI_INVAL). */
 pami_result_t PAMI_Fence_begin(pami_context_t context);
+/* Close it; fences under way in it still end. PAMI_INVAL: none is open. */
 pami_result_t PAMI_Fence_end(pami_context_t context);
-/* done_fn when every send, put and get started earlier in this region, to any endpoint or to
- * `target`, is complete at its target. PAMI_INVAL outside a region. */
+/* done_fn when every send, put and get started earlier in this region is complete at its target.
+ * PAMI_INVAL outside a region. */
 pami_result_t PAMI_Fence_all(pami_context_t context, pami_event_function done_fn, void *cookie);
+/* The same of those to one endpoint. */
 pami_result_t PAMI_Fence_endpoint(pami_context_t context, pami_event_function done_fn, void *cookie,
                                   pami_endpoint_t target);
-/* Nothing is kept for a destination that would have to be dropped or made again: PAMI_SUCCESS. */
+/* Drop what is kept for destinations: nothing that would have to be, so PAMI_SUCCESS. */
 pami_result_t PAMI_Purge(pami_context_t context, pami_endpoint_t *dest, size_t count);
+/* Make it again: PAMI_SUCCESS. */
 pami_result_t PAMI_Resume(pami_context_t context, pami_endpoint_t *dest, size_t count);
 
 /* ---- Types and data functions. Source: section 13. ---- */
 
 /*
- * A type is a list of (displacement, length) pieces, built with a cursor that starts at 0. Data
+ * A new type, empty and incomplete. A type is a list of (displacement, length) pieces, built with a cursor that starts at 0. Data
  * size: sum of the lengths. Extent: where the cursor ends; more data than one instance repeats at
  * multiples of it. Atom: indivisible, divides every length. Displacements wrap: negative moves are
  * cast to size_t.
@@ -545,13 +568,20 @@ pami_result_t PAMI_Type_add_typed(pami_type_t type, pami_type_t subtype, size_t 
                                   size_t stride);
 /* Freeze. PAMI_INVAL: complete already, or atom_size (1 .. 128) does not divide every piece. */
 pami_result_t PAMI_Type_complete(pami_type_t type, size_t atom_size);
-/* Transfers under way keep what they need. */
+/* Drop a type that was made here and clear the handle; transfers under way keep what they need.
+ * PAMI_INVAL: predefined, or not a type. */
 pami_result_t PAMI_Type_destroy(pami_type_t *type);
-/* A flat image of a complete type, the type's to keep; and a new type from an image of any task. */
+/* A flat image of a complete type: *size bytes at *address, the type's to keep, while it lives. */
 pami_result_t PAMI_Type_serialize(pami_type_t type, void **address, size_t *size);
+/* A new complete type from an image of any task, which is not needed any more. PAMI_INVAL: not one. */
 pami_result_t PAMI_Type_deserialize(pami_type_t *type, void *address, size_t size);
+/* PAMI_Client_query for the TYPE attributes, bytes. PAMI_INVAL: not complete. */
 pami_result_t PAMI_Type_query(pami_type_t type, pami_configuration_t configuration[], size_t num_configs);
-/* Move `size` payload bytes between two layouts of this task's memory; offsets count payload bytes. */
+/*
+ * Move `size` payload bytes between two layouts of this task's memory; offsets count payload bytes. With
+ * PAMI_DATA_COPY the two may overlap: all is read before anything is written. PAMI_INVAL: not complete
+ * types, one without data, or no function.
+ */
 pami_result_t PAMI_Type_transform_data(void *src_addr, pami_type_t src_type, size_t src_offset,
                                        void *dst_addr, pami_type_t dst_type, size_t dst_offset,
                                        size_t size, pami_data_function data_fn, void *cookie);
@@ -606,7 +636,7 @@ typedef struct {
 } pami_geometry_range_t;
 
 /*
- * New geometries. Rank order is the order of the slices, list or endpoints. id: positive, chosen by
+ * A new geometry of ranges of tasks. Rank order is the order of the slices, list or endpoints. id: positive, chosen by
  * the program, the same on all members. With a parent all its members call, those outside with a
  * NULL geometry pointer; without one the members only. *geometry is set at once and usable when fn
  * was called on `context`. Arrays stay the caller's, unchanged, for the geometry's life.
@@ -617,11 +647,13 @@ pami_result_t PAMI_Geometry_create_taskrange(pami_client_t client, size_t contex
                                              unsigned id, pami_geometry_range_t *task_slices,
                                              size_t slice_count, pami_context_t context,
                                              pami_event_function fn, void *cookie);
+/* The same of a list of tasks. */
 pami_result_t PAMI_Geometry_create_tasklist(pami_client_t client, size_t context_offset,
                                             pami_configuration_t configuration[], size_t num_configs,
                                             pami_geometry_t *geometry, pami_geometry_t parent, unsigned id,
                                             pami_task_t *tasks, size_t task_count, pami_context_t context,
                                             pami_event_function fn, void *cookie);
+/* The same of distinct endpoints, called once by each task that takes part. */
 pami_result_t PAMI_Geometry_create_endpointlist(pami_client_t client, pami_configuration_t configuration[],
                                                 size_t num_configs, pami_geometry_t *geometry, unsigned id,
                                                 pami_endpoint_t *endpoints, size_t endpoint_count,
@@ -1008,7 +1040,7 @@ typedef union {
 
 /*
  * Set the function, cookie and hints of one id on one context. Messages that came earlier for the
- * id were held and are delivered by the next progress calls. PAMI_INVAL: set already (the first
+ * id were held (to QUINTORUS_HELD bytes of all ids) and are delivered by the next progress calls. PAMI_INVAL: set already (the first
  * stays), id too large, no function; a failed call leaves the id free.
  */
 pami_result_t PAMI_Dispatch_set(pami_context_t context, size_t dispatch,
@@ -1024,12 +1056,31 @@ pami_result_t PAMI_AMCollective_dispatch_set(pami_context_t context, pami_algori
 typedef void *pami_extension_t;
 
 /*
- * Open by exact name: EXT_async_progress, EXT_torus_network, EXT_is_local_task, EXT_test_extension,
- * EXT_quintorus_memory (pami/ext_memory.h). client may be NULL. PAMI_UNIMPL: not there; then
- * *extension is NULL.
+ * Open by exact name. client may be NULL. PAMI_UNIMPL: not there, PAMI_ERROR: no client exists; then
+ * *extension is NULL. These are there, with these symbols; programs declare the types themselves:
+ *
+ *   EXT_async_progress   progress by the library's threads. Any thread.
+ *     register   pami_result_t (*)(pami_context_t, fn progress, fn suspend, fn resume, void *cookie), where fn is
+ *                void (*)(pami_context_t, void *cookie); before enable. progress NULL: locks and advances by itself.
+ *                resume when service begins, suspend when it ends; either may be NULL
+ *     enable     pami_result_t (*)(pami_context_t, int event_type): 0 all, 1 receive, 2 timer (all do the same);
+ *                1000: threads of the program that wait elsewhere may advance it too. PAMI_ERROR: no commthreads
+ *     disable    the same type; back when the thread has left the context
+ *     pace       void (*)(int64_t ns), how commthreads wait, < 0: for what comes, 0: not at all, else so long; ours
+ *   EXT_torus_network    the torus of the job, A B C D E T. Any thread.
+ *     information  const struct { size_t dims, *coord, *size, *torus; } *(*)(void): dims 6, own coordinates, lengths,
+ *                  1 where a dimension wraps
+ *     task2torus   pami_result_t (*)(pami_task_t, size_t coord[6])
+ *     torus2task   pami_result_t (*)(size_t coord[6], pami_task_t *). PAMI_INVAL outside, PAMI_ERROR: nobody there
+ *   EXT_is_local_task    task t is on this node iff base[t * stride] & bitmask
+ *     base, stride, bitmask   uint8_t *; integers 4 and 0x40
+ *     get_node_info  pami_result_t (*)(pami_task_t, uint32_t *node_id, uint32_t *offset, uint32_t *max_nodes)
+ *   BGQ_bgq_mapping      mapcache: uint32_t *, one for each task, bit 0x40000000: on this node
+ *   EXT_test_extension   foo: void (*)(void), a line on stderr; bar: void (*)(struct { size_t line; char func[128]; } *)
+ *   EXT_quintorus_memory memory that neighbours share: alloc, free, local (pami/ext_memory.h)
  */
 pami_result_t PAMI_Extension_open(pami_client_t client, const char *name, pami_extension_t *extension);
-/* NULL is fine. */
+/* Done with it; its symbols stay valid. NULL is fine. */
 pami_result_t PAMI_Extension_close(pami_extension_t extension);
 /* A function, data pointer, or integer in its place; NULL: unknown. Case does not matter. Stays
  * valid after close. */

@@ -15,6 +15,16 @@ for name in $(sed 's://.*::; s:/\*.*\*/::; /^[[:space:]]*\*/d; /^#/d' "$QT_SOURC
 	grep -oE '\bPAMI_[A-Z][A-Za-z]*_?[a-zA-Z_]*\(' | tr -d '(' | sort -u); do
 	grep -q "^$name " "$tests/pami_covered.txt" || fail "$name of pami.h has no test in pami_covered.txt"
 done
+# Every prototype has a comment right before it, and every symbol of an extension its line.
+missing=$(awk '/^[a-z].*[ *]PAMI_[A-Z][A-Za-z_]*\(/ && !/^typedef/ { n++; if (before !~ /\*\/$/) print $0 }
+	NF { before = $0 } END { if (n < 66) print "only " n " prototypes" }' "$QT_SOURCE/pami/pami.h")
+[ -z "$missing" ] || fail "no comment before: $missing"
+for symbol in $(sed -n 's/^\t{ "\([a-z0-9_]*\)", .*/\1/p' "$QT_SOURCE"/pami/ext*.c); do
+	sed -n '/^ \* Open by exact name/,/^ \*\//p' "$QT_SOURCE/pami/pami.h" | grep -qw "$symbol" || fail "extensions: $symbol is not described"
+done
+for name in $(sed -n 's/.*struct pami_ext pami_ext_[a-z]* = { "\([A-Za-z_]*\)".*/\1/p' "$QT_SOURCE"/pami/ext*.c); do
+	grep -qw "$name" "$QT_SOURCE/pami/pami.h" || fail "extensions: $name is not described"
+done
 for rule in $(seq 15); do
 	grep -q "^R$rule " "$tests/pami_covered.txt" || fail "rule R$rule has no test"
 done
