@@ -25,7 +25,14 @@ int pami_coll_init(struct pami_context *ctx)
 	s->finished_last = &s->finished;
 	s->last.ended = UINT32_MAX; /* of nothing */
 	ctx->coll = s;
-	return 0;
+	for (unsigned i = 0; i < RESERVE; i++) {
+		struct pami_coll_recv *r = malloc(sizeof *r);
+
+		if (!r)
+			return -ENOMEM;
+		pami_coll_recv_free(ctx, r);
+	}
+	return pami_coll_reserve(ctx);
 }
 
 /* ---- Objects ---- */
@@ -458,6 +465,12 @@ void pami_coll_drop(struct pami_context *ctx)
 
 		s->free_recv = r->next;
 		free(r);
+	}
+	while (s->reserve) {
+		struct coll_message *m = s->reserve;
+
+		s->reserve = m->next;
+		free(m);
 	}
 	for (unsigned i = 0; i < PAMI_COLL_SPARES; i++)
 		free(s->spare[i]);

@@ -169,6 +169,40 @@ static struct coll_message *take_early(struct pami_coll *c, uint32_t rank, uint3
 	return NULL;
 }
 
+int pami_coll_reserve(struct pami_context *ctx)
+{
+	struct pami_coll_state *s = ctx->coll;
+
+	while (s->reserves < RESERVE) {
+		struct coll_message *m = malloc(RESERVE_BYTES);
+
+		if (!m)
+			return -ENOMEM;
+		m->next = s->reserve;
+		s->reserve = m;
+		s->reserves++;
+	}
+	return 0;
+}
+
+static struct coll_message *message_new(struct pami_context *ctx, size_t all)
+{
+	struct pami_coll_state *s = ctx->coll;
+	struct coll_message *m = malloc(all);
+
+	if (PAMI_LIKELY(m != NULL)) {
+		if (PAMI_UNLIKELY(s->reserves < RESERVE))
+			(void)pami_coll_reserve(ctx);
+		return m;
+	}
+	m = all <= RESERVE_BYTES ? s->reserve : NULL;
+	if (m) {
+		s->reserve = m->next;
+		s->reserves--;
+	}
+	return m;
+}
+
 static struct pami_coll_recv *recv_new(struct pami_context *ctx)
 {
 	struct pami_coll_recv *r = ctx->coll->free_recv;
@@ -232,7 +266,7 @@ static PAMI_COLD void keep(struct pami_context *ctx, const struct coll_header *h
 	struct pami_coll_state *s = ctx->coll;
 	unsigned b = bucket(h->key, h->sequence);
 	size_t all = sizeof(struct coll_message) + (here ? bytes : 0);
-	struct coll_message *m = s->early_bytes + all <= pami_limits.held_max ? malloc(all) : NULL;
+	struct coll_message *m = s->early_bytes + all <= pami_limits.held_max ? message_new(ctx, all) : NULL;
 
 	if (!m) {
 		pami_receive_refuse(ctx, h->rank, "no room to keep a collective's message");

@@ -33,6 +33,13 @@ struct coll_chain { /* oldest first */
 	struct pami_coll *first, **last;
 };
 
+/*
+ * A message that is dropped leaves its operation waiting for ever: while there is no memory, so many of a packet are
+ * kept, and so many receives posted.
+ */
+#define RESERVE       8u
+#define RESERVE_BYTES (sizeof(struct coll_message) + MU_PACKET_BYTES)
+
 #define PAMI_COLL_SPARES 2u
 #define SPARE_MIN (64u << 10)
 #define SPARE_MAX (8u << 20)
@@ -41,6 +48,8 @@ struct pami_coll_state {
 	struct coll_chain active[BUCKETS];
 	struct coll_message *early[BUCKETS], **early_last[BUCKETS];
 	size_t early_bytes;
+	struct coll_message *reserve;                /* of RESERVE_BYTES each */
+	uint32_t reserves;
 	struct pami_coll *poll, **poll_last;         /* to be stepped at each progress call */
 	struct pami_shm *shorts;                     /* with an operation of the short lane */
 	struct {
@@ -68,6 +77,8 @@ static inline void pami_coll_recv_free(struct pami_context *ctx, struct pami_col
 	ctx->coll->free_recv = r;
 }
 
+/* Fill up what is kept for when there is no memory. 0, -ENOMEM. */
+int pami_coll_reserve(struct pami_context *ctx);
 /* Go on with an operation as far as it goes. Returns whether it came to its end. */
 int pami_coll_run(struct pami_coll *c);
 
