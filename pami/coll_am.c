@@ -300,7 +300,8 @@ struct am { /* c->user */
 	struct am_header header;
 	size_t header_bytes, stride; /* the user's; 0: one header for all */
 	const unsigned char *headers;
-	pami_recv_t own;
+	pami_recv_t own; /* what its own handler said, if it was */
+	int called;
 	unsigned char *message; /* header, then the user's */
 };
 
@@ -347,6 +348,7 @@ static int am_self(struct pami_coll *c)
 	a->own = call(c->context, e, g, &a->header,
 	              (const char *)header_for(a, c->rank) + sizeof a->header, a->header_bytes,
 	              pami_geometry_endpoint(c->geometry, c->rank), &c->op);
+	a->called = 1;
 	return 0;
 }
 
@@ -477,6 +479,11 @@ static void am_free(struct pami_coll *c)
 {
 	struct am *a = c->user;
 
+	/* It ends with an error: whom to tell the own handler says, even now. */
+	if (c->result && c->type != PAMI_XFER_AMBROADCAST && (a->called || !am_self(c))) {
+		c->cb_done = a->own.local_fn;
+		c->cookie = a->own.cookie;
+	}
 	free(a->message);
 	free(a);
 }

@@ -4,7 +4,7 @@
 # usage: pami_coll_death.sh PROGRAM   (QT_LONG=1: many seeds)
 . "$(dirname "$0")/run.bash"
 limit=$((60 * ${QT_SCALE:-1}))
-all=21
+all=25
 
 survive() { # survive ARGS...
 	local seed=$RANDOM start
@@ -20,9 +20,9 @@ for round in $(seq "$([ "${QT_LONG:-0}" != 0 ] && echo 40 || echo 1)"); do
 	survive -n $all
 	survive -n $all --hosts local,local
 	survive -n $all --shape ${all}x1x1x1x1 --hosts local,local,local
-	survive --fabric torus --shape 7x3x1x1x1 --hosts local,local
-	survive --fabric torus --shape 7x1x1x1x1x3
-	survive --clock virtual --shape 7x3x1x1x1
-	survive --clock virtual --fabric express --shape 7x1x1x1x1x3
+	survive --fabric torus --shape 5x5x1x1x1 --hosts local,local
+	survive --fabric torus --shape 5x1x1x1x1x5
+	survive --clock virtual --shape 5x5x1x1x1
+	survive --clock virtual --fabric express --shape 5x1x1x1x1x5
 done
 finish
