@@ -13,6 +13,8 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +135,41 @@ static int device_af_packet(struct dpdk_device *d, struct drv_port_why *why)
 	return rc ? rc : device_default(d, "qdisc_bypass", 1, why);
 }
 
+/* Receive queues in use; 1 where the interface does not tell. */
+static unsigned device_rx_queues(const struct dpdk_device *d)
+{
+	struct ethtool_channels c = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq r = { .ifr_data = (void *)&c };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (fd < 0)
+		return 1;
+	memcpy(r.ifr_name, d->iface, sizeof r.ifr_name);
+	rc = ioctl(fd, SIOCETHTOOL, &r);
+	close(fd);
+	return rc || c.combined_count + c.rx_count < 1 ? 1 : c.combined_count + c.rx_count;
+}
+
+/*
+ * One socket, one queue: what the interface puts into another would be lost without a word. Who names a queue
+ * has a rule in the device that steers our frames there.
+ */
+static int device_check_queues(const struct dpdk_device *d, struct drv_port_why *why)
+{
+	unsigned n = device_has(d, "start_queue") ? 1 : device_rx_queues(d);
+
+	return n == 1 ? 0 :
+	       drv_port_fail(why, -EINVAL, "interface %s spreads what it receives over %u queues, net_af_xdp hears one; "
+	                     "ethtool -L %s combined 1 (or rx 1 tx 1), or steer ethertype 88b5 to one queue and say "
+	                     "start_queue=N", d->iface, n, d->iface);
+}
+
 static int device_af_xdp(struct dpdk_device *d, struct drv_port_why *why)
 {
 	int rc = device_check_iface(d, why);
 
+	if (!rc)
+		rc = device_check_queues(d, why);
 	if (rc)
 		return rc;
 	if (d->mtu > XDP_FRAME_MAX - DPDK_HEADER_BYTES)

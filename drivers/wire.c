@@ -267,7 +267,10 @@ int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, vo
 	for_active (ws, i)
 		service(ws, &ws->wire[i]);
 	ws->polling = 0;
-	return n < 0 ? n : ws->delivered;
+	if (n < 0)
+		return n;
+	/* After a full burst without a run (acknowledgements, duplicates) the port may hold more frames. */
+	return ws->delivered ? ws->delivered : n == DRV_PORT_BURST;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)

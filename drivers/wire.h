@@ -179,8 +179,8 @@ void drv_wire_flush(struct drv_wires *wires, uint32_t host, int now);
 
 /*
  * Receive (fn is called for each run), acknowledge, resend what is due, send open frames. Never
- * called from within fn. Returns the number of runs delivered, or a negative errno when the port
- * is broken. now_ns must not go back.
+ * called from within fn. Returns the number of runs delivered, at least 1 where the port may hold more
+ * frames (poll again before you sleep), or a negative errno when it is broken. now_ns must not go back.
  */
 int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn, void *arg);
 

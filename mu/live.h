@@ -8,7 +8,7 @@
 struct mu_live;
 
 int mu_live_open(struct mu_host *host, struct mu_live **live);
-/* In the agent, beside the holder of the wires (NULL: one host). */
+/* In the agent, beside the holder of the wires (NULL: one host). Hosts marked lost by then are lost to it. */
 struct mu_holder;
 int mu_live_open_for(struct mu_host *host, struct mu_holder *holder, struct mu_live **live);
 void mu_live_close(struct mu_live *live); /* NULL is fine */

@@ -585,7 +585,13 @@ int mu_live_open(struct mu_host *host, struct mu_live **live)
 
 int mu_live_open_for(struct mu_host *host, struct mu_holder *holder, struct mu_live **live)
 {
-	return open_common(host, NULL, holder, live);
+	int rc = open_common(host, NULL, holder, live);
+
+	/* The news may have come before the routers were opened. */
+	for (uint32_t i = 0; !rc && i < host->hosts; i++)
+		if (mu_host_lost(host, i))
+			mu_live_host_lost(*live, i);
+	return rc;
 }
 
 void mu_live_close(struct mu_live *l)

@@ -92,9 +92,10 @@ static void task_gone(struct agent *a, uint32_t task, enum mu_task_end how)
 /* Fabric torus: a host is gone with its routers, which others' packets had to cross. */
 static void host_lost(struct agent *a, uint32_t host)
 {
-	if (!a->live || !mu_host_set_lost(a->host, host))
+	if (a->host->clock != MU_CLOCK_REAL || !mu_host_set_lost(a->host, host))
 		return;
-	mu_live_host_lost(a->live, host);
+	if (a->live) /* else told when they are opened */
+		mu_live_host_lost(a->live, host);
 	wake_everyone(a);
 }
 

@@ -160,6 +160,36 @@ static void bad_specs_of_dpdk(void)
 	CU_ASSERT_EQUAL(t_wait(t_child(bad_specs_of_dpdk_child, NULL), 60), 0);
 }
 
+static int xdp_queues_child(void *arg)
+{
+	static const struct bad several[] = { { "dpdk:net_af_xdp,iface=qa", -EINVAL, "over 4 queues, net_af_xdp hears one" } };
+	struct drv_port *p = NULL;
+
+	if (unshare(CLONE_NEWNET) || system("ip link add qa numrxqueues 4 numtxqueues 4 type veth peer name qb 2>/dev/null && "
+	                                    "ip link set qa up && ip link set qb up"))
+		return 77;
+	bad_check(several, 1);
+	/* Who names a queue is believed. */
+	if (open_logged("dpdk:net_af_xdp,iface=qa,start_queue=1", &p))
+		CU_ASSERT(!strstr(logged, "hears one"));
+	drv_port_close(p);
+	return (int)CU_get_number_of_failures();
+}
+
+static void xdp_hears_one_queue(void)
+{
+	int status;
+
+	if (!have_module("dpdk"))
+		T_SKIP("the dpdk module was not built");
+	if (geteuid())
+		T_SKIP("network namespaces need root");
+	status = t_wait(t_child(xdp_queues_child, NULL), 60);
+	if (status == 77)
+		T_SKIP("no veth with several queues can be made here");
+	CU_ASSERT_EQUAL(status, 0);
+}
+
 static void modules_are_looked_for(void)
 {
 	struct drv_port *p;
@@ -374,5 +404,5 @@ static void shm_leaves_nothing(void)
 		fclose(f);
 }
 
-T_MAIN(T(bad_specs), T(bad_specs_of_uring), T(bad_specs_of_dpdk), T(modules_are_looked_for), T(uring_denied),
+T_MAIN(T(bad_specs), T(bad_specs_of_uring), T(bad_specs_of_dpdk), T(xdp_hears_one_queue), T(modules_are_looked_for), T(uring_denied),
        T(dpdk_is_a_guest), T(dpdk_after_fork), T(shm_leaves_nothing))

@@ -805,6 +805,36 @@ static void runs_grow(void)
 	pair_close(&p);
 }
 
+/* A burst of frames without a single run: the port may hold more, so the poll must not say "nothing". */
+static void full_burst_of_nothing(void)
+{
+	struct drv_frame f[DRV_PORT_BURST];
+	struct drv_port *noise;
+	struct pair p = { 0 };
+
+	lab_net_init(&p.net);
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	noise = lab_port(&p.net, 2);
+	for (unsigned i = 0; i <= DRV_PORT_BURST; i += DRV_PORT_BURST) {
+		unsigned n = i ? 3 : DRV_PORT_BURST;
+
+		for (unsigned k = 0; k < n; k++) {
+			CU_ASSERT_EQUAL_FATAL(drv_port_tx_get(noise, &f[k]), 0);
+			memset(f[k].data, 0, 64);
+			f[k].bytes = 64;
+			f[k].peer = 0;
+		}
+		CU_ASSERT_EQUAL(drv_port_tx_send(noise, f, n), (int)n);
+	}
+	p.net.now += p.net.delay_ns;
+	CU_ASSERT_EQUAL(lab_end_poll(&p.a), 1);
+	CU_ASSERT_EQUAL(lab_end_poll(&p.a), 0);
+	CU_ASSERT_EQUAL(stat_of(&p.a, 0).bad_frames, DRV_PORT_BURST + 3);
+	drv_port_close(noise);
+	pair_close(&p);
+}
+
 static void bad_arguments(void)
 {
 	struct drv_wire_conf c = plain;
@@ -842,4 +872,4 @@ T_MAIN(T(perfect_network), T(loss), T(duplicates), T(reorder), T(corruption), T(
        T(restart_clock_back), T(three_hosts), T(frame_size_is_found), T(ping_pong_needs_no_bare_acks),
        T(burst_shares_frames), T(stream), T(delayed_ack_then_silence), T(gone_peer), T(goodbye_acknowledges),
        T(sleeping_receiver), T(gap_is_filled_at_once), T(bursts_are_expected),
-       T(runs_grow), T(bad_arguments))
+       T(runs_grow), T(full_burst_of_nothing), T(bad_arguments))
