@@ -295,6 +295,11 @@ void mu_wait(struct mu_channel *ch, int found)
 		}
 	} else if (found) {
 		mu_idle_state.count = 0;
+		/* Of this round, for a channel that others lend a hand: it need not wait for the next. */
+		if (__builtin_expect(__atomic_load_n(&ch->p->comm.wanted, __ATOMIC_RELAXED), 0)) {
+			__atomic_store_n(&ch->p->comm.wanted, 0, __ATOMIC_RELAXED);
+			mu_comm_help(ch->p);
+		}
 	} else {
 		mu_idle(ch);
 	}
@@ -309,7 +314,7 @@ int mu_poll_now(struct mu_channel *ch)
 	__atomic_store_n(&ch->stamp, ch->stamp + 1, __ATOMIC_RELAXED);
 	if (mu_try(&ch->engine)) {
 		ch->inside = 1;
-		if (ch->p->holder || ch->p->live)
+		if ((ch->p->holder || ch->p->live) && !mu_idle_state.helping)
 			n = poll_port(ch);
 		n += mu_engine_receive(ch, 32, 1);
 		if (mu_inject_pending(ch)) {

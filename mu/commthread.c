@@ -32,7 +32,7 @@
 
 #define SHORT_SLEEP_US 20 /* a sleep shorter than this was not worth it: pass more often before the next */
 
-static _Thread_local int inside; /* this thread runs such a function: its polls neither nest nor wait */
+static _Thread_local int inside __attribute__((tls_model("initial-exec"))); /* this thread runs such a function: its polls neither nest nor wait */
 
 int mu_comm_inside(void)
 {
@@ -402,8 +402,11 @@ int mu_comm_help(struct mu_process *p)
 
 		if (!__atomic_load_n(&e->shared, __ATOMIC_RELAXED) || !mu_try(&e->running))
 			continue;
-		if (e->fn)
+		if (e->fn) {
+			mu_idle_state.helping = 1; /* our own poll, a moment ago, looked at the port */
 			n += call(e);
+			mu_idle_state.helping = 0;
+		}
 		mu_unlock(&e->running);
 	}
 	return n;

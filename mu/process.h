@@ -154,6 +154,7 @@ struct mu_comm {
 	int64_t sleep_ns; /* 0: be woken; atomic */
 	int spins;        /* never sleep; atomic */
 	uint32_t count, shared; /* channels given; of them, those helped with */
+	uint32_t wanted;        /* messages came for one that idle threads help with, in a poll of another */
 	uint64_t mine[MU_COMMTHREADS]; /* channels of each thread; atomic */
 	struct mu_comm_entry entry[MU_CHANNELS_MAX];
 	struct mu_comm_thread thread[MU_COMMTHREADS]; /* [0] is the engine thread, and not in here */
@@ -413,6 +414,7 @@ struct mu_idle_state {
 	uint32_t count; /* empty polls in a row */
 	uint32_t seq;   /* the posted word as the last of them saw it */
 	int shared;     /* a thread that waits too runs on this core: yield to it soon */
+	int helping;    /* another channel is polled right behind ours: the port has been looked at */
 	/* A thread that computes does, on robbed_cpu: sleep `robbed` times instead of yielding; robbed_last at first. */
 	unsigned robbed, robbed_last;
 	int robbed_cpu;

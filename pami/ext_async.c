@@ -23,7 +23,7 @@ struct pami_async {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int inside; /* this thread is in serve() */
+static __thread int inside __attribute__((tls_model("initial-exec"))); /* this thread is in serve() */
 
 static int serve(void *arg)
 {
