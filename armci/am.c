@@ -370,6 +370,9 @@ void armci_am_reply(pami_context_t context, void *cookie, const void *header, si
 		data_store(op, data);
 		armci_op_local_done(op, true);
 		break;
+	case ARMCI_REPLY_COPIED:
+		armci_assist_answer(r->token, r->value);
+		break;
 	case ARMCI_REPLY_TAKEN:
 		armci_mail_taken((int)r->token, r->value);
 		break;

@@ -18,9 +18,17 @@ enum armci_request_kind {
 	ARMCI_REQUEST_UNLOCK,  /* answered with ACK */
 	ARMCI_REQUEST_REGION,  /* the memory region at addr; answered with DATA, an armci_region_card */
 	ARMCI_REQUEST_NOTIFY,  /* process addr has told value times; no answer */
+	ARMCI_REQUEST_COPY,    /* bytes at addr to the origin's address count, if the word at offer[0] still is
+				  offer[1]; answered with COPIED */
 };
 
-enum armci_reply_kind { ARMCI_REPLY_ACK, ARMCI_REPLY_VALUE, ARMCI_REPLY_DATA, ARMCI_REPLY_TAKEN };
+enum armci_reply_kind {
+	ARMCI_REPLY_ACK,
+	ARMCI_REPLY_VALUE,
+	ARMCI_REPLY_DATA,
+	ARMCI_REPLY_TAKEN,
+	ARMCI_REPLY_COPIED
+};
 
 #define ARMCI_LIST 0xffffu /* in levels: a list of addresses, not a strided patch */
 
@@ -39,6 +47,7 @@ struct armci_request {
 	union {
 		unsigned char scale[16];
 		uint64_t value;
+		uint64_t offer[2];
 	};
 };
 

@@ -71,6 +71,9 @@ void armci_serve_unlock(void)
  */
 void armci_poll(void)
 {
+	armci_assist_waiting();
+	if (__builtin_expect(armci_world.offers != 0, 0))
+		armci_assist_poll();
 	if (armci_world.thread || armci_world.single)
 		PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
 	else
@@ -242,7 +245,7 @@ static int set_dispatch(void)
 /* Everybody's accumulate locks: mine in memory that the others of this node can map. */
 static int share_stripes(void)
 {
-	size_t bytes = ARMCI_STRIPES * 64;
+	size_t bytes = ARMCI_STRIPES * 64 + ARMCI_SHARED_BYTES;
 	struct armci_ext_memory *m = &armci_world.memory;
 	uint64_t mine, *all = calloc((size_t)armci_world.nproc, sizeof(*all));
 	int i;
@@ -259,8 +262,12 @@ static int share_stripes(void)
 	/* Memory that is shared, and cannot be mapped by its own task: virtual time. */
 	armci_world.is_virtual =
 	    m->local && !m->local((pami_task_t)armci_world.me, armci_world.stripe_page, 1);
-	for (i = 0; i < armci_world.nproc; i++)
+	for (i = 0; i < armci_world.nproc; i++) {
+		char *page = m->local ? m->local((pami_task_t)i, (void *)(uintptr_t)all[i], bytes) : NULL;
+
 		armci_world.stripes[i] = armci_direct(i, (uintptr_t)all[i], bytes);
+		armci_world.shared[i] = page ? page + (size_t)ARMCI_STRIPES * 64 : NULL;
+	}
 	free(all);
 	return 0;
 }
@@ -272,8 +279,10 @@ static int start_tables(void)
 	armci_world.map = calloc(n, sizeof(*armci_world.map));
 	armci_world.target = calloc(n, sizeof(*armci_world.target));
 	armci_world.stripes = calloc(n, sizeof(*armci_world.stripes));
+	armci_world.shared = calloc(n, sizeof(*armci_world.shared));
 	armci_world.mapped = calloc(n, 1);
-	if (armci_world.map && armci_world.target && armci_world.stripes && armci_world.mapped)
+	if (armci_world.map && armci_world.target && armci_world.stripes && armci_world.shared &&
+	    armci_world.mapped)
 		return 0;
 	drv_error("armci: no memory for the tables of %d processes", armci_world.nproc);
 	return FAIL6;
@@ -359,6 +368,8 @@ int PARMCI_Finalize(void)
 		return 0;
 	armci_enter();
 	armci_fence_all();
+	while (armci_world.offers) /* owners may still look at them */
+		armci_poll();
 	armci_coll_barrier(armci_world.all);
 	armci_notify_release();
 	armci_memget_release();
@@ -393,6 +404,7 @@ int PARMCI_Finalize(void)
 	free(armci_world.map);
 	free(armci_world.target);
 	free(armci_world.stripes);
+	free(armci_world.shared);
 	free(armci_world.mapped);
 	memset(&armci_world, 0, sizeof(armci_world));
 	memset(&ext, 0, sizeof(ext));

@@ -196,6 +196,9 @@ static void serve(pami_context_t context, const struct armci_request *r, const c
 	case ARMCI_REQUEST_REGION:
 		serve_region(context, r, origin);
 		break;
+	case ARMCI_REQUEST_COPY:
+		armci_assist_serve(context, r, origin);
+		break;
 	case ARMCI_REQUEST_NOTIFY:
 		armci_notify_serve(r);
 		break;

@@ -43,6 +43,8 @@ enum {
 #define ARMCI_OPS_MAX      4096u      /* outstanding operations; more wait for old ones */
 #define ARMCI_STRIPES      64u
 #define ARMCI_STRIPE_BYTES 4096u
+#define ARMCI_OFFERS       64   /* long gets that owners may carry out, at a time */
+#define ARMCI_SHARED_BYTES 1024u /* of assist.c, behind the stripes */
 
 /* Writes of two classes reach the target over different ways, in any order. */
 enum armci_class {
@@ -93,6 +95,9 @@ struct armci_target {
 	uint32_t writes[ARMCI_CLASSES]; /* of the unacked ones, those to segments */
 	uint64_t window;                /* bytes of unacknowledged active messages */
 	uint64_t mail;                  /* bytes of armci_msg_snd not yet received */
+	uint64_t looked;                /* ticks: when its polls were last looked at, and how many there were */
+	uint32_t polls_seen;
+	bool waits;
 };
 
 /*
@@ -171,6 +176,8 @@ struct armci_world {
 	struct armci_target *target; /* per process */
 	uint32_t **stripes;          /* per process: its accumulate locks where mapped here, else NULL */
 	void *stripe_page;           /* mine */
+	void **shared;               /* per process of this host: assist.c's page, else NULL */
+	uint32_t offers;             /* of long gets, not yet answered */
 	uint32_t unacked, pending;   /* over all targets */
 	struct armci_group *all;     /* everybody; collectives: coll.h */
 	struct armci_alloc *allocs;
@@ -210,6 +217,7 @@ enum armci_conflict_rule { ARMCI_CONFLICT_RANGE, ARMCI_CONFLICT_REGION, ARMCI_CO
 enum armci_acc_method { ARMCI_ACC_TARGET, ARMCI_ACC_SOURCE, ARMCI_ACC_PIPELINED };
 enum armci_simd { ARMCI_SIMD_AUTO, ARMCI_SIMD_PLAIN, ARMCI_SIMD_AVX2, ARMCI_SIMD_AVX512 };
 enum armci_context_rule { ARMCI_CONTEXTS_TWO, ARMCI_CONTEXTS_ONE };
+enum armci_assist { ARMCI_ASSIST_AUTO, ARMCI_ASSIST_NEVER, ARMCI_ASSIST_ALWAYS };
 enum armci_mapping { ARMCI_MAP_NODE, ARMCI_MAP_HOST, ARMCI_MAP_NONE };
 struct armci_env {
 	int verbose;
@@ -229,6 +237,7 @@ struct armci_env {
 	int acc;       /* enum armci_acc_method */
 	int simd;      /* enum armci_simd */
 	size_t acc_chunk;
+	int assist; /* enum armci_assist */
 	const char *host;
 };
 extern struct armci_env armci_env;
@@ -394,6 +403,9 @@ int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct a
 		     struct armci_req *req);
 int armci_xfer_list(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *list,
 		    int proc, struct armci_req *req);
+/* A contiguous piece of seg by RDMA, into req. 0 or FAIL6. */
+int armci_xfer_get_rdma(struct armci_seg *seg, int proc, struct armci_req *req, char *local, size_t offset,
+			size_t bytes);
 enum armci_wait {
 	ARMCI_BLOCKING,
 	ARMCI_NONBLOCKING,
@@ -450,6 +462,16 @@ void armci_serve_request(pami_context_t context, void *cookie, const void *heade
 void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t kind, uint64_t token,
 			uint64_t value);
 void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
+/* ---- assist.c: long gets that their owner carries out while the caller computes ---- */
+/* Offer the first bytes of a get to seg's owner, into req; how many (0: it is not worth it, or cannot be). */
+size_t armci_assist_get(struct armci_seg *seg, int proc, struct armci_req *req, char *local, size_t offset,
+			size_t bytes);
+/* While waiting, with offers out: take back those that nobody took. */
+void armci_assist_poll(void);
+/* This process waits in a call, and would serve. */
+void armci_assist_waiting(void);
+void armci_assist_answer(uint64_t token, bool copied);
+void armci_assist_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
 /* ---- memget.c, mutex.c, notify.c, mail.c ---- */
 void armci_memget_release(void);
 void armci_mutex_release(void);

@@ -127,6 +127,7 @@ struct rdma_walk {
 	int proc;
 	struct armci_req *req;
 	int rc;
+	bool alone; /* without the owner's help */
 };
 
 /* Without a region the owner sends the data. */
@@ -147,6 +148,17 @@ static void piece_rdma(void *arg, char *local, uintptr_t remote, size_t bytes)
 
 	if (w->rc)
 		return;
+	/* A get that goes on behind the call: not one of those that wait, whose request is no handle's. */
+	if (w->kind == ARMCI_KIND_GET && !w->alone && (!w->req || w->req->slot)) {
+		size_t done = armci_assist_get(w->seg, w->proc, w->req, local, offset, bytes);
+
+		if (done == bytes)
+			return;
+		local += done;
+		offset += done;
+		bytes -= done;
+		remote += done;
+	}
 	region = armci_region_of(w->seg, w->proc);
 	if (!region && w->kind == ARMCI_KIND_GET) {
 		w->rc = plain_get(w, local, remote, bytes);
@@ -355,7 +367,7 @@ static size_t list_batch(void)
 static int list_start(enum armci_kind kind, const struct armci_acc *acc, const struct armci_list *l,
 		      struct armci_seg *seg, size_t lo, size_t hi, int proc, struct armci_req *req)
 {
-	struct rdma_walk w = {kind, seg, proc, req, 0};
+	struct rdma_walk w = {kind, seg, proc, req, 0, false};
 	size_t i;
 
 	if (!list_by_rdma(kind, l))
@@ -462,12 +474,21 @@ int armci_xfer_flag(uintptr_t remote, int value, int proc)
 	return rdma_post(ARMCI_KIND_PUT, op, seg, region, &op->value, remote - seg->name, sizeof(value));
 }
 
+int armci_xfer_get_rdma(struct armci_seg *seg, int proc, struct armci_req *req, char *local, size_t offset,
+			size_t bytes)
+{
+	struct rdma_walk w = {ARMCI_KIND_GET, seg, proc, req, 0, true};
+
+	piece_rdma(&w, local, seg->va + offset, bytes);
+	return w.rc;
+}
+
 /* Hot: one piece, without a shape. */
 static int xfer_contig(enum armci_kind kind, void *local, uintptr_t remote, size_t bytes, int proc,
 		       struct armci_req *req)
 {
 	struct armci_seg *seg = armci_seg_find(proc, remote, bytes);
-	struct rdma_walk w = {kind, seg, proc, req, 0};
+	struct rdma_walk w = {kind, seg, proc, req, 0, false};
 
 	armci_order(seg, proc, remote - seg->name, bytes, class_of(kind, WAY_RDMA));
 	if (seg->direct) {

@@ -336,6 +336,45 @@ static void vectors(void)
 	ARMCI_Barrier();
 }
 
+/* Long gets whose owner copies while the caller computes, or that the caller does after all. */
+static void assisted(void)
+{
+	enum { GETS = 100, BYTES = 90000 };
+	long before = count("assisted");
+	char *local[4];
+	armci_hdl_t h[4];
+	int i, k;
+
+	for (k = 0; k < 4; k++) {
+		local[k] = ARMCI_Malloc_local(BYTES);
+		memset(mem[k][me], 10 * me + k + 1, BYTES);
+	}
+	ARMCI_Barrier();
+	for (i = 0; i < GETS; i++) {
+		for (k = 0; k < 4; k++) {
+			memset(local[k], 0, BYTES);
+			ARMCI_INIT_HANDLE(&h[k]);
+			CHECK(ARMCI_NbGet(mem[k][next], local[k], BYTES, next, &h[k]) == 0);
+		}
+		if (i % 2)
+			ARMCIX_Compute(20e-6);
+		for (k = 0; k < 4; k++) {
+			CHECK(ARMCI_Wait(&h[k]) == 0);
+			CHECK(local[k][0] == 10 * next + k + 1 && local[k][BYTES - 1] == 10 * next + k + 1 &&
+			      !memcmp(local[k], local[k] + 1, BYTES - 1));
+		}
+	}
+	if (is_set("QUINTORUS_ARMCI_ASSIST", "always") && next != me)
+		CHECK(ARMCIX_Clock_is_virtual() || count("assisted") - before >= 4 * GETS);
+	if (is_set("QUINTORUS_ARMCI_ASSIST", "never"))
+		CHECK(count("assisted") == before);
+	ARMCI_Barrier();
+	for (k = 0; k < 4; k++)
+		ARMCI_Free_local(local[k]);
+	memset(mem[0][me], 0, 100000);
+	ARMCI_Barrier();
+}
+
 int main(void)
 {
 	int rc, i;
@@ -354,6 +393,7 @@ int main(void)
 	ARMCI_Barrier();
 	aggregates();
 	vectors();
+	assisted();
 	for (i = 0; i < (int)(sizeof(types) / sizeof(types[0])); i++)
 		litmus(types[i].op, types[i].bytes);
 	litmus_rmw();
