@@ -15,7 +15,7 @@ enum { MIN = 8, MAX = 1 << 20, NAMES = 32 };
 struct coll {
 	pami_geometry_t world;
 	unsigned char *in, *out;
-	size_t *counts;
+	size_t *counts, *displs;
 	unsigned busy;
 };
 
@@ -32,7 +32,7 @@ static pami_endpoint_t *root_of(pami_xfer_t *x, pami_xfer_type_t type)
 static const struct kind {
 	const char *name;
 	pami_xfer_type_t type;
-	int sized, more; /* more: only when asked for, or with all algorithms */
+	int sized, more; /* more: only when asked for, or with all algorithms; 2: only when asked for */
 } kinds[] = {
 	{"barrier", PAMI_XFER_BARRIER, 0, 0},
 	{"broadcast", PAMI_XFER_BROADCAST, 1, 0},
@@ -44,6 +44,7 @@ static const struct kind {
 	{"gather", PAMI_XFER_GATHER, 1, 1},
 	{"scatter", PAMI_XFER_SCATTER, 1, 1},
 	{"alltoall", PAMI_XFER_ALLTOALL, 1, 1},
+	{"allgatherv", PAMI_XFER_ALLGATHERV, 1, 2}, /* parts of half and of one and a half the mean, in turn */
 };
 
 static void on_done(pami_context_t context, void *cookie, pami_result_t result)
@@ -88,6 +89,14 @@ static pami_xfer_t prepare(struct bench_job *job, struct coll *c, const struct k
 		break;
 	case PAMI_XFER_ALLGATHER:
 		x.cmd.xfer_allgather = (pami_allgather_t){in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
+		break;
+	case PAMI_XFER_ALLGATHERV:
+		for (size_t i = 0, at = 0; i < job->tasks; at += c->counts[i++]) {
+			c->counts[i] = i % 2 ? part + part / 2 : part / 2;
+			c->displs[i] = at;
+		}
+		x.cmd.xfer_allgatherv = (pami_allgatherv_t){in, PAMI_TYPE_BYTE, c->counts[job->task], out, PAMI_TYPE_BYTE,
+		                                            c->counts, c->displs};
 		break;
 	case PAMI_XFER_GATHER:
 		x.cmd.xfer_gather = (pami_gather_t){0, in, PAMI_TYPE_BYTE, part, out, PAMI_TYPE_BYTE, part};
@@ -203,7 +212,8 @@ int bench_coll(struct bench_job *job)
 
 	bench_check(PAMI_Geometry_world(job->client, &c.world));
 	c.counts = malloc(job->tasks * sizeof(*c.counts));
-	if (!c.counts)
+	c.displs = malloc(job->tasks * sizeof(*c.displs));
+	if (!c.counts || !c.displs)
 		return 1;
 	c.in = bench_memory(job, max + 16, NULL);
 	c.out = bench_memory(job, max + 16, NULL);
@@ -214,6 +224,8 @@ int bench_coll(struct bench_job *job)
 		pami_algorithm_t a;
 		size_t bytes;
 
+		if (all && k->more == 2)
+			continue;
 		if (!all && !one_algorithm(job, k) && (!bench_wanted(job, k->name) || (k->more && !job->options.only)))
 			continue;
 		bench_check(PAMI_Geometry_algorithms_query(c.world, k->type, &a, NULL, 1, NULL, NULL, 0));
@@ -228,5 +240,6 @@ int bench_coll(struct bench_job *job)
 		}
 	}
 	free(c.counts);
+	free(c.displs);
 	return 0;
 }

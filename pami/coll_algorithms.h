@@ -113,5 +113,7 @@ void pami_node_see_team(struct pami_coll *c, uint32_t kind, uint32_t root);
 /* coll_node_parts.c */
 int pami_node_parts_begin(struct pami_coll *c);
 int pami_node_parts(struct pami_coll *c);
+/* coll_node_v.c: the same for allgatherv. */
+int pami_node_v_begin(struct pami_coll *c);
 
 #endif

@@ -112,7 +112,7 @@ static const struct pami_algorithm_info allgathers[] = {
 	  .begin = pami_allgather_doubling_begin },
 	{ .name = "I0:Flat:Shmem:-", .step = pami_shm_allgather, .begin = pami_shm_allgather_begin,
 	  .usable = pami_shm_usable, .team = 1 },
-	NODE_PARTS("I0:Linear:Shmem:P2P"), /* equal parts; others go as I0:Linear:-:P2P */
+	NODE_PARTS("I0:Linear:Shmem:P2P"),
 };
 
 static const struct pami_algorithm_info gathers[] = {

@@ -87,10 +87,12 @@ static int buffers(struct pami_coll *c)
 int pami_node_parts_begin(struct pami_coll *c)
 {
 	size_t each = c->bytes / c->size;
-	int equal = c->type != PAMI_XFER_ALLGATHERV && c->type != PAMI_XFER_ALLGATHERV_INT, rc;
+	int rc;
 
+	if (c->type == PAMI_XFER_ALLGATHERV || c->type == PAMI_XFER_ALLGATHERV_INT)
+		return pami_node_v_begin(c);
 	/* Longer parts travel alone: each byte crosses once as well. */
-	if (!equal || (c->type == PAMI_XFER_ALLTOALL ? c->bytes : each) > PAMI_SHM_BULK) {
+	if ((c->type == PAMI_XFER_ALLTOALL ? c->bytes : each) > PAMI_SHM_BULK) {
 		c->info = pami_coll_named(c->type, "I0:Linear:-:P2P");
 		return c->info->begin ? c->info->begin(c) : 0;
 	}

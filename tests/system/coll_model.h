@@ -38,6 +38,23 @@ static inline int model_valid(int type, int op)
 	return op >= O_MAXLOC;
 }
 
+/* The next valid pair after *type, *op; returns whether it went round. */
+static inline int model_next_pair(int *type, int *op)
+{
+	int round = 0;
+
+	do {
+		if (++*op < O_OPS)
+			continue;
+		*op = 0;
+		if (++*type == C_TYPES) {
+			*type = 0;
+			round = 1;
+		}
+	} while (!model_valid(*type, *op));
+	return round;
+}
+
 static inline uint32_t model_hash(uint64_t seed, uint32_t a, uint32_t b, uint32_t i)
 {
 	uint64_t h = seed * 0x9e3779b97f4a7c15u + a * 0xbf58476d1ce4e5b9u + b * 0x94d049bb133111ebu + i;

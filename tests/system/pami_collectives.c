@@ -780,23 +780,6 @@ static int has_type(pami_xfer_type_t x)
 	return x != PAMI_XFER_BARRIER;
 }
 
-/* The next valid pair after *type, *op; returns whether it went round. */
-static int next_pair(int *type, int *op)
-{
-	int round = 0;
-
-	do {
-		if (++*op < O_OPS)
-			continue;
-		*op = 0;
-		if (++*type == C_TYPES) {
-			*type = 0;
-			round = 1;
-		}
-	} while (!model_valid(*type, *op));
-	return round;
-}
-
 /* One geometry, collective and algorithm. */
 static void sweep_counts(struct one_case *c, int fewer, int all, int *type, int *op)
 {
@@ -808,7 +791,7 @@ static void sweep_counts(struct one_case *c, int fewer, int all, int *type, int 
 		int round;
 
 		do {
-			round = next_pair(type, op);
+			round = model_next_pair(type, op);
 			c->type = *type;
 			c->op = *op;
 			c->count = counts[turn % 5];
@@ -825,6 +808,22 @@ static void sweep_counts(struct one_case *c, int fewer, int all, int *type, int 
 			c->exclusive = cases & 1;
 			run_cases(c, 1, fewer);
 		} while (all && c->g == &groups[0] && k == 1 && !round && has_type(c->xfer) && !failures);
+	}
+}
+
+/* Reductions whose order counts, by a function of the program: every algorithm; scans of both kinds. */
+static void sweep_ordered(struct one_case *c, int fewer)
+{
+	for (int exclusive = 0; exclusive < (c->xfer == PAMI_XFER_SCAN ? 2 : 1) && !failures; exclusive++) {
+		c->type = C_AFFINE;
+		c->op = O_AFFINE;
+		c->seed = ++cases;
+		c->count = cases % 3 ? 11 : 1500;
+		c->root = (uint32_t)(cases % c->g->size);
+		c->send_gaps = c->recv_gaps = cases % 4 == 0;
+		c->in_place = (int)(cases % 3);
+		c->exclusive = exclusive;
+		run_cases(c, 1, fewer);
 	}
 }
 
@@ -846,10 +845,12 @@ static void sweep(int fewer, int all)
 						              .algorithm = l.algorithm[i], .name = l.meta[i].name };
 
 					sweep_counts(&c, fewer, all, &t, &o);
+					if (is_reduction(c.xfer) && !failures)
+						sweep_ordered(&c, fewer);
 				}
 			}
 			cases = before + 1000000; /* of tasks that are no members too */
-			next_pair(&type, &op);
+			model_next_pair(&type, &op);
 		}
 }
 

@@ -233,14 +233,57 @@ static void refused(void)
 /* ---- Active messages ---- */
 
 enum { BYTES_MAX = 40000 };
-static unsigned char in[BYTES_MAX];
+static unsigned char in[2 * BYTES_MAX];
 static long contribution[8];
 static int dispatched, received;
 static size_t am_bytes, initiator;
+/* The geometry's members: context 0 of all, or (mixed) contexts in turn. Layout of data: bytes, or every second one. */
+static int mixed;
+static size_t stride = 1;
+static pami_type_t every_second;
+
+static size_t offset_of(size_t task)
+{
+	return mixed ? (task + 1) % 2 : 0;
+}
+
+static pami_context_t mine(void)
+{
+	return contexts[offset_of(me)];
+}
+
+static pami_type_t layout(void)
+{
+	return stride == 1 ? PAMI_TYPE_BYTE : every_second;
+}
+
+static void make_layout(void)
+{
+	CHECK_EQ(PAMI_Type_create(&every_second), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_add_simple(every_second, 1, 0, 1, 2), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Type_complete(every_second, 1), PAMI_SUCCESS);
+}
+
+/* Contents of `bytes` bytes in the layout; what lies between them is 0xee, before and after. */
+static void fill_layout(unsigned char *p, size_t seed, size_t bytes)
+{
+	memset(p, 0xee, bytes * stride);
+	for (size_t i = 0; i < bytes; i++)
+		p[i * stride] = pattern(seed, i);
+}
+
+static size_t differ_layout(const unsigned char *p, size_t seed, size_t bytes)
+{
+	size_t bad = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		bad += p[i * stride] != pattern(seed, i) || (stride == 2 && p[i * 2 + 1] != 0xee);
+	return bad;
+}
 
 static void on_received(pami_context_t c, void *cookie, pami_result_t result)
 {
-	CHECK(c == context);
+	CHECK(c == mine());
 	CHECK_EQ(result, PAMI_SUCCESS);
 	received++;
 }
@@ -250,12 +293,12 @@ static void check_header(const void *header, size_t size, size_t whose, pami_end
 {
 	CHECK_EQ(size, 24);
 	CHECK_EQ(differ(header, whose + 5, 24), 0);
-	CHECK_EQ(origin, endpoint(initiator, 0));
+	CHECK_EQ(origin, endpoint(initiator, offset_of(initiator)));
 	dispatched++;
 	memset(recv, 0, sizeof *recv);
 	recv->cookie = &received;
 	recv->local_fn = on_received;
-	recv->type = PAMI_TYPE_BYTE;
+	recv->type = layout();
 }
 
 static void on_broadcast(pami_context_t c, void *cookie, const void *header, size_t size, const void *pipe,
@@ -281,7 +324,7 @@ static void on_gather(pami_context_t c, void *cookie, const void *header, size_t
 {
 	CHECK_EQ(bytes, am_bytes);
 	check_header(header, size, me, origin, send);
-	fill(in, me + 40, bytes);
+	fill_layout(in, me + 40, bytes);
 	send->addr = in;
 }
 
@@ -302,7 +345,7 @@ static void set(pami_geometry_t g, pami_xfer_type_t type, pami_dispatch_callback
 	pami_collective_hint_t hint;
 
 	memset(&hint, 0xff, sizeof hint);
-	CHECK_EQ(PAMI_AMCollective_dispatch_set(context, first(g, type), 9, fn, in, hint), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_AMCollective_dispatch_set(mine(), first(g, type), 9, fn, in, hint), PAMI_SUCCESS);
 }
 
 static int initiator_done;
@@ -314,7 +357,8 @@ static void never(pami_context_t c, void *cookie, pami_result_t result)
 
 static void active(pami_geometry_t g, size_t bytes, int late)
 {
-	unsigned char headers[24 * 32], *data = malloc(tasks * bytes + 1), *got = malloc(tasks * bytes + 1);
+	unsigned char headers[24 * 32], *data = malloc(tasks * bytes * 2 + 1),
+		      *got = malloc(tasks * bytes * 2 + 1);
 	pami_xfer_type_t type[4] = { PAMI_XFER_AMBROADCAST, PAMI_XFER_AMSCATTER, PAMI_XFER_AMGATHER,
 		                     PAMI_XFER_AMREDUCE };
 	pami_dispatch_callback_function fn[4] = { { .ambroadcast = on_broadcast }, { .amscatter = on_scatter },
@@ -322,7 +366,7 @@ static void active(pami_geometry_t g, size_t bytes, int late)
 
 	for (size_t t = 0; t < tasks; t++) {
 		fill(headers + 24 * t, t + 5, 24);
-		fill(data + t * bytes, t + 70, bytes);
+		fill_layout(data + t * bytes * stride, t + 70, bytes);
 	}
 	for (int k = 0; k < 4; k++) {
 		pami_xfer_t x = { .cb_done = k ? never : flag_done, .cookie = &initiator_done,
@@ -333,21 +377,22 @@ static void active(pami_geometry_t g, size_t bytes, int late)
 		if (!late || me == initiator)
 			set(g, type[k], fn[k]);
 		dispatched = received = initiator_done = 0;
-		memset(in, 0, sizeof in);
+		memset(in, 0xee, sizeof in);
+		memset(got, 0xee, tasks * bytes * stride);
 		barrier(); /* from here on the message may come */
 		if (k == 0)
-			x.cmd.xfer_ambroadcast = (pami_ambroadcast_t){ 9, headers, 24, data, PAMI_TYPE_BYTE, bytes };
+			x.cmd.xfer_ambroadcast = (pami_ambroadcast_t){ 9, headers, 24, data, layout(), bytes };
 		else if (k == 1)
-			x.cmd.xfer_amscatter = (pami_amscatter_t){ 9, headers, 24, data, PAMI_TYPE_BYTE, bytes };
+			x.cmd.xfer_amscatter = (pami_amscatter_t){ 9, headers, 24, data, layout(), bytes };
 		else if (k == 2)
-			x.cmd.xfer_amgather = (pami_amgather_t){ 9, headers, 24, got, PAMI_TYPE_BYTE, bytes };
+			x.cmd.xfer_amgather = (pami_amgather_t){ 9, headers, 24, got, layout(), bytes };
 		else
 			x.cmd.xfer_amreduce = (pami_amreduce_t){ .dispatch = 9, .user_header = headers,
 				                                 .headerlen = 24, .rcvbuf = sums,
 				                                 .rtype = PAMI_TYPE_BYTE,
 				                                 .rtypecount = sizeof sums };
 		if (me == initiator) {
-			CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+			CHECK_EQ(PAMI_Collective(mine(), &x), PAMI_SUCCESS);
 			CHECK(!dispatched && !received && !initiator_done);
 		}
 		if (late && me != initiator) {
@@ -359,17 +404,15 @@ static void active(pami_geometry_t g, size_t bytes, int late)
 			for (int i = 0; i < 20; i++)
 				barrier();
 		}
-		if (k == 0 && me == initiator)
-			WAIT(initiator_done);
-		else
-			WAIT(received);
+		while (!(k == 0 && me == initiator ? initiator_done : received))
+			advance_both();
 		CHECK_EQ(dispatched, k || me != initiator);
 		if (k == 0 && me != initiator)
-			CHECK_EQ(differ(in, 70, bytes), 0);
+			CHECK_EQ(differ_layout(in, 70, bytes), 0);
 		if (k == 1)
-			CHECK_EQ(differ(in, me + 70, bytes), 0);
+			CHECK_EQ(differ_layout(in, me + 70, bytes), 0);
 		for (size_t t = 0; k == 2 && me == initiator && t < tasks; t++)
-			CHECK_EQ(differ(got + t * bytes, t + 40, bytes), 0);
+			CHECK_EQ(differ_layout(got + t * bytes * stride, t + 40, bytes), 0);
 		for (size_t i = 0; k == 3 && me == initiator && i < 8; i++)
 			CHECK_EQ(sums[i], tasks * (tasks - 1) / 2 + tasks * i);
 		barrier();
@@ -388,6 +431,7 @@ int main(int argc, char **argv)
 	job_begin(2);
 	if (tasks > 32)
 		return 1;
+	make_layout();
 	refused();
 	rounds = many ? atoi(many) : fewer ? 200 : (tasks == 2 ? 25000 : 2000) / (SANITIZED ? 5 : 1);
 	leak(rounds);
@@ -398,6 +442,17 @@ int main(int argc, char **argv)
 		g = create(2);
 		active(g, sizes[i], 1);
 		destroy(&g);
+		/* Contexts in turn, and layouts with gaps. */
+		mixed = 1;
+		stride = 2;
+		g = create_kind(ENDPOINTS, 1, 0);
+		active(g, sizes[i], (int)i % 2);
+		made = 0;
+		CHECK_EQ(PAMI_Geometry_destroy(client, &g, context, on_made, NULL), PAMI_SUCCESS);
+		while (!made)
+			advance_both();
+		mixed = 0;
+		stride = 1;
 	}
 	barrier();
 	return job_end(2);
