@@ -12,22 +12,28 @@
 extern "C" {
 #endif
 
-/* Collective over the parent. Members of equal colour become one group, ordered by key, then by rank;
- * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0. */
+/*
+ * Collective over the parent. Members of equal colour become one group, ordered by key, then by rank;
+ * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0.
+ */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out);
+/* A group of the same members in the same order, with a communicator of its own. Collective over the parent. 0. */
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out);
 
-/* Any number of sets; collective over the group. count: mutexes hosted here, may be 0. NULL on failure.
- * Rules as for ARMCI_Lock and ARMCI_Unlock. */
+/* A set of mutexes; there may be any number of sets. */
 typedef struct armcix_mutex_hdl_s *armcix_mutex_hdl_t;
+/* Collective over the group. count: mutexes hosted here, 0 and more. NULL on failure, at every member. */
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g);
+/* Collective over the group that made them. 0, or FAIL for NULL. */
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h);
+/* As ARMCI_Lock, of a set; proc is a world rank, a member of the set's group. */
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
-/* 0: the lock was obtained. */
+/* 0: the lock was obtained; else somebody has it. Does not wait for it. */
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
+/* As ARMCI_Unlock, of a set. */
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
 
-/* Run the progress engine once. */
+/* Run the progress engine once, for own operations and for requests of others. */
 void ARMCIX_Progress(void);
 
 /*
@@ -35,19 +41,18 @@ void ARMCIX_Progress(void);
  * goes on. Others are answered meanwhile if progress is asynchronous (ARMCI_PROGRESS_THREAD).
  */
 void ARMCIX_Compute(double seconds);
+/* Non-zero under the virtual clock. */
 int ARMCIX_Clock_is_virtual(void);
 
 /*
  * Store desired at prem if what is there equals *ploc; *ploc gets what was there. op  ARMCI_SWAP: int,
- * or ARMCI_SWAP_LONG: long, of all three. Atomic against ARMCI_Rmw. 0 as ARMCI_Rmw.
+ * or ARMCI_SWAP_LONG: long, of all three. Atomic against ARMCI_Rmw. Errors as ARMCI_Rmw.
  */
 int ARMCIX_Compare_and_swap(int op, void *ploc, void *desired, void *prem, int proc);
 
-/*
- * What the library counted in this process since ARMCI_Init, by name; -1: no such counter. Names, in
- * order, NULL past the last: ARMCIX_Counter_name.
- */
+/* What the library counted in this process since ARMCI_Init, by name (armci/counter.def); -1: no such counter. */
 long ARMCIX_Counter(const char *name);
+/* Names of counters, in order from 0; NULL past the last. */
 const char *ARMCIX_Counter_name(int i);
 
 #ifdef __cplusplus

@@ -17,19 +17,26 @@ typedef struct {
 	int size, pos, itr[ARMCI_MAX_STRIDE_LEVEL];
 } stride_info_t;
 
-/* The layout is that of ARMCI_PutS; stands at the first segment. */
+/* The layout is that of ARMCI_PutS; stands at the first segment. base may be NULL: then addresses are offsets. */
 void armci_stride_info_init(stride_info_t *info, void *base, int stride_levels, const int *stride_arr,
 			    const int *seg_count);
+/* The end; it owns nothing. */
 void armci_stride_info_destroy(stride_info_t *info);
-/* Segments in all; index of the current one. */
+/* Segments in all. */
 int armci_stride_info_size(stride_info_t *info);
+/* The same. */
 int armci_stride_info_count(stride_info_t *info);
+/* Index of the current segment, from 0; the number of segments past the last. */
 int armci_stride_info_pos(stride_info_t *info);
+/* On to the next segment. */
 void armci_stride_info_next(stride_info_t *info);
+/* Non-zero while it stands at a segment. */
 int armci_stride_info_has_more(stride_info_t *info);
-/* Of the current segment: address, bytes, offset in bytes from the base. */
+/* Address of the current segment. */
 void *armci_stride_info_seg_ptr(stride_info_t *info);
+/* Bytes of a segment. */
 int armci_stride_info_seg_size(stride_info_t *info);
+/* Offset in bytes of the current segment from the base. */
 int armci_stride_info_seg_off(stride_info_t *info);
 
 #ifdef __cplusplus

@@ -103,6 +103,8 @@ void *PARMCI_Memat(armci_meminfo_t *info, long offset)
 	if (info->cpid == armci_world.me)
 		return info->addr;
 	memcpy(&c, info->idlist, sizeof(c));
+	if (!c.bytes)
+		return NULL; /* after ARMCI_Memctl */
 	g = given_find(info->cpid, (uintptr_t)c.va);
 	if (!g)
 		g = given_create(info->cpid, &c, NULL);
@@ -125,6 +127,7 @@ void PARMCI_Memctl(armci_meminfo_t *info)
 	if (g)
 		given_destroy(g);
 	info->armci_addr = info->addr = NULL;
+	memset(info->idlist, 0, sizeof(info->idlist));
 }
 ARMCI_ALIAS(Memctl);
 

@@ -15,67 +15,106 @@
 extern "C" {
 #endif
 
+/* The caller's world rank, 0 .. nproc - 1. Before ARMCI_Init too. */
 int armci_msg_me(void);
+/* Processes of the job. Before ARMCI_Init too. */
 int armci_msg_nproc(void);
+/* As ARMCI_Error without words of its own. */
 void armci_msg_abort(int code);
 /* Seconds, monotonic, any origin; virtual seconds under the virtual clock. */
 double armci_timer(void);
+/* Start MPI if there is one in the program and it was not started. argc and argv may be NULL. */
 void armci_msg_init(int *argc, char ***argv);
+/* End MPI if there is one and it was not ended. */
 void armci_msg_finalize(void);
 
-/* Blocking, matched by tag and source in order; msglen may be NULL. A buffer too small ends the job. */
+/* Send len bytes (0 and more) to a process, also to oneself. May wait for the receiver; then buf may be reused. */
 void armci_msg_snd(int tag, void *buf, int len, int to);
+/*
+ * Receive the next message with this tag of process `from`, at most buflen bytes (a longer one ends the job); *msglen, unless
+ * NULL, says how many.
+ */
 void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from);
+/* As armci_msg_rcv, of whoever sends with this tag; returns who. */
 int armci_msg_rcvany(int tag, void *buf, int buflen, int *msglen);
 
+/* Returns when every process has entered. No fence. */
 void armci_msg_barrier(void);
+/* armci_msg_barrier, for a profiler to call. */
 void parmci_msg_barrier(void);
+/* Returns when every member of the group has entered. No fence. */
 void armci_msg_group_barrier(ARMCI_Group *group);
+/* armci_msg_group_barrier, for a profiler to call. */
 void parmci_msg_group_barrier(ARMCI_Group *group);
 
-/* root is a world rank. */
+/* len bytes of world rank root to everybody. */
 void armci_msg_bcast(void *buf, int len, int root);
+/* As armci_msg_bcast. */
 void armci_msg_brdcst(void *buf, int len, int root);
+/* As armci_msg_bcast over the scope, a SCOPE_ code; root is a world rank in it. Who is outside returns at once. */
 void armci_msg_bcast_scope(int scope, void *buf, int len, int root);
+/* As armci_msg_bcast_scope among the members of the group; root still is a world rank. */
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group);
 
-/* In-place reduction of n elements, the result (bit for bit the same) at every process. */
+/* Reduce n int in place over all processes; the result (bit for bit the same) at every one. */
 void armci_msg_igop(int *x, int n, const char *op);
+/* As armci_msg_igop, of long. */
 void armci_msg_lgop(long *x, int n, const char *op);
+/* As armci_msg_igop, of long long. */
 __extension__ void armci_msg_llgop(long long *x, int n, const char *op);
+/* As armci_msg_igop, of float: no bitwise or logical op. */
 void armci_msg_fgop(float *x, int n, const char *op);
+/* As armci_msg_igop, of double: no bitwise or logical op. */
 void armci_msg_dgop(double *x, int n, const char *op);
-/* Over the scope; who is outside of it returns at once. */
+/* As armci_msg_igop over the scope, of n elements of type ARMCI_INT ...; who is outside returns at once. */
 void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type);
+/* As armci_msg_igop over the members of the group. */
 void armci_msg_group_igop(int *x, int n, const char *op, ARMCI_Group *group);
+/* As armci_msg_group_igop, of long. */
 void armci_msg_group_lgop(long *x, int n, const char *op, ARMCI_Group *group);
+/* As armci_msg_group_igop, of long long. */
 __extension__ void armci_msg_group_llgop(long long *x, int n, const char *op, ARMCI_Group *group);
+/* As armci_msg_group_igop, of float. */
 void armci_msg_group_fgop(float *x, int n, const char *op, ARMCI_Group *group);
+/* As armci_msg_group_igop, of double. */
 void armci_msg_group_dgop(double *x, int n, const char *op, ARMCI_Group *group);
+/* As armci_msg_gop_scope among the members of the group. */
 void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int type, ARMCI_Group *group);
 
-/* As gop; only process 0 is promised the result. */
+/* As armci_msg_gop_scope over all; only process 0 is promised the result. */
 void armci_msg_reduce(void *x, int n, const char *op, int type);
+/* As armci_msg_reduce over the scope, whose lowest rank is promised the result. */
 void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type);
 
-/* x is a record of n bytes whose first element has `type`; the least or greatest one reaches everybody.
+/*
+ * x is a record of n bytes whose first element has `type` (ARMCI_INT ...). Of those with non-zero contribute the one with
+ * the least (op "min") or greatest ("max") first element reaches everybody in the scope.
  */
 void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, int contribute);
+/* As armci_msg_sel_scope over all. */
 void armci_msg_sel(void *x, int n, const char *op, int type, int contribute);
 /* A heap-shaped tree over the scope: world ranks, -1 where there is none. */
 void armci_msg_bintree(int scope, int *root, int *up, int *left, int *right);
 
-/* Broadcast from the lowest rank, and reductions, over the processes of the caller's domain. */
+/* len bytes of the lowest rank of the caller's domain to the others there. */
 void armci_msg_clus_brdcst(void *buf, int len);
+/* As armci_msg_igop over the processes of the caller's domain. */
 void armci_msg_clus_igop(int *x, int n, const char *op);
+/* As armci_msg_clus_igop, of long. */
 void armci_msg_clus_lgop(long *x, int n, const char *op);
+/* As armci_msg_clus_igop, of long long. */
 __extension__ void armci_msg_clus_llgop(long long *x, int n, const char *op);
+/* As armci_msg_clus_igop, of float. */
 void armci_msg_clus_fgop(float *x, int n, const char *op);
+/* As armci_msg_clus_igop, of double. */
 void armci_msg_clus_dgop(double *x, int n, const char *op);
+/* len bytes of rank grp_master of mastergroup to the grp_clus_nproc - 1 ranks behind it. By all of these. */
 void armci_grp_clus_brdcst(void *buf, int len, int grp_master, int grp_clus_nproc,
 			   ARMCI_Group *mastergroup);
 
+/* ptr_ar[me] of each of the n = nproc processes to all, in place. Collective. */
 void armci_exchange_address(void **ptr_ar, int n);
+/* As armci_exchange_address among the n members of the group, by rank there. */
 void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group);
 
 #ifdef __cplusplus
