@@ -268,10 +268,24 @@ static int poll_port(struct mu_channel *ch)
 	return n > 0 ? n : 0;
 }
 
+/* The simulator lets one thread of a process wait; two that make progress may each wait for the other's turn. */
+static void check_thread(struct mu_process *p)
+{
+	static _Thread_local char self;
+
+	if (__builtin_expect(p->progress_thread == &self, 1))
+		return;
+	if (p->progress_thread && !p->threads_told++)
+		drv_warn("another thread makes progress calls now; in virtual time one thread of a process can: if the "
+		         "job hangs, use --clock real, or advance all contexts in one thread");
+	p->progress_thread = &self;
+}
+
 static int poll_virtual(struct mu_channel *ch)
 {
 	int n, gone = 0;
 
+	check_thread(ch->p);
 	mu_vt_check(); /* what has happened up to now is in memory */
 	ch->p->in_poll++;
 	n = mu_engine_receive(ch, 32, 1);

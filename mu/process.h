@@ -196,6 +196,8 @@ struct mu_process {
 	int lanes;                   /* small messages to near tasks go through lanes (lane.c) */
 	uint32_t waiting;            /* threads asleep in mu_poll() */
 	uint32_t in_poll;            /* virtual time: a progress call is under way */
+	const void *progress_thread; /* virtual time: who made the last one */
+	uint32_t threads_told;       /* it was logged that there are several */
 	struct mu_comm comm;
 
 	struct mu_job job;

@@ -73,6 +73,11 @@ int pami_advance_once(struct pami_context *ctx)
 	int events = 0;
 
 	ctx->depth++;
+	if (PAMI_UNLIKELY(ctx->todo & PAMI_TODO_ANSWER) && pami_send_answers(ctx)) {
+		mu_push(ctx->channel); /* nothing new comes in while somebody waits for the answer to what came */
+		ctx->depth--;
+		return 0;
+	}
 	if (ctx->todo & PAMI_TODO_SHORT) {
 		events = pami_short_poll(ctx);
 		if (events && ++ctx->unpolled < 8) { /* as below */

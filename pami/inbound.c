@@ -117,9 +117,25 @@ static void finish(struct pami_inbound *in, int result)
 		                  in->recv.data_fn, in->recv.data_cookie);
 	if (in->recv.local_fn)
 		in->recv.local_fn(ctx, in->recv.cookie, pami_result(result));
-	if (in->token && !mu_task_gone(pami_endpoint_task(in->origin)))
-		pami_send_done(ctx, in->origin, in->token, result, NULL, 0);
-	free_inbound(in);
+	in->answer = result;
+	in->next = ctx->unanswered;
+	ctx->unanswered = in;
+	if (PAMI_UNLIKELY(pami_inbound_answer(ctx)))
+		ctx->todo |= PAMI_TODO_ANSWER;
+}
+
+int pami_inbound_answer(struct pami_context *ctx)
+{
+	struct pami_inbound *in;
+
+	while ((in = ctx->unanswered)) {
+		if (in->token && !mu_task_gone(pami_endpoint_task(in->origin)) &&
+		    pami_send_answer(ctx, in->origin, in->token, in->answer, NULL, 0) == -ENOMEM)
+			return -ENOMEM;
+		ctx->unanswered = in->next;
+		free_inbound(in);
+	}
+	return 0;
 }
 
 static void get_done(struct mu_op *op, int result)
@@ -288,6 +304,60 @@ static struct pami_inbound *take_released(struct pami_context *ctx)
 	return first;
 }
 
+static PAMI_COLD void no_memory(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token)
+{
+	pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to receive it");
+	if (token)
+		pami_send_done(ctx, origin, token, -ENOMEM, NULL, 0);
+}
+
+struct pami_held_fence {
+	struct pami_held_fence *next;
+	pami_endpoint_t origin;
+	uint32_t token;
+};
+
+static int is_held(const struct pami_context *ctx, pami_endpoint_t origin)
+{
+	const struct pami_inbound *in = ctx->held;
+
+	while (in && in->origin != origin)
+		in = in->next;
+	return in != NULL;
+}
+
+void pami_inbound_fence(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token)
+{
+	struct pami_held_fence *f;
+
+	if (PAMI_LIKELY(!is_held(ctx, origin))) {
+		pami_send_done(ctx, origin, token, 0, NULL, 0);
+		return;
+	}
+	f = malloc(sizeof *f);
+	if (!f) {
+		no_memory(ctx, origin, token);
+		return;
+	}
+	*f = (struct pami_held_fence){ ctx->held_fence, origin, token };
+	ctx->held_fence = f;
+}
+
+static void answer_fences(struct pami_context *ctx)
+{
+	struct pami_held_fence **at = &ctx->held_fence, *f;
+
+	while ((f = *at)) {
+		if (is_held(ctx, f->origin)) {
+			at = &f->next;
+			continue;
+		}
+		*at = f->next;
+		pami_send_done(ctx, f->origin, f->token, 0, NULL, 0);
+		free(f);
+	}
+}
+
 unsigned pami_inbound_release_held(struct pami_context *ctx)
 {
 	struct pami_inbound *in, *next;
@@ -303,14 +373,8 @@ unsigned pami_inbound_release_held(struct pami_context *ctx)
 			d->fn = d->set_fn; /* the last one: the fast path is open */
 		dispatch_whole(in, in->header);
 	}
+	answer_fences(ctx);
 	return count;
-}
-
-static PAMI_COLD void no_memory(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token)
-{
-	pami_receive_refuse(ctx, pami_endpoint_task(origin), "no memory to receive it");
-	if (token)
-		pami_send_done(ctx, origin, token, -ENOMEM, NULL, 0);
 }
 
 /* A copy of one packet, to be held. */
@@ -511,4 +575,16 @@ void pami_inbound_drop(struct pami_context *ctx)
 		free_inbound(in);
 	}
 	ctx->held_tail = &ctx->held;
+	while (ctx->unanswered) {
+		struct pami_inbound *in = ctx->unanswered;
+
+		ctx->unanswered = in->next;
+		free_inbound(in);
+	}
+	while (ctx->held_fence) {
+		struct pami_held_fence *f = ctx->held_fence;
+
+		ctx->held_fence = f->next;
+		free(f);
+	}
 }

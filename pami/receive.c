@@ -60,7 +60,7 @@ static __attribute__((noinline)) void receive_other(struct pami_context *ctx, ui
 		pami_rmw_receive(ctx, origin, wire, payload, bytes);
 		break;
 	case PAMI_WIRE_FENCE:
-		pami_send_done(ctx, origin, wire->token, 0, NULL, 0);
+		pami_inbound_fence(ctx, origin, wire->token);
 		break;
 	default:
 		pami_receive_refuse(ctx, source, "its kind is unknown");

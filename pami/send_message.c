@@ -297,20 +297,45 @@ PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
 	return pami_result(rc);
 }
 
-void pami_send_done(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result,
-                    const void *payload, uint32_t bytes)
+int pami_send_answer(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result, const void *payload,
+                     uint32_t bytes)
 {
 	struct pami_wire wire = { .kind = PAMI_WIRE_DONE, .origin = ctx->offset,
 		                  .dispatch = (uint16_t)-result, .token = token };
 
-	int rc = pami_queue_short(ctx, dest, &wire, payload, bytes, NULL, 0);
+	return pami_queue_short(ctx, dest, &wire, payload, bytes, NULL, 0);
+}
 
-	/* Somebody waits for it: without memory for the queue, past the queue, as soon as the FIFO takes it. */
-	while (PAMI_UNLIKELY(rc == -ENOMEM || rc == -EAGAIN)) {
-		mu_push(ctx->channel);
-		rc = mu_send_short(ctx->channel, pami_endpoint_task(dest), pami_endpoint_channel(ctx, dest), &wire,
-		                   payload, bytes, NULL, 0);
-	}
-	if (rc)
+void pami_send_done(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result,
+                    const void *payload, uint32_t bytes)
+{
+	int rc = pami_send_answer(ctx, dest, token, result, payload, bytes);
+	struct pami_answer *a = &ctx->answer[ctx->answers];
+
+	if (PAMI_LIKELY(!rc))
+		return;
+	if (rc != -ENOMEM || ctx->answers == PAMI_ANSWERS_MAX || bytes > sizeof a->payload) {
 		pami_receive_refuse(ctx, pami_endpoint_task(dest), "an answer could not be sent");
+		return;
+	}
+	*a = (struct pami_answer){ .dest = dest, .token = token, .result = result, .bytes = bytes };
+	if (bytes)
+		memcpy(&a->payload, payload, bytes);
+	ctx->answers++;
+	ctx->todo |= PAMI_TODO_ANSWER;
+}
+
+int pami_send_answers(struct pami_context *ctx)
+{
+	pami_queue_drain(ctx);
+	for (; ctx->answers; ctx->answers--) {
+		const struct pami_answer *a = &ctx->answer[ctx->answers - 1];
+
+		if (pami_send_answer(ctx, a->dest, a->token, a->result, &a->payload, a->bytes) == -ENOMEM)
+			return -EAGAIN;
+	}
+	if (pami_inbound_answer(ctx))
+		return -EAGAIN;
+	ctx->todo &= ~(unsigned)PAMI_TODO_ANSWER;
+	return 0;
 }

@@ -95,6 +95,7 @@ enum { /* struct pami_context.todo */
 	PAMI_TODO_COLL = 8,
 	PAMI_TODO_SHORT = 16, /* the short lane of collectives: coll_short.c */
 	PAMI_TODO_TOLD = 32,
+	PAMI_TODO_ANSWER = 64,
 };
 
 enum { /* struct pami_context.slow */
@@ -130,6 +131,16 @@ struct pami_request {
 struct pami_told {
 	pami_event_function fn;
 	void *cookie;
+};
+
+/* An answer for which there was no memory; those of one poll, which takes up to 32 records. */
+#define PAMI_ANSWERS_MAX 64
+struct pami_answer {
+	pami_endpoint_t dest;
+	uint32_t token;
+	int result;
+	uint32_t bytes;
+	uint64_t payload;
 };
 
 /* A new request, zeroed but for context and token. NULL: out of memory. */
@@ -175,6 +186,7 @@ struct pami_inbound {
 	uint8_t deferred;   /* pami_inbound_defer(): waits for pami_inbound_resume() */
 	uint8_t direct;     /* data goes straight to the user */
 	uint8_t dispatched; /* recv is valid */
+	int answer;         /* result that was to be answered: ctx->unanswered */
 	int16_t refusal;    /* negative errno of the dispatch function: nothing is stored, that is answered */
 	uint8_t lost;       /* deferred, and its origin is gone: it will never be whole */
 	uint64_t header_bytes, data_bytes;
@@ -247,6 +259,10 @@ struct pami_context {
 	size_t queue_bytes;
 	struct pami_inbound *held, **held_tail; /* whole messages for ids not set, in order */
 	size_t held_bytes;
+	struct pami_held_fence *held_fence; /* fences behind them */
+	struct pami_inbound *unanswered;    /* complete, but there was no memory for the answer */
+	uint32_t answers;
+	struct pami_answer answer[PAMI_ANSWERS_MAX];
 	struct pami_inbound *inbound[PAMI_INBOUND_BUCKETS];
 	struct pami_inbound *dispatching; /* during a dispatch function: for pami_inbound_defer() */
 	int refusal; /* set by a dispatch function of the library's own: negative errno, the answer */
@@ -360,9 +376,14 @@ void pami_dispatch_install(struct pami_context *ctx, size_t dispatch, pami_dispa
 int pami_send_message(struct pami_context *ctx, const pami_send_t *p);
 /* One immediate message past the queue; -EAGAIN: the FIFO is full. */
 int pami_send_try(struct pami_context *ctx, const pami_send_immediate_t *s);
-/* Answer a token: DONE with result and, for rmw, a payload. */
+/* Answer a token, DONE with result and, for rmw, a payload: 0, -ENOMEM ... */
+int pami_send_answer(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result, const void *payload,
+                     uint32_t bytes);
+/* The same; without memory by a later progress call, which dispatches nothing until it could. */
 void pami_send_done(struct pami_context *ctx, pami_endpoint_t dest, uint32_t token, int result,
                     const void *payload, uint32_t bytes);
+/* Those, and pami_inbound_answer(). 0: all are sent; -EAGAIN. */
+int pami_send_answers(struct pami_context *ctx);
 /* Why a send on this id may not go ahead: sets *result. */
 int pami_send_refused(struct pami_context *ctx, size_t dispatch, pami_endpoint_t dest,
                       pami_result_t *result);
@@ -378,6 +399,10 @@ void pami_inbound_short(struct pami_context *ctx, pami_endpoint_t origin, const 
                         const unsigned char *header, const unsigned char *data);
 /* Deliver held messages whose id is set now. Returns how many. */
 unsigned pami_inbound_release_held(struct pami_context *ctx);
+/* Answer the messages that are complete and could not be answered. 0, or -ENOMEM: not all. */
+int pami_inbound_answer(struct pami_context *ctx);
+/* A fence of that origin is answered when nothing it sent before is held. */
+void pami_inbound_fence(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token);
 void pami_inbound_drop(struct pami_context *ctx);
 /* Count and (once) log a packet that makes no sense. */
 void pami_receive_refuse(struct pami_context *ctx, uint32_t source, const char *what);

@@ -431,14 +431,23 @@ static void on_second(pami_context_t c, void *cookie, const void *header, size_t
 static void late_registration(void)
 {
 	pami_send_immediate_t s = { .dispatch = ID_LATE, .dest = endpoint(next_task(), 1) };
+	int fenced = 0, other = 0;
 
 	dispatch_set(context, ID_LATE, on_late, NULL, no_hints);
+	CHECK_EQ(PAMI_Fence_begin(context), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS); /* context 1 there has no such id */
+	CHECK_EQ(PAMI_Fence_all(context, flag_done, &fenced), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Fence_endpoint(context, flag_done, &other, s.dest), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Fence_end(context), PAMI_SUCCESS);
+	barrier();
 	for (int i = 0; i < 20; i++) /* in virtual time all that poll and poll are taken for deadlocked */
 		PAMI_Context_advancev(contexts, 2, 1);
 	CHECK_EQ(late_seen, 0);
+	barrier();
+	CHECK_EQ(fenced + other, 0); /* not received: not complete */
+	barrier();
 	dispatch_set(contexts[1], ID_LATE, on_late, NULL, no_hints);
-	while (late_seen < 1)
+	while (late_seen < 1 || fenced + other < 2)
 		PAMI_Context_advancev(contexts, 2, 1);
 	CHECK_EQ(late_seen, 1);
 	barrier();

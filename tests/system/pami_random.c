@@ -315,11 +315,11 @@ static void work_locked(struct thread *t)
 static void *work(void *arg)
 {
 	struct thread *t = arg;
+	int enabled = comm && async_enable(t->ctx, 0) == PAMI_SUCCESS;
 
-	if (comm) {
-		t->bad += async_enable(t->ctx, 0) != PAMI_SUCCESS;
+	if (comm)
 		PAMI_Context_lock(t->ctx);
-	}
+	t->bad += comm != enabled;
 	work_locked(t);
 	if (comm) {
 		PAMI_Context_unlock(t->ctx);
