@@ -334,6 +334,7 @@ void mu_detach(void)
 			mu_channel_close(p->channel[i]);
 		mu_holder_close(p->holder, 2000);
 		mu_live_close(p->live);
+		mu_copy_end();
 		free(p->tx);
 		free(p->task_of);
 		free(p->near);

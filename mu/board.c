@@ -63,7 +63,7 @@ int mu_node_read(uint32_t task, void *to, uint64_t va, size_t bytes)
 	int rc;
 
 	if (task == p->task)
-		return mu_copy_in(p, to, va, bytes);
+		return mu_copy_in(p, to, va, bytes, NULL);
 	rc = mu_copy_from(p, p->entry[task].local, to, va, bytes);
 	if (rc == -EPERM && !__atomic_exchange_n(&warned, 1, __ATOMIC_RELAXED))
 		drv_warn("reading memory of task %u refused (ptrace protection): its data goes through shared memory, slower; "

@@ -90,10 +90,12 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 
 /* Leave in pieces. 0: all gone; -EAGAIN: later; else refused. */
 static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d,
-                       struct mu_inj_engine *at, int guarded, uint64_t *budget)
+                       struct mu_inj_engine *at, struct mu_look *look, uint64_t *budget)
 {
 	uint32_t piece = mu_path_piece(ch->p, task);
 
+	if (look)
+		look->end = d->Pa_Payload + d->Message_Length;
 	do {
 		uint64_t left = d->Message_Length - at->sent;
 		uint32_t n = left > piece ? piece : (uint32_t)left;
@@ -103,7 +105,7 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 		if (!*budget)
 			return -EAGAIN;
 		mu_packetize(d, at->sent, &h); /* of the first packet; the others differ in the offset */
-		rc = mu_path_send(ch, task, &h, (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, guarded);
+		rc = mu_path_send(ch, task, &h, (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, look);
 		if (rc)
 			return rc;
 		at->sent += n;
@@ -113,7 +115,7 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 }
 
 static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct mu_inj_engine *at,
-                    int guarded, uint64_t *budget)
+                    struct mu_look *look, uint64_t *budget)
 {
 	struct mu_process *p = ch->p;
 	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
@@ -128,7 +130,7 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 		return -EHOSTUNREACH;
 	if (mu_gone(p, task))
 		return -ESHUTDOWN;
-	if (p->near[task] && !guarded && !at->sent && !p->cma_refused) {
+	if (p->near[task] && !look && !at->sent && !p->cma_refused) {
 		rc = type == MUHWI_PACKET_TYPE_PUT ? put_direct(ch, task, d) :
 		     type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d) : -ENOTSUP;
 		if (rc == -EPERM) {
@@ -139,7 +141,7 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 			return rc;
 		}
 	}
-	return send_pieces(ch, task, d, at, guarded, budget);
+	return send_pieces(ch, task, d, at, look, budget);
 }
 
 static void refused(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc, int from_get)
@@ -172,7 +174,7 @@ static int run_injection(struct mu_channel *ch)
 	while (f->pa_head != __atomic_load_n(&f->pa_tail, __ATOMIC_ACQUIRE)) { /* R1 */
 		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
 		struct mu_slot *slot = &ch->slot[ch->a->inj_hw.descCount % MU_INJ_SLOTS];
-		int rc = desc_run(ch, d, &ch->inj_engine, 0, &budget);
+		int rc = desc_run(ch, d, &ch->inj_engine, NULL, &budget);
 
 		if (rc == -EAGAIN)
 			break;
@@ -191,11 +193,12 @@ static int run_remote_gets(struct mu_channel *ch)
 {
 	MUHWI_Fifo_t *f = &ch->a->rget;
 	uint64_t budget = BUDGET_BYTES;
+	struct mu_look look = { 0 }; /* forgotten when we return to the program, which may unmap */
 	int n = 0;
 
 	while (f->pa_head != f->pa_tail) {
 		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
-		int rc = desc_run(ch, d, &ch->rget_engine, 1, &budget);
+		int rc = desc_run(ch, d, &ch->rget_engine, &look, &budget);
 
 		if (rc == -EAGAIN)
 			break;

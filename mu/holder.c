@@ -303,19 +303,19 @@ static int send_short(struct mu_holder *h, uint32_t host, uint32_t source, const
 }
 
 int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
-                   const void *payload, uint32_t bytes, struct mu_process *guarded)
+                   const void *payload, uint32_t bytes, struct mu_look *look)
 {
 	unsigned char *at;
 	int rc = 0;
 
-	if (!guarded && is_short(header, bytes))
+	if (!look && is_short(header, bytes))
 		return send_short(h, host, source, header, payload, bytes);
 	at = mu_holder_reserve(h, host, source, bytes);
 	if (!at)
 		return -EAGAIN;
 	memcpy(at, header, 32);
-	if (guarded && bytes)
-		rc = mu_copy_in(guarded, at + 32, (uint64_t)(uintptr_t)payload, bytes);
+	if (look && bytes)
+		rc = mu_copy_in(h->p, at + 32, (uint64_t)(uintptr_t)payload, bytes, look);
 	else if (bytes)
 		memcpy(at + 32, payload, bytes);
 	if (rc)

@@ -53,10 +53,10 @@ struct mu_channel;
 /* Inside a task that holds the port (process->holding is held): the same round; records for
  * channel `ch` (NULL: none) are dispatched in place, the others go through the rings. */
 int mu_holder_poll_for(struct mu_holder *holder, struct mu_channel *ch);
-/* One record to another host. guarded: payload is an address named by a remote task. */
-struct mu_process;
+/* One record to another host. look: payload is an address named by a remote task; else NULL. */
+struct mu_look;
 int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, const void *header,
-                   const void *payload, uint32_t bytes, struct mu_process *guarded);
+                   const void *payload, uint32_t bytes, struct mu_look *look);
 /* The same in two steps: header (32 bytes) and payload go to the returned place. NULL: no room. */
 unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32_t source, uint32_t bytes);
 void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);

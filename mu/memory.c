@@ -5,7 +5,8 @@
  * that was freed gives -EFAULT and never a crash. Our own private memory likewise when it is much;
  * a few pages are asked for first (a system call that touches the word and changes nothing: 0.15 us
  * to read, 0.36 us to write, where process_vm_* costs 1.1 us), then copied here. What another
- * thread unmaps between the look and the copy faults as it would in any memcpy. The buffer that a get of
+ * thread unmaps between the look and the copy faults as it would in any memcpy. Of a long get many pages are looked
+ * at together, once in a round of the engine (struct mu_look). The buffer that a get of
  * our own caller fills is his to keep, and not looked at.
  */
 #define _GNU_SOURCE
@@ -101,11 +102,76 @@ int mu_reachable(uint64_t va, size_t bytes, int write)
 	return 0;
 }
 
-int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes)
+/*
+ * Are so many pages readable? A byte of each goes into a file in memory: one system call that stops at the first that is
+ * not there (1 us for 8 pages, 3 for 64, where asking for each costs 1.1 and 9).
+ */
+#define LOOK_PAGES 64
+
+static int look_fd; /* 0: not open yet; -1: cannot be */
+
+static int look_file(void)
+{
+	int fd = __atomic_load_n(&look_fd, __ATOMIC_ACQUIRE), none = 0;
+
+	if (fd)
+		return fd;
+	fd = memfd_create("quintorus-look", MFD_CLOEXEC);
+	if (fd == 0) { /* the program closed its stdin */
+		fd = dup(0);
+		close(0);
+	}
+	if (!__atomic_compare_exchange_n(&look_fd, &none, fd, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		if (fd >= 0)
+			close(fd);
+		fd = none;
+	}
+	return fd;
+}
+
+void mu_copy_end(void)
+{
+	int fd = __atomic_exchange_n(&look_fd, 0, __ATOMIC_ACQ_REL);
+
+	if (fd > 0)
+		close(fd);
+}
+
+static int pages_readable(uint64_t va, unsigned pages)
+{
+	struct iovec each[LOOK_PAGES];
+	int fd = look_file();
+
+	for (unsigned i = 0; i < pages; i++)
+		each[i] = (struct iovec){ (void *)(uintptr_t)(i ? (va & ~(PAGE - 1)) + i * PAGE : va), 1 };
+	return fd >= 0 && pwritev(fd, each, (int)pages, 0) == (ssize_t)pages;
+}
+
+/* Are the bytes known to be readable, or found to be so together with some that follow? */
+static int looked_at(struct mu_look *look, uint64_t va, uint64_t bytes)
+{
+	uint64_t pages;
+
+	if (va >= look->from && va + bytes <= look->to)
+		return 1;
+	if (va + bytes < va || va + bytes > look->end)
+		return 0;
+	pages = (look->end - 1) / PAGE - va / PAGE + 1;
+	if (pages <= PAGES_FEW)
+		return 0;
+	pages = pages > LOOK_PAGES ? LOOK_PAGES : pages;
+	if (va + bytes > (va / PAGE + pages) * PAGE || !pages_readable(va, (unsigned)pages))
+		return 0;
+	look->from = va;
+	look->to = (va / PAGE + pages) * PAGE;
+	return 1;
+}
+
+int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes, struct mu_look *look)
 {
 	int there;
 
-	if (mu_in_segment(p, from, bytes)) {
+	if (mu_in_segment(p, from, bytes) || (look && looked_at(look, from, bytes))) {
 		memcpy(to, (void *)(uintptr_t)from, bytes);
 		return 0;
 	}

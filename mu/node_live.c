@@ -459,7 +459,7 @@ static int send_from(struct mu_live *l, unsigned queue, const MUHWI_PacketHeader
 	packet->task = l->p->task;
 	packet->bytes = bytes;
 	if (guarded && bytes)
-		rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes);
+		rc = mu_copy_in(l->p, packet->payload, (uint64_t)(uintptr_t)payload, bytes, NULL);
 	else if (bytes)
 		memcpy(packet->payload, payload, bytes);
 	if (rc) {

@@ -53,7 +53,7 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 
 /* lane: ours beside this ring, or NULL. */
 static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx, struct drv_lane *lane,
-                        const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes, int guarded)
+                        const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes, struct mu_look *look)
 {
 	struct mu_process *p = ch->p;
 	uint64_t position;
@@ -65,8 +65,8 @@ static int send_to_ring(struct mu_channel *ch, struct drv_ring *ring, struct drv
 		return -EAGAIN;
 	rec->tag = p->task;
 	memcpy(rec->header, h, 32);
-	if (guarded && bytes)
-		rc = mu_copy_in(p, rec->payload, (uint64_t)(uintptr_t)payload, bytes);
+	if (look && bytes)
+		rc = mu_copy_in(p, rec->payload, (uint64_t)(uintptr_t)payload, bytes, look);
 	else if (bytes)
 		memcpy(rec->payload, payload, bytes);
 	if (rc)
@@ -89,7 +89,7 @@ uint32_t mu_path_piece(struct mu_process *p, uint32_t task)
 }
 
 int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
-                 uint32_t bytes, int guarded)
+                 uint32_t bytes, struct mu_look *look)
 {
 	struct mu_process *p = ch->p;
 	const struct mu_task_entry *e = &p->entry[task];
@@ -100,7 +100,7 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 		struct mu_out *o = mu_out(ch, e->local, channel);
 
 		/* What answers remote gets has no order with messages, and another thread may send those meanwhile. */
-		rc = send_to_ring(ch, o->ring, &p->tx[o - ch->out], guarded ? NULL : o->lane, h, payload, bytes, guarded);
+		rc = send_to_ring(ch, o->ring, &p->tx[o - ch->out], look ? NULL : o->lane, h, payload, bytes, look);
 		if (rc != -EAGAIN) {
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 			mu_out_wake(o);
@@ -108,17 +108,17 @@ int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_
 		return rc;
 	}
 	if (p->live)
-		return mu_live_send(p->live, task, h, payload, bytes, guarded);
+		return mu_live_send(p->live, task, h, payload, bytes, look != NULL);
 	if (p->holder) {
 		if (!mu_hold(p, ch))
 			return -EAGAIN;
-		rc = mu_holder_send(p->holder, e->host, p->task, h, payload, bytes, guarded ? p : NULL);
+		rc = mu_holder_send(p->holder, e->host, p->task, h, payload, bytes, look);
 		mu_hold_end(p, ch);
 		if (rc != -EAGAIN)
 			mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		return rc;
 	}
-	rc = send_to_ring(ch, mu_host_outbound(p->host), &p->outbound_tx, NULL, h, payload, bytes, guarded);
+	rc = send_to_ring(ch, mu_host_outbound(p->host), &p->outbound_tx, NULL, h, payload, bytes, look);
 	if (rc != -EAGAIN) {
 		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 		drv_wake_ring(&p->host->agent_wake);

@@ -259,7 +259,15 @@ static inline int mu_in_segment(const struct mu_process *p, uint64_t va, uint64_
 }
 
 /* memory.c: copies that survive bad addresses. 0 or -EFAULT, -EPERM ... */
-int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes);        /* own memory */
+/*
+ * One round of an engine that reads what a remote get names: [from, to) was found readable in this round. Pages are
+ * looked at further than a piece needs, up to the end of what the get names, since one look at many is cheaper.
+ */
+struct mu_look {
+	uint64_t end, from, to;
+};
+int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes, struct mu_look *look); /* own memory; look: or NULL */
+void mu_copy_end(void); /* no copies any more: give back what they kept open */
 int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes); /* own memory */
 int mu_copy_own(uint64_t to_va, const void *from, uint64_t bytes); /* named by our own caller: not looked at */
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from, uint64_t bytes);
@@ -354,9 +362,9 @@ int mu_lane_ready(struct mu_channel *ch, int gone);
 void mu_lane_open(struct mu_channel *ch);
 void mu_lane_close(struct mu_channel *ch);
 
-/* path.c: one piece toward its destination. 0, -EAGAIN: no room now, or negative errno. */
+/* path.c: one piece toward its destination. look: of memory named by others, else NULL. 0, -EAGAIN: no room now, or negative errno. */
 int mu_path_send(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h, const void *payload,
-                 uint32_t bytes, int guarded);
+                 uint32_t bytes, struct mu_look *look);
 void mu_path_flush(struct mu_process *p, struct mu_channel *ch); /* ch: ours, or NULL */
 struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel);
 void mu_out_find(struct mu_channel *ch, struct mu_out *o, uint32_t local, unsigned channel);

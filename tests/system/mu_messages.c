@@ -304,12 +304,39 @@ static int away_body(const struct mu_job *job)
 	return 0;
 }
 
+enum { LONG = 160, GONE = 70 }; /* pages; that one is not there. More than are looked at together. */
+
+static void long_faults(uint64_t remote)
+{
+	unsigned char *here = pages(LONG * 4096);
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t from = i ? (GONE - 20 * (3 - i)) * 4096 + 100 : 0; /* the look begins elsewhere */
+
+		memset(here, 9, LONG * 4096);
+		JOB_CHECK(get(here, remote + from, LONG * 4096 - from) == -EFAULT);
+		JOB_CHECK(put(here, remote + from, LONG * 4096 - from) == -EFAULT);
+		JOB_CHECK(get(here, remote + from, GONE * 4096 + 1 - from) == -EFAULT);
+		memset(here, 0, LONG * 4096);
+		memset(here, 5, GONE * 4096 - from);
+		JOB_CHECK(put(here, remote + from, GONE * 4096 - from) == 0);
+		memset(here, 0, GONE * 4096);
+		JOB_CHECK(get(here, remote + from, GONE * 4096 - from) == 0);
+		for (size_t k = 0; k < GONE * 4096; k++)
+			if (here[k] != (k < GONE * 4096 - from ? 5 : 0))
+				JOB_CHECK(!"a byte beside a page that is gone is wrong");
+	}
+	JOB_CHECK(get(here, remote + (GONE + 1) * 4096, (LONG - GONE - 1) * 4096) == 0);
+	munmap(here, LONG * 4096);
+}
+
 static int fault_body(const struct mu_job *job)
 {
-	unsigned char *mine = pages(8192), local[64] = {1};
+	unsigned char *mine = pages((2 + LONG) * 4096), local[64] = {1};
 
 	open_channel();
 	mprotect(mine + 4096, 4096, PROT_NONE); /* unmapped, it could be mapped again by another thread */
+	mprotect(mine + (2 + GONE) * 4096, 4096, PROT_NONE);
 	if (job->task == 1) {
 		send_word(0, (uint64_t)(uintptr_t)mine);
 		wait_word();
@@ -324,6 +351,7 @@ static int fault_body(const struct mu_job *job)
 		/* And the way is free for the next. */
 		JOB_CHECK(put(local, remote, 64) == 0);
 		JOB_CHECK(get(local, remote, 64) == 0);
+		long_faults(remote + 2 * 4096);
 		send_word(1, 1);
 	}
 	mu_channel_close(ch);
