@@ -70,7 +70,7 @@ struct mu_vt_area {
 	uint64_t now_ps;            /* the task's time when it handed over, its resume time on return */
 	uint64_t horizon_ps;        /* the task may run up to here without handing over */
 	uint64_t dirty;             /* channels whose injection FIFO was written since the hand-over */
-	uint64_t arg[6];
+	uint64_t arg[9];            /* enum in mu/vtask.h */
 	uint64_t node_dirty;        /* of its node's area: bit f FIFO f, 32 + r signal r, 48 + r class route r */
 	uint32_t stores;            /* entries of store */
 	struct mu_vt_store {

@@ -101,6 +101,7 @@ int sim_join_all(struct mu_sim *s)
 		vt->arg[MU_VT_ARG_SELF_PS] = s->timing->mu_inject_ps;
 		vt->arg[MU_VT_ARG_SIGNAL_PS] = s->timing->gi_register_ps;
 		vt->arg[MU_VT_ARG_STORE_PS] = s->timing->l2_ps;
+		vt->arg[MU_VT_ARG_SPIN_NS] = s->spin_ns;
 		s->task[i].state = SIM_TASK_READY;
 		s->inside++;
 	}
@@ -197,7 +198,7 @@ static int deadlock(struct mu_sim *s)
 static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *vt)
 {
 	struct sim_task *t = &s->task[local];
-	uint64_t flags = vt->arg[MU_VT_ARG_FLAGS];
+	uint64_t flags = vt->arg[MU_VT_ARG_FLAGS], at;
 
 	t->poll = vt->arg[MU_VT_ARG_POLL_PS] > POLL_LEAST_PS ? vt->arg[MU_VT_ARG_POLL_PS] : POLL_LEAST_PS;
 	if (flags & MU_VT_WORKED) {
@@ -215,7 +216,10 @@ static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *
 	s->idle++;
 	if (all_quiet(s) && s->quiet++ > (QUIET_STEPS + QUIET_ROUNDS) * s->inside)
 		return deadlock(s);
-	resume_at(s, local, t->now + jump_of(s, t, flags));
+	at = t->now + jump_of(s, t, flags);
+	if (at > vt->arg[MU_VT_ARG_LIMIT_PS]) /* another of its threads goes on there */
+		at = vt->arg[MU_VT_ARG_LIMIT_PS] > t->now ? vt->arg[MU_VT_ARG_LIMIT_PS] : t->now;
+	resume_at(s, local, at);
 	return 0;
 }
 
@@ -241,6 +245,8 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	if (vt->now_ps < s->now) /* cannot be: its clock went back */
 		vt->now_ps = s->now;
 	t->now = vt->now_ps;
+	if (vt->arg[MU_VT_ARG_UNSURE])
+		s->unrepeatable = 1;
 	for (uint64_t dirty = vt->dirty; dirty; dirty &= dirty - 1)
 		sim_inject_kick(s, local * s->channels + (uint32_t)__builtin_ctzll(dirty) % s->channels);
 	vt->dirty = 0;

@@ -23,6 +23,7 @@
 #include "mu/holder.h"
 #include "mu/live.h"
 #include "mu/process.h"
+#include "mu/vtask.h"
 #include "mu/wakeup.h"
 
 #define SPIN_US       10 /* where every task has a core; then it yields as well */
@@ -119,6 +120,7 @@ void mu_wake_channel(struct mu_channel *ch)
 	struct mu_process *p = ch->p;
 
 	if (__builtin_expect(p->virtual_clock, 0)) {
+		mu_vt_tell();
 		if (p->comm.count && !p->in_poll)
 			mu_comm_virtual(p);
 		return;

@@ -2,48 +2,295 @@
 #define _GNU_SOURCE
 #include "mu/vtask.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/log.h"
 #include "mu/cost.h"
+#include "mu/process.h"
+#include "mu/vthread.h"
+
+#define STEP_PS    1000000u  /* one thread among several hands over at least this often, so that new ones get in */
+#define WATCH_NS   200000u   /* who waits for the turn looks after who has it, after this long first, */
+#define WATCHES_NS 10000000u /* this long at last */
+
+enum phase { RUNNING, CHOOSING };
 
 static struct {
 	struct mu_vt_area *vt; /* NULL: not in virtual time */
 	struct mu_host *host;
 	uint32_t local;
-	uint64_t now, horizon; /* ps */
-	uint64_t flags;        /* MU_VT_WORKED, MU_VT_CLOCK since the last idle poll */
-	int worked;            /* did something since the last empty poll */
-	int side;              /* acting for a commthread */
-	uint64_t main_ps, side_ps[MU_COMMTHREADS];
+	uint64_t horizon, until; /* ps: of the process; of the thread that runs, for the others' sake */
+	uint64_t flags;          /* MU_VT_WORKED, MU_VT_CLOCK since the last idle poll */
+	uint64_t side_ps[MU_COMMTHREADS];
+	struct mu_vthread *runs, *list;
+	uint32_t lock;  /* of the list and of who runs, where there are several */
+	uint32_t phase; /* CHOOSING: who comes next is being found out, or the simulator has the turn */
+	uint64_t spin_ns, left_ps;
 } me;
+
+static __thread struct mu_vthread *self;
+
+static int in_virtual_time(void)
+{
+	return __atomic_load_n(&me.vt, __ATOMIC_RELAXED) != NULL;
+}
 
 static void futex(uint32_t *word, int op, uint32_t value)
 {
 	syscall(SYS_futex, word, op, value, NULL, NULL, 0);
 }
 
-static void give_turn(struct mu_vt_area *vt, enum mu_vt_request request)
+static void give_turn(struct mu_vt_area *vt, enum mu_vt_request request, uint64_t now)
 {
 	vt->request = request;
-	vt->now_ps = me.now;
+	vt->now_ps = now;
 	__atomic_store_n(&vt->turn, MU_VT_SIMULATOR, __ATOMIC_RELEASE);
 	futex(&vt->turn, FUTEX_WAKE, 1);
 }
 
-static void hand_over(enum mu_vt_request request)
+/* Returns the time at which the process goes on. */
+static uint64_t hand_over(enum mu_vt_request request, uint64_t now)
 {
 	struct mu_vt_area *vt = me.vt;
+	uint32_t phase = __atomic_exchange_n(&me.phase, CHOOSING, __ATOMIC_RELAXED);
 
-	give_turn(vt, request);
+	give_turn(vt, request, now);
 	while (__atomic_load_n(&vt->turn, __ATOMIC_ACQUIRE) != MU_VT_TASK)
 		futex(&vt->turn, FUTEX_WAIT, MU_VT_SIMULATOR);
-	me.now = vt->now_ps;
 	me.horizon = vt->horizon_ps;
+	__atomic_store_n(&me.phase, phase, __ATOMIC_RELAXED);
+	return vt->now_ps;
 }
+
+static uint64_t hand_over_idle(uint64_t now, uint64_t flags, uint64_t limit)
+{
+	me.vt->arg[MU_VT_ARG_POLL_PS] = mu_cost_ps[MU_COST_poll];
+	me.vt->arg[MU_VT_ARG_FLAGS] = flags;
+	me.vt->arg[MU_VT_ARG_LIMIT_PS] = limit;
+	me.flags = 0;
+	return hand_over(MU_VT_IDLE, now);
+}
+
+/* ---- several threads (vthread.h) ---- */
+
+static int several(void)
+{
+	return !__libc_single_threaded || me.list->next;
+}
+
+static void state_set(struct mu_vthread *t, enum mu_vthread_state state)
+{
+	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
+}
+
+static struct mu_vthread *least(enum mu_vthread_state state, const struct mu_vthread *but)
+{
+	struct mu_vthread *found = NULL;
+
+	for (struct mu_vthread *t = me.list; t; t = t->next)
+		if (t != but && t->state == state && (!found || t->now < found->now))
+			found = t;
+	return found;
+}
+
+/* Whoever waits for something looks again, at `now` or later. Returns whether somebody does. */
+static int look_again(uint64_t now)
+{
+	int some = 0;
+
+	for (struct mu_vthread *t = me.list; t; t = t->next)
+		if (t->state == MU_VTHREAD_IDLE) {
+			t->now = now > t->now ? now : t->now;
+			state_set(t, MU_VTHREAD_READY);
+			some = 1;
+		}
+	return some;
+}
+
+static void run(struct mu_vthread *t)
+{
+	const struct mu_vthread *next = least(MU_VTHREAD_READY, t);
+
+	me.until = t->now + STEP_PS;
+	if (next && next->now < me.until)
+		me.until = next->now > t->now ? next->now : t->now + 1;
+	t->look = (struct mu_vthread_look){ 0 };
+	state_set(t, MU_VTHREAD_RUNS);
+	__atomic_store_n(&me.runs, t, __ATOMIC_RELEASE);
+	__atomic_store_n(&me.phase, RUNNING, __ATOMIC_RELAXED);
+	if (t == self)
+		return;
+	__atomic_store_n(&t->go, 1, __ATOMIC_RELEASE);
+	futex(&t->go, FUTEX_WAKE_PRIVATE, 1);
+}
+
+static int look(void)
+{
+	int unsure = 0, settled = mu_vthread_look(&me.list, me.spin_ns, &unsure);
+
+	if (settled && unsure)
+		me.vt->arg[MU_VT_ARG_UNSURE] = 1;
+	return settled;
+}
+
+/* Nobody of the process runs, and the turn is ours: who is next? now: the clock of who ran. Returns whether we are. */
+static int choose(uint64_t now)
+{
+	struct timespec nap = { 0, 20000 };
+	struct mu_vthread *ready, *idler;
+
+	mu_lock(&me.lock);
+	while (!look()) {
+		mu_unlock(&me.lock);
+		nanosleep(&nap, NULL);
+		nap.tv_nsec = nap.tv_nsec < 500000 ? nap.tv_nsec * 2 : nap.tv_nsec;
+		mu_lock(&me.lock);
+	}
+	for (struct mu_vthread *t = me.list; t; t = t->next)
+		if (t->late && t->state == MU_VTHREAD_READY) {
+			t->now = now > t->now ? now : t->now;
+			t->late = 0;
+		}
+	ready = least(MU_VTHREAD_READY, NULL);
+	idler = least(MU_VTHREAD_IDLE, NULL);
+	if (!ready || ready->now >= me.horizon) {
+		/* Others may come meanwhile; they wait until somebody chooses again. */
+		mu_unlock(&me.lock);
+		if (ready && (!idler || ready->now <= idler->now))
+			ready->now = hand_over(MU_VT_RUN, ready->now);
+		else
+			look_again(hand_over_idle(idler->now, me.flags | (ready ? MU_VT_WORKED : 0),
+			                          ready ? ready->now : UINT64_MAX));
+		mu_lock(&me.lock);
+		ready = least(MU_VTHREAD_READY, NULL);
+	}
+	run(ready);
+	mu_unlock(&me.lock);
+	return ready == self;
+}
+
+/* Who has the turn sleeps in the program, computes without end, or is gone: its turn is over. Returns whether we are next. */
+static int look_after(void)
+{
+	struct mu_vthread *t;
+
+	if (!mu_try(&me.lock))
+		return 0;
+	t = me.runs;
+	if (!in_virtual_time() || !t || t == self || __atomic_load_n(&me.phase, __ATOMIC_RELAXED) != RUNNING || !look()) {
+		mu_unlock(&me.lock);
+		return 0;
+	}
+	me.runs = NULL;
+	__atomic_store_n(&me.phase, CHOOSING, __ATOMIC_RELAXED);
+	if (t->news)
+		look_again(t->now);
+	t->news = 0;
+	state_set(t, MU_VTHREAD_AWAY);
+	mu_unlock(&me.lock);
+	return choose(t->now);
+}
+
+static void wait_turn(void)
+{
+	struct timespec nap = { 0, WATCH_NS };
+
+	while (!__atomic_load_n(&self->go, __ATOMIC_ACQUIRE)) {
+		if (!syscall(SYS_futex, &self->go, FUTEX_WAIT_PRIVATE, 0, &nap, NULL, 0) || errno != ETIMEDOUT)
+			continue;
+		if (look_after())
+			return;
+		nap.tv_nsec = nap.tv_nsec < WATCHES_NS ? nap.tv_nsec * 2 : nap.tv_nsec;
+	}
+	__atomic_store_n(&self->go, 0, __ATOMIC_RELAXED);
+}
+
+/* A thread that is not the one that runs comes into the library: a new one, or one that was away. */
+static struct mu_vthread *enter_slow(void)
+{
+	struct timespec nap = { 0, 10000000 };
+	int cancel;
+
+	/* A thread that is cancelled while it chooses would leave nobody to go on. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	mu_lock(&me.lock);
+	while (!self && !(self = mu_vthread_get(&me.list, (pid_t)syscall(SYS_gettid)))) {
+		mu_unlock(&me.lock);
+		drv_error("virtual clock: no memory for a thread's clock: it waits until there is some");
+		nanosleep(&nap, NULL);
+		mu_lock(&me.lock);
+	}
+	if (!in_virtual_time()) {
+		mu_unlock(&me.lock);
+	} else {
+		self->called = 1;
+		self->late = 1;
+		state_set(self, MU_VTHREAD_READY);
+		mu_unlock(&me.lock);
+		wait_turn();
+	}
+	pthread_setcancelstate(cancel, &cancel);
+	return in_virtual_time() ? self : NULL;
+}
+
+/* Returns the thread's clock when it is its turn; NULL: no virtual time (any more). */
+static inline struct mu_vthread *enter(void)
+{
+	struct mu_vthread *t = self;
+	uint64_t spun;
+
+	if (!in_virtual_time())
+		return NULL;
+	if (__builtin_expect(!t || t != __atomic_load_n(&me.runs, __ATOMIC_RELAXED), 0)) {
+		t = enter_slow();
+		if (!t)
+			return NULL;
+	}
+	/* We held the turn without calling and were taken to spin: time went on without us, to here. */
+	spun = __atomic_load_n(&me.vt->arg[MU_VT_ARG_SPUN_PS], __ATOMIC_ACQUIRE);
+	if (__builtin_expect(spun > t->now, 0))
+		t->now = spun;
+	return t;
+}
+
+/* The thread that runs lets others on: those behind it, and the simulator. */
+static void schedule(struct mu_vthread *t, enum mu_vthread_state state)
+{
+	int cancel;
+
+	mu_lock(&me.lock);
+	if (me.runs != t) { /* we slept too long, holding the turn */
+		mu_unlock(&me.lock);
+		enter_slow();
+		return;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	me.runs = NULL;
+	__atomic_store_n(&me.phase, CHOOSING, __ATOMIC_RELAXED);
+	if (state == MU_VTHREAD_IDLE && t->news) {
+		look_again(t->now);
+		t->news = 0;
+	}
+	state_set(t, state);
+	mu_unlock(&me.lock);
+	if (!choose(t->now))
+		wait_turn();
+	pthread_setcancelstate(cancel, &cancel);
+}
+
+static void hand_over_run(struct mu_vthread *t)
+{
+	t->now = hand_over(MU_VT_RUN, t->now);
+}
+
+/* ---- attach, detach ---- */
 
 /* The turn is the parent's: a child must not touch it. */
 static void child_after_fork(void)
@@ -62,150 +309,190 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 		return rc;
 	if (!fork_handler && !pthread_atfork(NULL, NULL, child_after_fork))
 		fork_handler = 1;
+	self = mu_vthread_get(&me.list, (pid_t)syscall(SYS_gettid));
+	if (!self) {
+		drv_error("no memory for this thread's virtual clock");
+		return -ENOMEM;
+	}
+	self->called = 1;
+	self->state = MU_VTHREAD_RUNS;
+	self->now = 0;
+	me.runs = self;
 	me.host = host;
 	me.local = local;
 	me.vt = &mu_host_area(host, local)->vt;
-	me.now = me.horizon = 0;
+	me.horizon = 0;
+	me.until = UINT64_MAX;
 	me.flags = MU_VT_WORKED;
-	hand_over(MU_VT_ATTACH);
+	self->now = hand_over(MU_VT_ATTACH, 0);
+	me.spin_ns = me.vt->arg[MU_VT_ARG_SPIN_NS] / 2; /* before the simulator takes the whole process to spin */
 	return 0;
 }
 
 void mu_vt_detach(void)
 {
-	if (!me.vt)
+	struct mu_vthread *t = enter();
+	struct mu_vt_area *vt = me.vt;
+
+	if (!t)
 		return;
-	give_turn(me.vt, MU_VT_DETACH);
-	me.vt = NULL;
+	me.left_ps = t->now;
+	give_turn(vt, MU_VT_DETACH, t->now);
+	mu_lock(&me.lock);
+	__atomic_store_n(&me.vt, NULL, __ATOMIC_RELAXED);
 	mu_virtual = 0;
+	for (t = me.list; t; t = t->next)
+		if (t->state == MU_VTHREAD_READY || t->state == MU_VTHREAD_IDLE) {
+			__atomic_store_n(&t->go, 1, __ATOMIC_RELEASE);
+			futex(&t->go, FUTEX_WAKE_PRIVATE, 1);
+		}
+	mu_unlock(&me.lock);
 }
 
-/* We held the turn without calling and were taken to spin: time went on without us, to here. */
-static inline void catch_up(void)
-{
-	uint64_t spun = __atomic_load_n(&me.vt->arg[MU_VT_ARG_SPUN_PS], __ATOMIC_ACQUIRE);
+/* ---- the calls of the library ---- */
 
-	if (__builtin_expect(spun > me.now, 0))
-		me.now = spun;
-}
-
-static inline void work_seen(void)
+static inline void work_seen(struct mu_vthread *t)
 {
 	me.flags |= MU_VT_WORKED;
-	me.worked = 1;
+	t->worked = t->news = 1;
 }
 
 void mu_charge_now(enum mu_cost cost, uint64_t times)
 {
-	if (me.vt)
-		catch_up();
-	me.now += mu_cost_ps[cost] * times;
+	struct mu_vthread *t = enter();
+
+	if (!t)
+		return;
+	t->now += mu_cost_ps[cost] * times;
 	if (cost == MU_COST_clock_read)
 		me.flags |= MU_VT_CLOCK;
 	else if (cost != MU_COST_poll)
-		work_seen();
+		work_seen(t);
+}
+
+/* What we start may come back to us, no sooner than at `time`. */
+static void horizon_at_most(uint64_t time)
+{
+	if (time < me.horizon)
+		me.horizon = time;
 }
 
 void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 {
+	struct mu_vthread *t = enter();
 	struct mu_channel_area *a;
-	uint64_t self;
 
-	if (!me.vt)
+	if (!t)
 		return;
-	catch_up();
 	a = mu_host_channel(me.host, me.local, channel);
-	a->when_ps[slot % MU_INJ_SLOTS] = me.now;
+	a->when_ps[slot % MU_INJ_SLOTS] = t->now;
 	a->inj_slot[slot % MU_INJ_SLOTS].Half_Word0.Unused1 = awaited != 0;
 	me.vt->dirty |= 1ull << channel;
-	work_seen();
-	/* What we start may come back to us, no sooner than this. */
-	self = me.now + me.vt->arg[MU_VT_ARG_SELF_PS];
-	if (self < me.horizon)
-		me.horizon = self;
+	work_seen(t);
+	horizon_at_most(t->now + me.vt->arg[MU_VT_ARG_SELF_PS]);
 }
 
 void mu_vt_node(unsigned what)
 {
-	uint64_t self;
+	struct mu_vthread *t = enter();
 
-	if (!me.vt)
+	if (!t)
 		return;
-	catch_up();
 	me.vt->node_dirty |= 1ull << what;
-	work_seen();
+	work_seen(t);
 	if (what >= MU_NODE_ROUTES) {
-		hand_over(MU_VT_RUN);
+		hand_over_run(t);
 		return;
 	}
-	self = me.now + me.vt->arg[what < MU_NODE_SIGNALS ? MU_VT_ARG_SELF_PS : MU_VT_ARG_SIGNAL_PS];
-	if (self < me.horizon)
-		me.horizon = self;
+	horizon_at_most(t->now + me.vt->arg[what < MU_NODE_SIGNALS ? MU_VT_ARG_SELF_PS : MU_VT_ARG_SIGNAL_PS]);
 	mu_vt_check();
 }
 
 void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint32_t task)
 {
+	struct mu_vthread *t = enter();
 	struct mu_vt_area *vt = me.vt;
-	uint64_t self;
 
-	if (!vt)
+	if (!t)
 		return;
-	catch_up();
 	if (vt->stores == MU_VT_STORES)
-		hand_over(MU_VT_RUN);
+		hand_over_run(t);
 	vt->store[vt->stores++] = (struct mu_vt_store){ .at = (uint64_t)((char *)word - (char *)me.host), .value = value,
-		                                        .wake_at = wake_at, .when_ps = me.now, .task = task,
+		                                        .wake_at = wake_at, .when_ps = t->now, .task = task,
 		                                        .add = add != 0 };
-	work_seen();
-	self = me.now + vt->arg[MU_VT_ARG_STORE_PS];
-	if (self < me.horizon)
-		me.horizon = self;
+	work_seen(t);
+	horizon_at_most(t->now + vt->arg[MU_VT_ARG_STORE_PS]);
 	mu_vt_check();
 }
 
 void mu_vt_check(void)
 {
-	if (!me.vt || me.side)
+	struct mu_vthread *t = enter();
+
+	if (!t || t->side)
 		return;
-	catch_up();
-	if (me.now >= me.horizon)
-		hand_over(MU_VT_RUN);
+	if (t->now >= me.until || (t->now >= me.horizon && several()))
+		schedule(t, MU_VTHREAD_READY);
+	else if (t->now >= me.horizon)
+		hand_over_run(t);
 }
 
 void mu_vt_idle(void)
 {
+	struct mu_vthread *t = enter();
 	int worked;
 
-	if (!me.vt || me.side)
+	if (!t || t->side)
 		return;
 	/* The first empty poll costs no hand-over if nothing can have happened during it. */
-	worked = me.worked;
-	me.worked = 0;
-	if (worked && me.now < me.horizon)
+	worked = t->worked;
+	t->worked = 0;
+	if (worked && t->now < me.horizon)
 		return;
-	me.vt->arg[MU_VT_ARG_POLL_PS] = mu_cost_ps[MU_COST_poll];
-	me.vt->arg[MU_VT_ARG_FLAGS] = me.flags;
-	me.flags = 0;
-	hand_over(MU_VT_IDLE);
+	if (several())
+		schedule(t, MU_VTHREAD_IDLE);
+	else
+		t->now = hand_over_idle(t->now, me.flags, UINT64_MAX);
+}
+
+void mu_vt_tell(void)
+{
+	struct mu_vthread *t = enter();
+
+	if (!t || !several())
+		return;
+	mu_lock(&me.lock);
+	if (look_again(t->now))
+		me.until = t->now; /* they have their turn with our next call */
+	mu_unlock(&me.lock);
 }
 
 void mu_vt_side_begin(unsigned k)
 {
-	me.side = 1;
-	me.main_ps = me.now;
-	if (me.side_ps[k] > me.now)
-		me.now = me.side_ps[k];
+	struct mu_vthread *t = enter();
+
+	if (!t)
+		return;
+	t->side = 1;
+	t->main_ps = t->now;
+	if (me.side_ps[k] > t->now)
+		t->now = me.side_ps[k];
 }
 
 void mu_vt_side_end(unsigned k)
 {
-	me.side_ps[k] = me.now;
-	me.now = me.main_ps;
-	me.side = 0;
+	struct mu_vthread *t = enter();
+
+	if (!t)
+		return;
+	me.side_ps[k] = t->now;
+	t->now = t->main_ps;
+	t->side = 0;
 }
 
 uint64_t mu_vt_now_ps(void)
 {
-	return me.now;
+	const struct mu_vthread *t = enter();
+
+	return t ? t->now : me.left_ps;
 }

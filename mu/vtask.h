@@ -5,7 +5,7 @@
  * The task has a clock of its own (picoseconds). It runs until it must wait or its clock passes
  * the horizon at a library call; then it writes its request into its mu_vt_area, gives the turn to
  * the simulator (futex) and waits for it. Everything that happens to its memory up to its resume
- * time has been done when it resumes. One thread of the process makes library calls.
+ * time has been done when it resumes. Any thread may call; of several one at a time is let in (vthread.h).
  */
 #ifndef MU_VTASK_H
 #define MU_VTASK_H
@@ -31,7 +31,8 @@ enum mu_vt_turn {
 
 /* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
 enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS, MU_VT_ARG_SIGNAL_PS,
-       MU_VT_ARG_STORE_PS, MU_VT_ARGS };
+       MU_VT_ARG_STORE_PS, MU_VT_ARG_LIMIT_PS, MU_VT_ARG_UNSURE,
+       MU_VT_ARG_SPIN_NS, MU_VT_ARGS };
 enum {
 	MU_VT_WORKED = 1, /* the task did something else since its last idle poll */
 	MU_VT_CLOCK = 2,  /* it read the clock since */
@@ -61,6 +62,8 @@ void mu_vt_check(void);
  * polls that grows with each idle one in a row (so loops on PAMI_Wtime, and loops that count, go on).
  */
 void mu_vt_idle(void);
+/* Work was given to another thread of the process: those that wait look again, from now on. */
+void mu_vt_tell(void);
 uint64_t mu_vt_now_ps(void);
 /*
  * Between these the thread acts for commthread `k`, a core of its own beside the program's: time passes on

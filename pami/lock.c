@@ -17,6 +17,11 @@
 
 static PAMI_COLD void lock_slow(struct pami_context *ctx)
 {
+	while (mu_virtual) { /* who has it goes on while we look again and again */
+		if (pami_lock_try(ctx))
+			return;
+		mu_wait(ctx->channel, 0);
+	}
 	for (int i = 0; i < SPINS; i++) {
 		if (pami_lock_try(ctx))
 			return;
@@ -38,6 +43,7 @@ PAMI_EXPORT pami_result_t PAMI_Context_lock(pami_context_t context)
 {
 	struct pami_context *ctx = pami_context_of(context);
 
+	mu_charge(MU_COST_poll, 0); /* in virtual time, not before it is this thread's turn */
 	if (PAMI_UNLIKELY(!pami_lock_try(ctx)))
 		lock_slow(ctx);
 	return PAMI_SUCCESS;
@@ -45,14 +51,21 @@ PAMI_EXPORT pami_result_t PAMI_Context_lock(pami_context_t context)
 
 PAMI_EXPORT pami_result_t PAMI_Context_trylock(pami_context_t context)
 {
-	if (PAMI_LIKELY(pami_lock_try(pami_context_of(context))))
+	struct pami_context *ctx = pami_context_of(context);
+
+	mu_charge(MU_COST_poll, 0);
+	if (PAMI_LIKELY(pami_lock_try(ctx)))
 		return PAMI_SUCCESS;
-	mu_wake_self(); /* as in lock_slow() */
+	if (mu_virtual)
+		mu_wait(ctx->channel, 0);
+	else
+		mu_wake_self(); /* as in lock_slow() */
 	return PAMI_EAGAIN;
 }
 
 PAMI_EXPORT pami_result_t PAMI_Context_unlock(pami_context_t context)
 {
+	mu_charge(MU_COST_poll, 0);
 	pami_lock_give(pami_context_of(context));
 	return PAMI_SUCCESS;
 }

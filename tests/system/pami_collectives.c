@@ -3,7 +3,7 @@
  * Every collective against a serial model. First in order: each geometry x collective x algorithm, with counts,
  * types, operations, layouts and roots taken in turn (QT_LONG=1: with every count, and on the world with every type
  * and operation). Then random cases, several under way at once on geometries that overlap. All tasks draw the same cases. QT_SEED repeats a
- * run; QT_LONG=1 runs five times as many. Argument one-thread (the virtual clock): fewer.
+ * run; QT_LONG=1 runs five times as many. Argument "virtual": fewer.
  */
 #include "tests/pami_job.h"
 #include "tests/system/coll_model.h"
@@ -856,7 +856,7 @@ static void sweep(int fewer, int all)
 
 int main(int argc, char **argv)
 {
-	int fewer = argc > 1 && !strcmp(argv[1], "one-thread");
+	int fewer = argc > 1 && !strcmp(argv[1], "virtual");
 	const char *text = getenv("QT_SEED"), *many = getenv("QT_LONG");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20121;
 	int all = many && *many == '1', rounds = (fewer ? 40 : 120) * (all ? 5 : 1);

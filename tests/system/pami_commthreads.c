@@ -20,7 +20,7 @@ static int rounds; /* a multiple of 6 */
 typedef void (*async_fn)(pami_context_t, void *);
 static pami_result_t (*async_register)(pami_context_t, async_fn, async_fn, async_fn, void *);
 static pami_result_t (*async_enable)(pami_context_t, int), (*async_disable)(pami_context_t, int);
-static int one_thread;
+static int is_virtual;
 static pthread_t main_thread;
 
 enum { ID_ADDRESS = 1, ID_LONG, ID_NUMBER };
@@ -67,7 +67,7 @@ static void enter(struct served *s)
 	sigset_t set;
 
 	wrong_if(s, __atomic_exchange_n(&s->busy, 1, __ATOMIC_ACQUIRE) != 0, "two threads are in its handlers");
-	if (one_thread)
+	if (is_virtual)
 		return;
 	pthread_sigmask(SIG_SETMASK, NULL, &set);
 	if (!pthread_equal(pthread_self(), main_thread))
@@ -129,7 +129,7 @@ static void compute_until(uint64_t *word)
 
 	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
 		x = x * 1.0000001 + 1e-9;
-		if (one_thread)
+		if (is_virtual)
 			PAMI_Wtime(client);
 	}
 }
@@ -358,8 +358,8 @@ int main(int argc, char **argv)
 {
 	const char *most = getenv("PAMI_MAX_COMMTHREADS");
 
-	one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
-	rounds = one_thread ? 6 : 30;
+	is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
+	rounds = is_virtual ? 6 : 30;
 	main_thread = pthread_self();
 	job_begin(CONTEXTS);
 	if (most && !strcmp(most, "0")) {
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 	prepare();
 	computing();
 	numbers();
-	if (one_thread) {
+	if (is_virtual) {
 		post_virtual();
 	} else {
 		posts();

@@ -10,7 +10,9 @@
 #include "tests/pami_job.h"
 
 #define CONTEXTS 4
-#define MESSAGES 2000
+#define MESSAGES (is_virtual ? 400u : 2000u)
+
+static int is_virtual; /* fewer of everything */
 
 /* ---- Every context of every task sends to every other, a thread each. ---- */
 
@@ -77,7 +79,7 @@ static void threads(void)
 /* ---- Posted work ---- */
 
 #define POSTERS 3
-#define POSTS   5000
+#define POSTS   5000 /* at most */
 
 struct item {
 	char pad[4]; /* the work object is misaligned: only 4 bytes are promised */
@@ -87,7 +89,7 @@ struct item {
 } __attribute__((packed, aligned(4)));
 
 static struct item items[POSTERS][POSTS];
-static uint32_t ran[POSTERS];
+static uint32_t ran[POSTERS], posts = POSTS;
 
 static pami_result_t work_fn(pami_context_t c, void *cookie)
 {
@@ -109,7 +111,7 @@ static void *post_thread(void *arg)
 {
 	struct item *it = arg;
 
-	for (uint32_t i = 0; i < POSTS; i++) {
+	for (uint32_t i = 0; i < posts; i++) {
 		it[i].number = i;
 		PAMI_Context_post(contexts[1], (pami_work_t *)(void *)it[i].work, work_fn, &it[i]);
 	}
@@ -146,7 +148,7 @@ static void posted_work(void)
 			items[i][k].poster = (uint32_t)i;
 		pthread_create(&thread[i], NULL, post_thread, items[i]);
 	}
-	while (ran[0] + ran[1] + ran[2] < POSTERS * POSTS)
+	while (ran[0] + ran[1] + ran[2] < POSTERS * posts)
 		PAMI_Context_advance(contexts[1], 10);
 	for (int i = 0; i < POSTERS; i++)
 		pthread_join(thread[i], NULL);
@@ -166,7 +168,7 @@ static int counted;
 
 static void *count_thread(void *arg)
 {
-	for (int i = 0; i < 5000; i++) {
+	for (uint32_t i = 0; i < posts; i++) {
 		CHECK_EQ(PAMI_Context_lock(contexts[2]), PAMI_SUCCESS);
 		counted++;
 		CHECK_EQ(PAMI_Context_unlock(contexts[2]), PAMI_SUCCESS);
@@ -191,7 +193,7 @@ static void locks(void)
 	pthread_create(&b, NULL, count_thread, NULL);
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);
-	CHECK_EQ(counted, 10000);
+	CHECK_EQ(counted, 2 * posts);
 	CHECK_EQ(PAMI_Context_lock(contexts[3]), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Context_trylock(contexts[3]), PAMI_EAGAIN);
 	CHECK_EQ(PAMI_Context_unlock(contexts[3]), PAMI_SUCCESS);
@@ -234,7 +236,6 @@ static pami_result_t async_work(pami_context_t c, void *cookie)
 	return PAMI_SUCCESS;
 }
 
-static int one_thread; /* virtual time: a task has one thread so far */
 static uint64_t *address_of[8];
 static size_t addresses;
 
@@ -270,7 +271,7 @@ static void asynchronous(void)
 	CHECK_EQ(PAMI_Context_post(contexts[3], &work, async_work, NULL), PAMI_SUCCESS);
 	/* Real clock: the engine thread runs it. Virtual: any progress of this process does. */
 	while (!__atomic_load_n(&posted_ran, __ATOMIC_ACQUIRE))
-		if (one_thread)
+		if (is_virtual)
 			PAMI_Context_advance(contexts[1], 1);
 		else
 			usleep(100);
@@ -496,18 +497,18 @@ static void rdma_hint(void)
 
 int main(int argc, char **argv)
 {
+	is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
 	job_begin(CONTEXTS);
 	CHECK_EQ(PAMI_Context_advance(context, 0), PAMI_EAGAIN);
 	queries();
 	extensions();
 	clients();
-	one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
 	dispatch_set(context, 20, on_address, NULL, (pami_dispatch_hint_t){0});
-	if (!one_thread) {
-		threads();
-		posted_work();
-		locks();
-	}
+	if (is_virtual)
+		posts = 500;
+	threads();
+	posted_work();
+	locks();
 	rdma_hint();
 	asynchronous();
 	barrier();

@@ -2,8 +2,8 @@
 /*
  * Geometries of every kind made and ended by the thousand (two tasks on a host: by the ten thousand) without leaving
  * anything behind, ids used again with and without ending, class routes too where there are routers; what must be
- * refused; active-message collectives, also when the message comes before the dispatch is set. Argument one-thread
- * (the virtual clock): fewer; QT_ROUNDS: so many.
+ * refused; active-message collectives, also when the message comes before the dispatch is set. Argument "virtual"
+ * does fewer; QT_ROUNDS: so many.
  */
 #include <malloc.h>
 #include <unistd.h>
@@ -423,7 +423,7 @@ static void active(pami_geometry_t g, size_t bytes, int late)
 
 int main(int argc, char **argv)
 {
-	int fewer = argc > 1 && !strcmp(argv[1], "one-thread"), rounds;
+	int fewer = argc > 1 && !strcmp(argv[1], "virtual"), rounds;
 	const char *many = getenv("QT_ROUNDS");
 	static const size_t sizes[] = { 0, 1, 300, 700, 40000 };
 	pami_geometry_t g, world;

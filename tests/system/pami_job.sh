@@ -17,8 +17,8 @@ bad=0
 scale=$((${QT_SCALE:-1} * (${QT_LONG:-0} ? 5 : 1)))
 for conf in "$@"; do
 	start=$(date +%s%N)
-	# A task has one thread in virtual time so far.
-	case $conf in *virtual*) argument=one-thread ;; *) argument= ;; esac
+	# Programs do less where a second of real time is a moment.
+	case $conf in *virtual*) argument=virtual ;; *) argument= ;; esac
 	settings=${conf%%-*}
 	# shellcheck disable=SC2086
 	env $settings timeout -s KILL $((70 * scale)) torus run --timeout $((60 * scale)) ${conf#"$settings"} "$program" $argument

@@ -220,13 +220,13 @@ static void unset_id(void)
 
 int main(int argc, char **argv)
 {
-	int one_thread = argc > 1 && !strcmp(argv[1], "one-thread");
+	int is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
 	pami_xfer_t x;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 	many = 1200;
 #endif
-	if (one_thread)
+	if (is_virtual)
 		many = 600;
 	if (getenv("QT_LONG") && atoi(getenv("QT_LONG")))
 		many *= 20;
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
 	flood();
 	many_rdma();
 	many_rendezvous();
-	if (!one_thread && tasks > 1)
+	if (!is_virtual && tasks > 1)
 		one_is_away();
 	if (getenv("QUINTORUS_HELD"))
 		unset_id();
