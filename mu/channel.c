@@ -268,26 +268,14 @@ static int poll_port(struct mu_channel *ch)
 	return n > 0 ? n : 0;
 }
 
-/* The simulator lets one thread of a process wait; two that make progress may each wait for the other's turn. */
-static void check_thread(struct mu_process *p)
-{
-	static _Thread_local char self;
-
-	if (__builtin_expect(p->progress_thread == &self, 1))
-		return;
-	if (p->progress_thread && !p->threads_told++)
-		drv_warn("another thread makes progress calls now; in virtual time one thread of a process can: if the "
-		         "job hangs, use --clock real, or advance all contexts in one thread");
-	p->progress_thread = &self;
-}
+__thread uint32_t mu_in_poll;
 
 static int poll_virtual(struct mu_channel *ch)
 {
 	int n, gone = 0;
 
-	check_thread(ch->p);
 	mu_vt_check(); /* what has happened up to now is in memory */
-	ch->p->in_poll++;
+	mu_in_poll++;
 	n = mu_engine_receive(ch, 32, 1);
 	if (mu_gone_news(ch))
 		gone = mu_gone_sweep(ch);
@@ -296,7 +284,7 @@ static int poll_virtual(struct mu_channel *ch)
 	n += gone + complete(ch);
 	if (!n && ch->p->comm.count)
 		n = mu_comm_virtual(ch->p);
-	ch->p->in_poll--;
+	mu_in_poll--;
 	return n;
 }
 

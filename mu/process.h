@@ -195,9 +195,6 @@ struct mu_process {
 	int shares;                  /* large copies are done by both tasks (share.c) */
 	int lanes;                   /* small messages to near tasks go through lanes (lane.c) */
 	uint32_t waiting;            /* threads asleep in mu_poll() */
-	uint32_t in_poll;            /* virtual time: a progress call is under way */
-	const void *progress_thread; /* virtual time: who made the last one */
-	uint32_t threads_told;       /* it was logged that there are several */
 	struct mu_comm comm;
 
 	struct mu_job job;
@@ -207,6 +204,7 @@ struct mu_process {
 };
 
 extern struct mu_process mu_self;
+extern __thread uint32_t mu_in_poll; /* virtual time: this thread is in a progress call */
 
 /* Locks: a byte-sized try-lock with acquire and release. */
 static inline int mu_try(uint32_t *lock)

@@ -121,7 +121,7 @@ void mu_wake_channel(struct mu_channel *ch)
 
 	if (__builtin_expect(p->virtual_clock, 0)) {
 		mu_vt_tell();
-		if (p->comm.count && !p->in_poll)
+		if (p->comm.count && !mu_in_poll)
 			mu_comm_virtual(p);
 		return;
 	}

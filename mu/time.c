@@ -11,7 +11,7 @@ static void virtual_read(void)
 {
 	mu_charge_now(MU_COST_clock_read, 1);
 	mu_vt_check();
-	if (mu_self.comm.count && !mu_self.in_poll)
+	if (mu_self.comm.count && !mu_in_poll)
 		mu_comm_virtual(&mu_self);
 }
 

@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 	struct combination c;
 	unsigned n = 0;
 
-	if (argc > 1 && !strcmp(argv[1], "one-thread")) /* virtual time: fewer */
+	if (argc > 1 && !strcmp(argv[1], "virtual")) /* fewer */
 		step = 11;
 #ifdef __SANITIZE_THREAD__
 	step = 23;

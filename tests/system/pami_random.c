@@ -382,10 +382,8 @@ static void thread_make(struct thread *t, size_t offset)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "one-thread")) {
-		count = 1;
-		rounds = 500;
-	}
+	if (argc > 1 && !strcmp(argv[1], "virtual"))
+		rounds = 200;
 	if (getenv("QT_SEED"))
 		seed = strtoull(getenv("QT_SEED"), NULL, 0);
 	if (SAME_CONTEXT)
