@@ -92,7 +92,7 @@ static void port_pings(struct port_run *p, uint32_t bytes)
 	uint64_t head[2], lost = 0;
 	const int trips = 5000;
 
-	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
+	for (int r = 0; r <= LIMIT_HOSTS_REPETITIONS; r++) {
 		uint64_t start = drv_clock_ns();
 
 		for (int i = 0; i < trips; i++) {
@@ -141,7 +141,7 @@ static void port_flood(struct port_run *p, uint32_t bytes)
 	struct bench_samples rate = {0}, bandwidth = {0};
 	const uint64_t frames = bytes > 4096 ? 20000 : 50000;
 
-	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
+	for (int r = 0; r <= LIMIT_HOSTS_REPETITIONS; r++) {
 		uint64_t data[2] = {FLOOD, 0}, head[2] = {0, 0}, start = drv_clock_ns();
 		double seconds;
 

@@ -89,7 +89,7 @@ static void udp_pings(int fd)
 	struct bench_samples s = {0};
 	uint64_t lost = 0;
 
-	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
+	for (int r = 0; r <= LIMIT_HOSTS_REPETITIONS; r++) {
 		uint64_t start = drv_clock_ns();
 
 		for (int i = 0; i < UDP_TRIPS; i++) {
@@ -110,7 +110,7 @@ static void udp_flood(int fd, size_t bytes)
 {
 	struct bench_samples s = {0};
 
-	for (int r = 0; r <= LIMIT_REPETITIONS; r++) {
+	for (int r = 0; r <= LIMIT_HOSTS_REPETITIONS; r++) {
 		uint64_t head[2] = {FLOOD, 0}, answer[2] = {0, 0}, start = drv_clock_ns();
 
 		for (int i = 0; i < UDP_FLOOD; i++)
