@@ -197,11 +197,43 @@ static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t 
 	return rc;
 }
 
+/* A near task has looked at all that had been sent when the request was made. */
+static void near_seen(const struct pami_request *r)
+{
+	struct pami_near *n = r->context->near_sent ? &r->context->near_sent[r->task] : NULL;
+
+	if (n && (int32_t)(r->bytes - n->seen) > 0)
+		n->seen = r->bytes;
+}
+
+static void near_answered(struct pami_request *r, int result, const void *payload, uint32_t bytes)
+{
+	near_seen(r);
+	pami_request_free(r);
+}
+
+/* Ask a near task to tell when it has looked at all that was sent. Without memory it is not asked now. */
+static void near_ask(struct pami_context *ctx, pami_endpoint_t dest, struct pami_near *n)
+{
+	struct pami_wire wire = { .kind = PAMI_WIRE_FENCE, .origin = ctx->offset };
+	struct pami_request *r = pami_request_new(ctx);
+
+	if (!r)
+		return;
+	r->answer = near_answered;
+	r->task = pami_endpoint_task(dest);
+	r->bytes = n->sent;
+	wire.token = r->token;
+	if (pami_queue_short(ctx, dest, &wire, NULL, 0, NULL, 0))
+		pami_request_free(r);
+	else
+		n->asked = n->sent;
+}
+
 /* The target has fetched the data (or failed to): both halves are complete. */
 static void rendezvous_answered(struct pami_request *r, int result, const void *payload, uint32_t bytes)
 {
-	if (r->context->near_sent)
-		r->context->near_sent[r->task] = 0;
+	near_seen(r);
 	pami_request_both(r, result);
 }
 
@@ -219,6 +251,8 @@ static int message_rendezvous(struct pami_context *ctx, const pami_send_t *p)
 		return -ENOMEM;
 	mu_charge(MU_COST_send_immediate, 1);
 	r->answer = rendezvous_answered;
+	if (ctx->near_sent)
+		r->bytes = ctx->near_sent[r->task].sent;
 	if (ctx->slow & PAMI_SLOW_FENCE)
 		r->fence = pami_fence_note(ctx, s->dest);
 	wire.token = r->token;
@@ -230,15 +264,23 @@ static int message_rendezvous(struct pami_context *ctx, const pami_send_t *p)
 
 /*
  * May so many bytes more wait at a near task? What is fetched waits at its origin, what is eager where it goes: past
- * this, one message is fetched, and its answer says that the target has looked at all before it.
+ * this, one message is fetched, and its answer says that the target has looked at all before it. Halfway there it is
+ * asked, so that one that keeps up never comes to that.
  */
-static int near_takes(struct pami_context *ctx, uint32_t task, size_t bytes)
+static int near_takes(struct pami_context *ctx, pami_endpoint_t dest, size_t bytes)
 {
+	struct pami_near *n;
+
 	if (!ctx->near_sent)
 		ctx->near_sent = calloc(ctx->tasks, sizeof *ctx->near_sent);
-	if (!ctx->near_sent || ctx->near_sent[task] + bytes > NEAR_WINDOW)
+	if (!ctx->near_sent)
 		return 0;
-	ctx->near_sent[task] += (uint32_t)bytes;
+	n = &ctx->near_sent[pami_endpoint_task(dest)];
+	if (n->sent - n->asked >= NEAR_WINDOW / 2)
+		near_ask(ctx, dest, n);
+	if (n->sent - n->seen + bytes > NEAR_WINDOW)
+		return 0;
+	n->sent += (uint32_t)bytes;
 	return 1;
 }
 
@@ -262,7 +304,7 @@ static int is_fetched(struct pami_context *ctx, const pami_send_t *p, size_t tot
 	if (total <= pami_limits.eager_max)
 		return 0;
 	return mu_arena_has(p->send.data.iov_base, p->send.data.iov_len) ||
-	       !near_takes(ctx, pami_endpoint_task(p->send.dest), total);
+	       !near_takes(ctx, p->send.dest, total);
 }
 
 int pami_send_message(struct pami_context *ctx, const pami_send_t *p)

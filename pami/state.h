@@ -212,6 +212,12 @@ void pami_inbound_forget(struct pami_inbound *in);
 
 struct pami_work; /* the user's pami_work_t, any alignment: pami/post.c */
 
+/* Bytes of long eager messages to a near task; all count up and wrap. */
+struct pami_near {
+	uint32_t sent, asked; /* in all; when it was last asked how far it is */
+	uint32_t seen;        /* it has looked at these */
+};
+
 #define PAMI_POSTED_PLACES 2048
 
 struct pami_posted {
@@ -249,7 +255,7 @@ struct pami_context {
 
 	uint64_t region_seen[5]; /* the last remote region that was found good */
 	struct mu_window near;   /* the last arena an atomic went to */
-	uint32_t *near_sent;     /* [tasks] eager bytes beyond eager_max since one there fetched something; NULL: none yet */
+	struct pami_near *near_sent; /* [tasks] eager bytes beyond eager_max; NULL: none yet */
 	uint32_t told_first, told_last; /* count up; places are mod PAMI_TOLD_MAX */
 	struct pami_told told[PAMI_TOLD_MAX];
 
