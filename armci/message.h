@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-/* The caller's world rank, 0 .. nproc - 1. Before ARMCI_Init too. */
+/* The caller's world rank, 0 .. nproc - 1. From armci_msg_init or ARMCI_Init on. */
 int armci_msg_me(void);
-/* Processes of the job. Before ARMCI_Init too. */
+/* Processes of the job. From armci_msg_init or ARMCI_Init on. */
 int armci_msg_nproc(void);
 /* As ARMCI_Error without words of its own. */
 void armci_msg_abort(int code);

@@ -64,7 +64,7 @@ done
 for library in shared static; do
 	declare -n flags=$library
 	if ! conftest "$ga $tests" "${flags[@]}"; then
-		fail "not in the $library library: $(grep -o "undefined reference to .*" "$tmp/log" | sort -u | xargs)"
+		fail "not in the $library library: $(grep -o "undefined reference to .*" "$tmp/log" | sort -u | tr '\n' ' ')"
 	fi
 done
 
