@@ -11,7 +11,7 @@ run 'three tasks of a node' -n 3 "$program" $rounds "$seed"
 run 'two nodes of four tasks' --shape 2x1x1x1x1x4 "$program" $rounds "$seed"
 run 'three nodes, typed patches' --shape 3x1x1x1x1x1 env ARMCI_STRIDED_METHOD=DIRECT "$program" $rounds "$seed"
 run 'four nodes, hop by hop' --fabric torus --shape 2x2x1x1x1x1 "$program" $rounds "$seed"
-run 'two hosts, frames lost' -n 4 --hosts local,local --fault loss=0.05,reorder=0.05,seed="$seed" "$program" 10 "$seed"
+run 'two hosts, frames lost' -n 4 --hosts local,local --fault loss=0.05,reorder=0.05,seed="$seed" "$program" 4 "$seed"
 run 'virtual time' --clock virtual --shape 2x2x1x1x1x1 "$program" $rounds "$seed" virtual
 
 [ "${QT_SCALE:-1}" = 1 ] || exit $failed # MPI's libraries are not instrumented
