@@ -158,6 +158,11 @@ void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes)
 	return mu_arena_local_again(&w, task, va, bytes);
 }
 
+uint64_t mu_arena_offset(const void *p)
+{
+	return (uint64_t)((const char *)p - (const char *)mu_self.host);
+}
+
 int mu_arena_has(const void *at, size_t bytes)
 {
 	return mu_self.refs && mu_in_segment(&mu_self, (uint64_t)(uintptr_t)at, bytes);

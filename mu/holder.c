@@ -195,6 +195,29 @@ static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run
 	return hand_over(h, task, header, source, run + RUN_HEAD, bytes);
 }
 
+/*
+ * What the tasks of this host wait for together: written here, so that none of them has to run before the others see
+ * it. The first word last.
+ */
+static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *payload, uint32_t bytes)
+{
+	struct mu_host *host = h->host;
+	uint64_t first = (uint64_t)host->arenas_at_pages * 4096, room = host->arena_bytes * host->locals, *to;
+	struct mu_store s;
+
+	if (bytes != sizeof s || task >= host->tasks || mu_host_entry(host, task)->host != host->host)
+		return bad_run(h, "is no line for here");
+	memcpy(&s, payload, sizeof s);
+	if (s.at % 64 || s.at - first >= room)
+		return bad_run(h, "is a line for where no arena is");
+	to = (uint64_t *)(void *)((char *)host + s.at);
+	memcpy(to + 1, s.line + 1, sizeof s.line - sizeof s.line[0]);
+	__atomic_store_n(to, s.line[0], __ATOMIC_RELEASE);
+	for (uint32_t i = 0; i < host->locals; i++)
+		mu_host_wake_all(host, i);
+	return 0;
+}
+
 static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const unsigned char *payload,
                   uint32_t bytes)
 {
@@ -204,6 +227,8 @@ static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag, const u
 		return on_record(h, payload, bytes);
 	if (kind == MU_RUN_SHORTS)
 		return on_shorts(h, host, tag, payload, bytes);
+	if (kind == MU_RUN_STORE)
+		return on_store(h, tag, payload, bytes);
 	if (h->live)
 		return mu_live_on_run(h->live, host, kind, tag, payload, bytes);
 	if (!h->bad++)
@@ -272,6 +297,18 @@ void mu_holder_short_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
 	else
 		drv_wire_commit(h->wires, host, MU_RUN_SHORTS, h->shorts[host].source, SHORTS_HEAD + need);
 	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+int mu_holder_store(struct mu_holder *h, uint32_t task, const struct mu_store *store)
+{
+	uint32_t host = mu_host_entry(h->host, task)->host;
+	unsigned char *run = drv_wire_reserve(h->wires, host, sizeof *store);
+
+	if (!run)
+		return -EAGAIN;
+	memcpy(run, store, sizeof *store);
+	mu_holder_run_done(h, host, MU_RUN_STORE, task, sizeof *store);
+	return 0;
 }
 
 /* Is all that this header says said by the head of a short message too? */
@@ -394,6 +431,12 @@ static int send_outbound(struct mu_holder *h, const struct drv_ring_record *rec)
 
 	if (rec->header[0] >= MU_RUN_LINK && rec->header[0] <= MU_RUN_SIGNAL)
 		return send_link_run(h, rec);
+	if (rec->header[0] == MU_RUN_STORE) {
+		if (rec->bytes != sizeof(struct mu_store) || rec->tag >= h->host->tasks ||
+		    mu_host_gone(h->host, rec->tag) || mu_host_entry(h->host, rec->tag)->host == h->host->host)
+			return -EINVAL;
+		return mu_holder_store(h, rec->tag, (const void *)rec->payload);
+	}
 	task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
 	if (task == UINT32_MAX || mu_host_gone(h->host, task) || mu_host_entry(h->host, task)->host == h->host->host)
 		return -EINVAL; /* emptied by its sender, which was told; or nobody is there to take it */

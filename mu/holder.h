@@ -13,6 +13,12 @@
 
 struct mu_holder;
 
+/* Payload of MU_RUN_STORE: a line and where it goes. */
+struct mu_store {
+	uint64_t at; /* offset in the segment, a multiple of 64 */
+	uint64_t line[8];
+};
+
 /* Kinds of runs on a wire (also in the first header byte of outbound records of routers). */
 #define MU_RUN_RECORD 1    /* a record for a task */
 #define MU_RUN_SHORTS 2    /* short messages from one task to one channel; tag = source */
@@ -20,6 +26,7 @@ struct mu_holder;
 #define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
 #define MU_RUN_COLL   0xf3 /* credits of its class routes, 8 bytes */
 #define MU_RUN_SIGNAL 0xf4 /* a global interrupt's state on it: route, bits */
+#define MU_RUN_STORE  0xf5 /* a line for the arenas of this host; tag = task there: struct mu_store */
 
 /*
  * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a
@@ -67,6 +74,8 @@ void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
 unsigned char *mu_holder_short(struct mu_holder *holder, uint32_t host, uint32_t source, uint32_t coords,
                                uint32_t number, uint32_t bytes, const void *soft);
 void mu_holder_short_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
+/* A line for the host of `task`. 0, -EAGAIN: no room. */
+int mu_holder_store(struct mu_holder *holder, uint32_t task, const struct mu_store *store);
 void mu_holder_flush(struct mu_holder *holder);
 
 #endif

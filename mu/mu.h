@@ -106,6 +106,16 @@ int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *
 int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *local, uint64_t remote,
            size_t bytes, struct mu_op *local_done, struct mu_op *remote_done);
 
+/*
+ * Real clock, fabric express: a line of 8 words for the arenas of another host, at offset `at` of its segment (a
+ * multiple of 64), written by who holds the port there: no task of that host takes part, and all that sleep there
+ * look again. The first word is stored last (release). In no order with anything else; needs no channel there.
+ * 0; -EAGAIN: no room now; -ESHUTDOWN: `task`, one of that host, is gone; -EINVAL.
+ */
+int mu_store_far(struct mu_channel *ch, uint32_t task, uint64_t at, const uint64_t line[8]);
+/* Where arena memory that we see at p is in its host's segment. */
+uint64_t mu_arena_offset(const void *p);
+
 /* RDMA read of bytes > 0 from `remote` to `local`. done: the data is here. */
 int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
            size_t bytes, struct mu_op *done);

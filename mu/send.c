@@ -209,6 +209,45 @@ int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const 
 	return short_queue(ch, task, channel, soft, a, an, b, bn, bytes);
 }
 
+int mu_store_far(struct mu_channel *ch, uint32_t task, uint64_t at, const uint64_t line[8])
+{
+	struct mu_process *p = ch->p;
+	struct mu_store store = { .at = at };
+	struct drv_ring_record *rec;
+	struct drv_ring *ring;
+	uint64_t position;
+	int rc;
+
+	if (task >= p->tasks || p->near[task] || p->live || p->virtual_clock)
+		return -EINVAL;
+	if (mu_gone(p, task))
+		return -ESHUTDOWN;
+	memcpy(store.line, line, sizeof store.line);
+	if (p->holder) {
+		if (!mu_hold(p, ch))
+			return -EAGAIN;
+		rc = mu_holder_store(p->holder, task, &store);
+		mu_holder_flush(p->holder);
+		mu_hold_end(p, ch);
+	} else {
+		ring = mu_host_outbound(p->host);
+		rec = drv_ring_reserve_claimed(ring, &p->outbound_tx, sizeof store, &position, ch->claim_user,
+		                               mu_ring_name(p->host, ring));
+		rc = rec ? 0 : -EAGAIN;
+		if (rec) {
+			rec->tag = task;
+			memset(rec->header, 0, sizeof rec->header);
+			rec->header[0] = MU_RUN_STORE;
+			memcpy(rec->payload, &store, sizeof store);
+			drv_ring_publish(rec, position);
+			drv_wake_ring(&p->host->agent_wake);
+		}
+	}
+	if (!rc)
+		mu_traffic_add(ch, task, sizeof store.line, MU_SENT_BY_USER);
+	return rc;
+}
+
 int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
             const void *payload, size_t bytes, struct mu_op *op)
 {

@@ -170,8 +170,10 @@ static void finish(struct pami_coll *c)
 
 	if (!c->result)
 		pami_coll_deliver(c);
-	else
+	else {
 		pami_shm_end(c);
+		pami_far_end(c);
+	}
 	if (c->linked)
 		coll_unlink(c);
 	if (ctx->depth && !c->starting) {

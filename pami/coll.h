@@ -115,6 +115,7 @@ struct pami_coll {
 	uint8_t deliver_recv; /* unpack recv at the end */
 	uint8_t thens;        /* entries of `then` */
 	uint8_t stage;        /* PAMI_STAGE_: coll_shm.h */
+	uint8_t far;          /* turns to go: coll_far.c */
 	int result;
 
 	size_t bytes; /* broadcast, reductions: of the data; else of all parts where all members know */

@@ -110,6 +110,11 @@ int pami_node_shm_up(struct pami_coll *c);
 void pami_node_see_all(struct pami_coll *c);
 void pami_node_see_team(struct pami_coll *c, uint32_t kind, uint32_t root);
 
+/* coll_far.c: few bytes */
+int pami_far_usable(const struct pami_geometry *g);
+int pami_far_begin(struct pami_coll *c);
+int pami_far_step(struct pami_coll *c);
+
 /* coll_node_parts.c */
 int pami_node_parts_begin(struct pami_coll *c);
 int pami_node_parts(struct pami_coll *c);

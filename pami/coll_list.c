@@ -19,6 +19,8 @@
 #define NODE_PARTS(name_) { .name = name_, .step = pami_node_parts, .begin = pami_node_parts_begin, \
 	                    .usable = pami_node_shm_usable }
 
+#define FAR(name_) { .name = name_, .step = pami_far_step, .begin = pami_far_begin, .usable = pami_far_usable }
+
 static const struct pami_algorithm_info barriers[] = {
 	{ .name = CHOICE },
 	{ .name = "I0:Dissemination:-:P2P", .step = pami_barrier_step },
@@ -30,6 +32,7 @@ static const struct pami_algorithm_info barriers[] = {
 	NODE_MESSAGES("I0:Dissemination:P2P:P2P"),
 	{ .name = "I0:GI:Shmem:GI", .step = pami_hw_barrier, .begin = pami_hw_begin,
 	  .usable = pami_hw_usable_gi, .hw = 1 },
+	FAR("I0:Flat:Shmem:Store"),
 };
 
 static const struct pami_algorithm_info broadcasts[] = {
@@ -58,6 +61,7 @@ static const struct pami_algorithm_info broadcasts[] = {
 	  .usable = pami_hw_usable, .hw = 1 },
 	{ .name = "I0:Rectangle:Shmem:Deposit", .step = pami_rectangle, .begin = pami_rectangle_begin,
 	  .usable = pami_rectangle_usable, .hw = 1 },
+	FAR("I0:Flat:Shmem:Store"),
 };
 
 static const struct pami_algorithm_info allreduces[] = {
@@ -72,6 +76,7 @@ static const struct pami_algorithm_info allreduces[] = {
 	NODE_MESSAGES("I0:RecursiveDoubling:P2P:P2P"),
 	{ .name = "I0:ClassRoute:Shmem:CR", .step = pami_hw_allreduce, .begin = pami_hw_begin,
 	  .usable = pami_hw_usable, .hw = 1 },
+	FAR("I0:Flat:Shmem:Store"),
 };
 
 static const struct pami_algorithm_info reduces[] = {

@@ -204,6 +204,10 @@ void pami_shm_end(struct pami_coll *c);
 /* The member's side of it, and on the member that made it the memory itself. NULL is fine. */
 void pami_shm_free(struct pami_shm *shm, int keep_area);
 
+/* coll_far.c: the same. */
+void pami_far_end(struct pami_coll *c);
+void pami_far_free(struct pami_far *far, int keep_area);
+
 /* coll_short.c: returns whether it took the operation. */
 int pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct pami_shm *s, unsigned type,
                      const struct pami_algorithm_info *info, const pami_xfer_t *x);

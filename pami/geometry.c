@@ -87,6 +87,8 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 	t->free[t->frees++] = g->place;
 	for (uint32_t i = 0; g->member && i < g->offsets; i++) {
 		pami_shm_free(g->member[i].shm, !g->id);
+		/* Of a dead geometry, lines may still be on their way. */
+		pami_far_free(g->member[i].far, !g->id || pami_geometry_dead(g));
 		pami_am_free(&g->member[i]);
 	}
 	pami_hw_free(g, ctx);

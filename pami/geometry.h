@@ -19,6 +19,7 @@
 #define PAMI_GEOMETRY_CHUNKS 14u /* each twice the one before: a million geometries */
 
 struct pami_shm;
+struct pami_far;
 struct pami_hw;
 struct pami_am_entry;
 
@@ -29,6 +30,7 @@ struct pami_geometry_member {
 	uint32_t unsynced; /* of them, since one that waits for all members */
 	uint32_t am_sequence;
 	struct pami_shm *shm; /* shared memory of the node's members; NULL: not set up */
+	struct pami_far *far; /* memory that other teams store into (coll_far.c); NULL: not asked for yet */
 	struct pami_am_entry *am;
 };
 
