@@ -195,7 +195,8 @@ static void leak(int rounds)
 	/* One geometry is more than a thousand bytes; slabs of requests come as they are needed, up to 130 KiB. */
 	if (after > before + 200000 + 20 * (size_t)rounds)
 		CHECK_EQ(after - before, 0);
-	if (!SANITIZED && more > pages + (4u << 20) + 20 * (size_t)rounds)
+	/* The outbound ring's first lap alone is 2 MiB, other rings and what came early to a late task as much again. */
+	if (!SANITIZED && more > pages + (6u << 20) + 20 * (size_t)rounds)
 		CHECK_EQ(more - pages, 0);
 	x.algorithm = old; /* it named what is gone */
 	CHECK_EQ(PAMI_Collective(context, &x), PAMI_INVAL);
