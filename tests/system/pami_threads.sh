@@ -34,6 +34,7 @@ for options in "--shape 2x1x1x1x1" "--shape 2x1x1x1x1x2" "--fabric express --sha
 		hash=$now
 	done
 	kill $busy
+	busy=
 done
 run --shape 2x1x1x1x1 "$program"
 run -n 3 "$program"
