@@ -184,7 +184,7 @@ static int run(struct mu_sim *s)
 	while (!rc && !s->error) {
 		if (s->spinning) {
 			/* Perhaps it computes: no time passes while the others only wait for it. */
-			int wait = sim_nothing_under_way(s);
+			int wait = !s->news && sim_nothing_under_way(s);
 
 			rc = sim_spin_late(s, wait);
 			if (rc || wait)

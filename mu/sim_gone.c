@@ -41,7 +41,7 @@ void sim_leave(struct mu_sim *s, uint32_t local)
 		list_drop(s, &s->channel[local * s->channels + c].gets_first);
 	}
 	if (t->state == SIM_TASK_IDLE)
-		s->idle--;
+		sim_not_idle(s, t);
 	if (t->state == SIM_TASK_SPINS)
 		s->spinning--;
 	if (t->state != SIM_TASK_OUT)

@@ -97,6 +97,7 @@ struct sim_task {
 	uint8_t state;
 	uint8_t t, gone;
 	uint8_t dead;        /* it ended before it left: its engines read nothing any more */
+	uint8_t news;        /* it polls in vain, but will find something */
 	uint8_t how;         /* enum mu_task_end, as the others are told */
 	uint16_t generation; /* of the RESUME event that counts */
 	uint32_t node, task;
@@ -140,6 +141,7 @@ struct mu_sim {
 	uint32_t idle;     /* of these, those that poll in vain */
 	uint32_t engines;  /* that have something to do */
 	uint32_t spinning; /* tasks in that state */
+	uint32_t news;     /* idle tasks that will find something */
 	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
 	int unrepeatable;
 	int signals;       /* global interrupts are in use */
@@ -157,6 +159,14 @@ struct mu_sim {
 static inline struct mu_channel_area *sim_area(struct mu_sim *s, uint32_t channel)
 {
 	return mu_host_channel(s->host, channel / s->channels, channel % s->channels);
+}
+
+/* It polls in vain no more. */
+static inline void sim_not_idle(struct mu_sim *s, struct sim_task *t)
+{
+	s->idle--;
+	s->news -= t->news;
+	t->news = 0;
 }
 
 static inline uint32_t sim_rget_room(const struct sim_channel *c)

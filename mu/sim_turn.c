@@ -131,6 +131,8 @@ void sim_wake(struct mu_sim *s, uint32_t local)
 	s->quiet = 0;
 	if (t->state != SIM_TASK_IDLE)
 		return;
+	s->news += !t->news;
+	t->news = 1;
 	t->idle_since = s->now; /* its row of empty polls ends here */
 	at = found_at(t, s->now);
 	if (at < t->resume_at)
@@ -281,7 +283,7 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 	if (e->mark != t->generation || (t->state != SIM_TASK_READY && t->state != SIM_TASK_IDLE))
 		return 0;
 	if (t->state == SIM_TASK_IDLE)
-		s->idle--;
+		sim_not_idle(s, t);
 	if (t->spilled)
 		sim_refill(s, e->arg);
 	sim_settle(s, e->arg);

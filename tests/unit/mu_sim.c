@@ -566,6 +566,50 @@ static void a_task_that_spins_is_not_waited_for(void)
 	CU_ASSERT(sh->time_ps[0] > sh->time_ps[1]);
 }
 
+/* The flag comes late: of those who poll, one waits for another's message first. */
+static int spins_long(void *arg, uint32_t task)
+{
+	const struct mu_job *job;
+	struct seen s;
+	struct mu_channel *ch = start(&job, &s);
+	static volatile uint64_t flag;
+	uint64_t one = 1;
+	struct done d = { 0 };
+
+	d.op.done = on_done;
+	sh->address[task] = (uint64_t)(uintptr_t)&flag;
+	barrier(ch, job, &s);
+	if (task == 0) {
+		wait_count(ch, &s.count, 1);
+		t_child_check(!mu_put(ch, 1, 0, &one, sh->address[1], sizeof one, &d.op, NULL));
+		wait_done(ch, &d);
+	} else if (task == 1) {
+		while (!flag)
+			;
+	} else {
+		ping_pong_between(ch, &s, task);
+		if (task == 2)
+			send_empty(ch, 0);
+	}
+	sh->time_ps[task] = mu_vt_now_ps();
+	barrier(ch, job, &s);
+	stop(ch);
+	return 0;
+}
+
+static void messages_pass_while_one_spins(void)
+{
+	struct sim_job j[2];
+
+	for (int i = 0; i < 2; i++) {
+		j[i] = (struct sim_job){ .shape = "2x2x1x1x1", .task = spins_long, .spin_ms = 2 };
+		run_this(&j[i]);
+		check_clean(&j[i]);
+	}
+	CU_ASSERT_EQUAL(j[0].report.hash, j[1].report.hash);
+	CU_ASSERT(sh->time_ps[1] > sh->time_ps[2]);
+}
+
 static int computes(void *arg, uint32_t task)
 {
 	const struct mu_job *job;
@@ -688,7 +732,8 @@ static void costs_come_from_a_file(void)
 
 T_MAIN(T(a_hop_adds_its_time), T(same_run_same_hash), T(messages_of_every_size), T(rdma_of_every_size),
        T(a_megabyte), T(a_bad_address_ends_with_an_error), T(empty_polls_are_no_deadlock), T(an_end_without_a_word_is_seen), T(a_deadlock_is_told),
-       T(a_loop_on_the_clock_ends_in_time), T(a_task_that_spins_is_not_waited_for), T(a_long_computation_changes_nothing),
+       T(a_loop_on_the_clock_ends_in_time), T(a_task_that_spins_is_not_waited_for), T(messages_pass_while_one_spins),
+       T(a_long_computation_changes_nothing),
        T(a_computation_taken_for_spinning_is_told),
        T(a_death_ends_the_run), T(who_never_joins_holds_up_nobody),
        T(costs_come_from_a_file))
