@@ -59,7 +59,13 @@ void agent_routers_drain(struct agent *a, uint32_t local, int timeout_ms)
 {
 	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
 
-	while (mu_live_holds(a->live, local) && drv_clock_ns() < until)
-		if (!mu_live_poll(a->live))
+	/* Routers that pass packets to other hosts wait for their wires, and for credits that come over them. */
+	while (mu_live_holds(a->live, local) && drv_clock_ns() < until) {
+		int n = a->holder && !a->holder_broken ? mu_holder_poll(a->holder) : 0;
+
+		if (n <= 0) /* no holder, nothing to do, or a port that broke: then within this host at least */
+			n = mu_live_poll(a->live);
+		if (!n)
 			sched_yield();
+	}
 }
