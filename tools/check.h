@@ -21,9 +21,10 @@ struct check_entry {
 };
 extern const struct check_entry check_list[]; /* ends with name NULL */
 
-/* check_ports.c: open a port in a process of its own. */
+/* check_ports.c: open a port, or a cipher, in a process of its own. */
 void check_dpdk(struct check *c);
 void check_uring(struct check *c);
 void check_af_xdp(struct check *c);
+void check_seal(struct check *c);
 
 #endif

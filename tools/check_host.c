@@ -287,6 +287,7 @@ const struct check_entry check_list[] = {
 	{ "DPDK", check_dpdk },
 	{ "io_uring", check_uring },
 	{ "AF_XDP", check_af_xdp },
+	{ "seal", check_seal },
 	{ "namespaces", check_namespaces },
 	{ "ssh", check_ssh },
 	{ NULL, NULL },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports: opened for a moment, each in a process of its own, so that nothing stays behind. */
+/* Ports, and the cipher of their frames: opened for a moment, each in a process of its own, so that nothing stays behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "drivers/port.h"
+#include "drivers/seal.h"
 #include "tools/check.h"
 
 #define LIMIT_S 10 /* DPDK's start takes a second at most */
@@ -41,8 +42,26 @@ static void print_dpdk_version(void)
 		fclose(f);
 }
 
+static int open_port(const char *spec)
+{
+	struct drv_port *port;
+	int rc = drv_port_open(spec, &port);
+
+	if (!rc && !strncmp(spec, "dpdk", 4))
+		print_dpdk_version();
+	return rc;
+}
+
+static int open_seal(const char *what)
+{
+	static const unsigned char key[DRV_SEAL_KEY_BYTES];
+	struct drv_seal *seal;
+
+	return drv_seal_open(&seal, DRV_SEAL_AUTHENTICATED, key);
+}
+
 /* Returns 0 or a positive errno; text gets what was said on stderr, its last line. */
-static int try_port(const char *spec, char *text, size_t bytes)
+static int try_open(int (*open_it)(const char *what), const char *spec, char *text, size_t bytes)
 {
 	int ends[2], status = 0;
 	size_t got = 0;
@@ -56,7 +75,6 @@ static int try_port(const char *spec, char *text, size_t bytes)
 	fflush(NULL);
 	pid = fork();
 	if (!pid) {
-		struct drv_port *port;
 		int rc;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -64,9 +82,7 @@ static int try_port(const char *spec, char *text, size_t bytes)
 		close(ends[0]);
 		dup2(ends[1], 2);
 		dup2(ends[1], 1);
-		rc = drv_port_open(spec, &port);
-		if (!rc && !strncmp(spec, "dpdk", 4))
-			print_dpdk_version();
+		rc = open_it(spec);
 		fflush(NULL);
 		_exit(rc < 0 && rc > -256 ? -rc : rc != 0);
 	}
@@ -94,7 +110,7 @@ void check_dpdk(struct check *c)
 {
 	char text[480];
 
-	if (!try_port("dpdk:net_null", text, sizeof text)) {
+	if (!try_open(open_port, "dpdk:net_null", text, sizeof text)) {
 		check_set(c, CHECK_OK, "%s; module loads, a port opens%s", text[0] ? text : "DPDK",
 		          geteuid() ? "; as root it also reaches network devices" : "");
 		return;
@@ -113,7 +129,7 @@ void check_uring(struct check *c)
 			off[strcspn(off, "\n")] = 0;
 		fclose(f);
 	}
-	if (!try_port("uring:127.0.0.1", text, sizeof text)) {
+	if (!try_open(open_port, "uring:127.0.0.1", text, sizeof text)) {
 		check_set(c, CHECK_OK, "module loads, a UDP port opens");
 		return;
 	}
@@ -136,4 +152,16 @@ void check_af_xdp(struct check *c)
 	check_set(c, CHECK_MISSING, "%s; needed by dpdk:net_af_xdp only",
 	          error == EAFNOSUPPORT ? "not in this kernel (CONFIG_XDP_SOCKETS)" : strerror(error));
 	check_fix(c, error == EPERM ? "run as root" : "use dpdk:net_af_packet,iface=NAME");
+}
+
+void check_seal(struct check *c)
+{
+	char text[480];
+
+	if (!try_open(open_seal, "the cipher", text, sizeof text)) {
+		check_set(c, CHECK_OK, "module loads: frames between machines can be authenticated or encrypted");
+		return;
+	}
+	check_set(c, CHECK_MISSING, "%s", text[0] ? text : "no cipher");
+	check_fix(c, "apt install libssl-dev, then build again; needed between machines, unless --seal none");
 }

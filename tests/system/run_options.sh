@@ -120,6 +120,15 @@ done
 t check --json
 said out '"name": "shared memory", "state": "ok"' "check --json"
 python3 -m json.tool "$dir/out" >/dev/null || fail "check --json is not JSON"
+# The cipher: there if it was built, and missed, with what brings it, where it does not load.
+if [ -e "$QT_BUILD/drivers/libqt_seal.so" ]; then
+	said out '"name": "seal", "state": "ok"' "check: seal"
+fi
+echo nonsense >"$dir/libqt_seal.so"
+QUINTORUS_MODULES=$dir t check
+expect 0 "check without a cipher"
+said out '^missing  seal .*does not load' "check without a cipher"
+said out 'fix: apt install libssl-dev' "check without a cipher"
 t check --loud
 expect 2 "check --loud"
 finish
