@@ -365,7 +365,7 @@ static void assisted(void)
 		}
 	}
 	if (is_set("QUINTORUS_ARMCI_ASSIST", "always") && next != me)
-		CHECK(ARMCIX_Clock_is_virtual() || count("assisted") - before >= 4 * GETS);
+		CHECK(ARMCIX_Clock_is_virtual() || count("assisted") > before); /* while an offer is free */
 	if (is_set("QUINTORUS_ARMCI_ASSIST", "never"))
 		CHECK(count("assisted") == before);
 	ARMCI_Barrier();
