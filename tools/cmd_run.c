@@ -19,7 +19,7 @@
 #include "tools/pmi.h"
 
 enum { KEY_SHAPE = 256, KEY_MAPPING, KEY_FABRIC, KEY_CLOCK, KEY_HOSTS, KEY_FAULT, KEY_SEED, KEY_REPORT,
-       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH, KEY_MPI, KEY_SEAL };
+       KEY_COSTS, KEY_HW, KEY_TIMEOUT, KEY_HELP, KEY_ON_DEATH, KEY_MPI, KEY_SEAL, KEY_BIND };
 
 static const char doc[] =
 	"Start PROGRAM as the tasks of one job, on an emulated 5D torus.\v"
@@ -60,6 +60,9 @@ static const struct argp_option options[] = {
 	{ "hosts", KEY_HOSTS, "LIST", 0, "Hosts to run on, see below (default: local)", 1 },
 	{ "seed", KEY_SEED, "NUMBER", 0, "Seed of all chance in the job (default: random; virtual clock: 1)", 1 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0, "End the job after this time, with exit status 124", 1 },
+	{ "bind", KEY_BIND, "none|hosts", 0,
+	  "hosts: those on this machine share its processors out; their tasks and threads stay on their own, as they would on "
+	  "machines of their own (default: none)", 1 },
 	{ "on-death", KEY_ON_DEATH, "end|error", 0,
 	  "When a task fails: end the job (the default), or let the others go on; what they do with that task "
 	  "ends with an error", 1 },
@@ -83,9 +86,9 @@ static const struct argp_option options[] = {
 	{ "fault", KEY_FAULT, "SPEC", 0,
 	  "Between hosts: loss=P,dup=P,reorder=P,corrupt=P,delay_us=N,seed=N (probabilities P per frame). Virtual "
 	  "clock: kill=TASK@US,... kills tasks at times in microseconds", 2 },
-	{ "seal", KEY_SEAL, "auto|none|authenticated|encrypted", 0,
-	  "Frames between hosts: told from what others send by a key of this job, or also hidden from them "
-	  "(default: auto, authenticated if a host is another machine)", 2 },
+	{ "seal", KEY_SEAL, "KIND", 0,
+	  "Frames between hosts: none; authenticated: told from what others send, by a key of this job; encrypted: hidden "
+	  "from them, too (default: auto, authenticated if a host is another machine)", 2 },
 	{ 0, 0, 0, 0, "Output:", 3 },
 	{ "tag", 't', 0, 0, "Put '[task] ' before each line that a task prints", 3 },
 	{ "help", KEY_HELP, 0, 0, "Print this", 4 },
@@ -218,6 +221,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			return wrong(w, "--fault '%s': give for example loss=0.1,reorder=0.05,seed=7", arg);
 		w->plan.fault = arg;
 		return 0;
+	case KEY_BIND:
+		w->plan.bind = !strcmp(arg, "hosts");
+		return w->plan.bind || !strcmp(arg, "none") ? 0 : wrong(w, "--bind %s: give none or hosts", arg);
 	case KEY_SEAL:
 		w->plan.seal = strcmp(arg, "auto") ? drv_seal_named(arg) : -1;
 		return w->plan.seal < -1 ? wrong(w, "--seal %s: give auto, none, authenticated or encrypted", arg) : 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,32 @@ static void forget_the_others(struct job *j, uint32_t started)
 	close(j->signals);
 }
 
+/*
+ * This process and what it starts keep to the host's part of the processors we may use: parts of equal size,
+ * or, with more hosts than processors, one each in turn.
+ */
+static void bind_host(const struct plan *p, uint32_t host)
+{
+	unsigned hosts = 0, place = 0, usable, first, last, n = 0;
+	cpu_set_t may, part;
+
+	for (uint32_t i = 0; i < p->hosts; i++) {
+		place = i == host ? hosts : place;
+		hosts += p->host[i].kind != PLAN_HOST_SSH;
+	}
+	if (sched_getaffinity(0, sizeof may, &may))
+		return;
+	usable = (unsigned)CPU_COUNT(&may);
+	first = usable < hosts ? place % usable : place * usable / hosts;
+	last = usable < hosts ? first + 1 : (place + 1) * usable / hosts;
+	CPU_ZERO(&part);
+	for (unsigned c = 0; c < CPU_SETSIZE; c++)
+		if (CPU_ISSET(c, &may) && n++ >= first && n <= last)
+			CPU_SET(c, &part);
+	if (sched_setaffinity(0, sizeof part, &part))
+		fprintf(stderr, "torus run: --bind hosts: cannot bind host %u: %s; it runs anywhere\n", host, strerror(errno));
+}
+
 static int start_here(struct job *j, uint32_t host)
 {
 	struct job_agent *a = &j->agent[host];
@@ -34,6 +61,8 @@ static int start_here(struct job *j, uint32_t host)
 	if (!a->pid) {
 		forget_the_others(j, host);
 		close(ends[0]);
+		if (j->plan->bind)
+			bind_host(j->plan, host);
 		_exit(agent_main(ends[1], ends[1], parent, 0, &j->mask));
 	}
 	close(ends[1]);

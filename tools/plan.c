@@ -232,6 +232,7 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 
 	p->seal = w->seal < 0 ? seal_default(p) : (enum drv_seal_kind)w->seal;
 	p->on_death = w->on_death;
+	p->bind = w->bind;
 
 	rc = clock_check(p, err);
 	if (!rc)

@@ -43,6 +43,7 @@ struct plan {
 	char mapping[256];        /* permutation or map file, as given */
 	char script[256];         /* virtual clock: deaths, "kill=TASK@MICROSECONDS,...", or "" */
 	char *hw;                 /* virtual clock: hardware times, "name=value,...", or NULL */
+	int bind;                 /* hosts of this machine share its processors out; not sent to agents */
 	int tag;                  /* output goes through torus run, line by line, with the task's number */
 	int report;               /* enum plan_report */
 	char *directory;
@@ -57,6 +58,7 @@ struct plan_wish {
 	const char *shape, *mapping, *hosts, *fault;
 	int fabric, clock; /* -1: not said */
 	int seal;          /* enum drv_seal_kind, -1: not said */
+	int bind;
 	enum mu_on_death on_death;
 };
 

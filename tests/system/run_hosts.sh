@@ -15,6 +15,19 @@ t run -n 4 --hosts local,local --fault loss=0.1,dup=0.1,reorder=0.1,seed=3 "$tas
 expect 0 "faults"
 t run -n 4 --hosts local,local "$task" info
 [ "$(grep -c 'node 1 of 2 at 1,0,0,0,0,[01] local 2' "$dir/out")" = 2 ] || fail "places: $(cat "$dir/out")"
+# Each host keeps to a part of the processors; more hosts than processors have one each; unasked, all have all.
+for hosts in local,local local,local,local; do
+	t run -n 6 --hosts $hosts --bind hosts sh -c 'echo "$QUINTORUS_TASK $(grep Cpus_allowed: /proc/self/status)"'
+	expect 0 "--bind hosts, $hosts"
+	parts=$(awk '{ print $NF }' "$dir/out" | sort -u | wc -l) processors=$(nproc)
+	[ "$(wc -l <"$dir/out")" = 6 ] || fail "--bind hosts: $(cat "$dir/out")"
+	commas=${hosts//[^,]/}
+	want=$((${#commas} + 1))
+	[ $want -le "$processors" ] || want=$processors
+	[ "$parts" = $want ] || fail "--bind hosts, $hosts: $parts parts of $processors processors, not $want: $(cat "$dir/out")"
+done
+t run -n 2 --hosts local,local --bind none grep Cpus_allowed: /proc/self/status
+[ "$(sort -u "$dir/out")" = "$(grep Cpus_allowed: /proc/self/status)" ] || fail "--bind none: $(cat "$dir/out")"
 # A driver whose module is not built, or which the thread sanitizer cannot load, is not tested.
 unusable() {
 	[ $status != 0 ] && grep -qE 'not installed|ThreadSanitizer: called_from_lib' "$dir/err"

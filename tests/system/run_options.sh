@@ -39,6 +39,7 @@ bad --fabric mesh echo
 bad --clock fast echo
 bad --clock virtual --hosts local,local echo
 bad --hosts '' echo
+bad --bind core echo
 bad --hosts mars echo
 bad --hosts netns: echo
 bad --hosts ssh:-oProxyCommand=x echo
