@@ -2,13 +2,15 @@
 /*
  * Who works when nobody polls, and how waiting threads wait.
  *
- * A polling thread stamps its channel. The engine thread looks at the stamps every tick (50 us,
- * doubling while they move); a channel whose stamp stands still it runs itself, without
- * dispatching, and with nothing to do it sleeps on the process's wakeup region (records that
- * arrive, work that is posted). While a thread sleeps inside mu_poll() it leaves these to it.
+ * A polling thread stamps its channel. The engine thread looks at the stamps every tick (50 us, doubling to 1 ms while
+ * they move). A channel polled less than every 10 us (where tasks outnumber processors: not at all) it runs itself,
+ * without dispatching; it leaves alone one whose engine is taken, and those of the commthreads, of which it is number 0
+ * (commthread.c). Where no channel is polled it serves the port and the routers too. With nothing to do it looks around
+ * for 20 us, then sleeps on the words that arriving records ring. Whoever sleeps inside mu_poll() is left these.
  *
- * A thread whose polls find nothing spins, then yields, then sleeps on the same region, and at
- * most for a tick that bounds what it cannot see.
+ * A thread whose polls find nothing spins, then yields, timing each yield to tell who else wants its core, then sleeps on
+ * the same words and that of posted work: 1 ms at first, later 10 ms (more with many tasks), which bounds what it cannot
+ * see. Waiting for one word of another task, where tasks outnumber processors, it sleeps without the barrier (mu_watch_far()).
  */
 #define _GNU_SOURCE
 #include <errno.h>
