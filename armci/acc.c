@@ -100,15 +100,31 @@ void armci_acc_plain(const struct armci_acc *acc, char *dst, const char *src, si
 	kernels[k](dst, src, bytes / element_bytes[k], acc->scale);
 }
 
+/* In a lock: its holder's process, + 1; any of its threads. */
+static uint32_t my_name = 1;
+static bool (*holder_gone)(int proc);
+
+void armci_acc_holders(int me, bool (*gone)(int proc))
+{
+	my_name = (uint32_t)me + 1;
+	holder_gone = gone;
+}
+
 void armci_spin_lock(uint32_t *lock)
 {
 	unsigned spins = 0;
+	uint32_t holder = 0;
 
-	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins % 64)
+	while (!__atomic_compare_exchange_n(lock, &holder, my_name, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		if (++spins % 64) {
 			drv_cpu_relax();
-		else
-			sched_yield(); /* the holder may not be running */
+			holder = 0;
+			continue;
+		}
+		sched_yield(); /* the holder may not be running, */
+		/* or not be any more; then the lock is taken from it. */
+		if (!holder || holder == my_name || !holder_gone || !holder_gone((int)holder - 1))
+			holder = 0;
 	}
 }
 

@@ -106,7 +106,7 @@ void armci_seg_set(struct armci_seg *s, int proc, uint64_t va, uint64_t bytes)
 	s->name = s->direct ? (uintptr_t)s->direct : s->va;
 }
 
-/* Cards of all members, or NULL if somebody failed (then everybody sees so). */
+/* Cards of all members, or NULL if somebody failed (then everybody sees so) or died. */
 static struct card *exchange(struct armci_group *g, const struct card *mine)
 {
 	size_t n = (size_t)g->size, i;
@@ -114,7 +114,10 @@ static struct card *exchange(struct armci_group *g, const struct card *mine)
 
 	if (!all)
 		armci_die("no memory to exchange %zu addresses", n);
-	armci_coll_allgather(g, mine, all, sizeof(*mine));
+	if (armci_coll_allgather(g, mine, all, sizeof(*mine))) {
+		free(all);
+		return NULL;
+	}
 	for (i = 0; i < n; i++)
 		if (all[i].failed) {
 			free(all);
@@ -214,7 +217,9 @@ static int alloc_destroy(struct armci_group *g, void *ptr)
 	if (a)
 		g = a->group;
 	armci_fence_all();
-	armci_coll_allreduce(g, &agreed, 1, sizeof(agreed), PAMI_TYPE_UNSIGNED_LONG, PAMI_DATA_MAX);
+	/* Others may still use what not all agree on: it goes with ARMCI_Finalize. */
+	if (armci_coll_allreduce(g, &agreed, 1, sizeof(agreed), PAMI_TYPE_UNSIGNED_LONG, PAMI_DATA_MAX))
+		return FAIL6;
 	if (id && id != agreed)
 		armci_die("ARMCI_Free: processes free different allocations");
 	for (p = &armci_world.allocs; *p && ((*p)->id != agreed || (*p)->group != g); p = &(*p)->next)

@@ -10,13 +10,24 @@
 _Static_assert(sizeof(struct armci_request) <= sizeof(((struct armci_op *)0)->header),
 	       "header does not fit");
 
+/* Of a process that died once is enough. */
+static void request_failed(int proc, const char *what, pami_result_t rc)
+{
+	struct armci_target *t = &armci_world.target[proc];
+
+	if (rc != PAMI_SHUTDOWN || !t->told)
+		drv_error("armci: a request to process %d %s (PAMI result %d)%s", proc, what, (int)rc,
+			  rc == PAMI_SHUTDOWN ? ": it died; more are not reported" : "");
+	t->told |= rc == PAMI_SHUTDOWN;
+}
+
 static void sent(pami_context_t context, void *cookie, pami_result_t result)
 {
 	struct armci_op *op = cookie;
 
 	if (result != PAMI_SUCCESS) {
-		drv_error("armci: a request to process %d was not delivered (PAMI result %d)", op->proc,
-			  (int)result);
+		request_failed(op->proc, "was not delivered", result);
+		op->owed = false;
 		armci_op_remote_done(op, true);
 		armci_op_local_done(op, false);
 	}
@@ -49,6 +60,7 @@ static int request_send(struct armci_op *op, const struct armci_request *r, cons
 	pami_send_t later = {.send = now, .events = {.cookie = op, .local_fn = fn}};
 	pami_result_t rc;
 
+	op->owed = true;
 	if (sizeof(*r) + bytes <= armci_world.immediate_max) {
 		rc = PAMI_Send_immediate(context, &now);
 		if (rc == PAMI_SUCCESS)
@@ -62,7 +74,8 @@ static int request_send(struct armci_op *op, const struct armci_request *r, cons
 			return 0;
 		op->sending = false;
 	}
-	drv_error("armci: a request to process %d does not start (PAMI result %d)", op->proc, (int)rc);
+	op->owed = false;
+	request_failed(op->proc, "does not start", rc);
 	return FAIL6;
 }
 
@@ -112,7 +125,7 @@ static struct armci_request request_of(enum armci_kind kind, const struct armci_
 	static const uint16_t request[] = {[ARMCI_KIND_PUT] = ARMCI_REQUEST_PUT,
 					   [ARMCI_KIND_GET] = ARMCI_REQUEST_GET,
 					   [ARMCI_KIND_ACC] = ARMCI_REQUEST_ACC};
-	struct armci_request r = {.kind = request[kind], .token = (uint64_t)(uintptr_t)op};
+	struct armci_request r = {.kind = request[kind], .token = armci_op_token(op)};
 
 	if (acc) {
 		r.op = acc->op;
@@ -257,7 +270,7 @@ int armci_am_value(const struct armci_request *model, int proc, void *value_to, 
 	struct armci_op *op = armci_op_create(proc, req);
 	struct armci_request r = *model;
 
-	r.token = (uint64_t)(uintptr_t)op;
+	r.token = armci_op_token(op);
 	op->value_to = value_to;
 	op->value_bytes = value_bytes;
 	return request_send(op, &r, NULL, 0, sent) < 0 ? fail(op) : 0;
@@ -268,7 +281,7 @@ int armci_am_region(uint64_t va, int proc, struct armci_region_card *card)
 	struct armci_req wait = {0};
 	struct armci_op *op = armci_op_create(proc, &wait);
 	struct armci_request r = {
-	    .kind = ARMCI_REQUEST_REGION, .addr = va, .token = (uint64_t)(uintptr_t)op};
+	    .kind = ARMCI_REQUEST_REGION, .addr = va, .token = armci_op_token(op)};
 
 	op->shape = (struct armci_shape){.local = (char *)card, .count = {sizeof(*card)}};
 	if (request_send(op, &r, NULL, 0, sent) < 0)
@@ -278,10 +291,11 @@ int armci_am_region(uint64_t va, int proc, struct armci_region_card *card)
 
 int armci_am_order(const struct armci_request *model, int proc)
 {
-	struct armci_op *op = armci_op_create(proc, NULL);
+	static struct armci_req orders; /* nobody waits for it, and no wait reports it */
+	struct armci_op *op = armci_op_create(proc, &orders);
 	struct armci_request r = *model;
 
-	r.token = (uint64_t)(uintptr_t)op;
+	r.token = armci_op_token(op);
 	armci_op_acked(op);
 	return write_packed(op, &r, 0);
 }
@@ -351,8 +365,15 @@ void armci_am_reply(pami_context_t context, void *cookie, const void *header, si
 		    const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
 {
 	const struct armci_reply *r = header;
-	struct armci_op *op = (struct armci_op *)(uintptr_t)r->token;
+	bool answer = r->kind <= ARMCI_REPLY_DATA;
+	struct armci_op *op = answer ? armci_op_of(r->token) : NULL;
 
+	if (recv)
+		recv->addr = NULL; /* no answer but DATA has a payload */
+	if (answer && !op)
+		return; /* ended before: its sender died */
+	if (op)
+		op->owed = false;
 	switch (r->kind) {
 	case ARMCI_REPLY_ACK:
 		armci_op_remote_done(op, !r->failed);
@@ -379,6 +400,4 @@ void armci_am_reply(pami_context_t context, void *cookie, const void *header, si
 	default:
 		drv_error("armci: unknown answer %u", r->kind);
 	}
-	if (recv)
-		recv->addr = NULL; /* no answer but DATA has a payload */
 }

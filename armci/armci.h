@@ -317,14 +317,14 @@ void ARMCI_UNSET_AGGREGATE_HANDLE(armci_hdl_t *h);
 int ARMCI_Wait(armci_hdl_t *h);
 /* 0 when complete (then as after Wait), negative (FAIL6) when one of them failed, 1 while pending. */
 int ARMCI_Test(armci_hdl_t *h);
-/* Local completion of all operations to proc. 0 or FAIL5. */
+/* Local completion of all operations to proc. 0, FAIL5, or FAIL6: one without a handle failed since the last wait. */
 int ARMCI_WaitProc(int proc);
-/* Local completion of all operations, those with handles too. 0. */
+/* Local completion of all operations, those with handles too. 0, or FAIL6 as ARMCI_WaitProc. */
 int ARMCI_WaitAll(void);
 
 /* ---- fences, read-modify-write, mutexes ---- */
 
-/* Remote completion of everything this process started to proc; no message. No such process: the job ends. */
+/* Remote completion of everything this process started to proc, unless that died; no message. No such process: the job ends. */
 void ARMCI_Fence(int proc);
 /* As ARMCI_Fence to every process. */
 void ARMCI_AllFence(void);
@@ -343,9 +343,12 @@ int ARMCI_Rmw(int op, void *ploc, void *prem, int extra, int proc);
  * the job. 0 or FAIL6.
  */
 int ARMCI_Create_mutexes(int num);
-/* Collective. 0. */
+/* Collective. 0, or FAIL6: a member died; they go with ARMCI_Finalize. */
 int ARMCI_Destroy_mutexes(void);
-/* Wait for the mutex; first come, first served; not recursive. One that does not exist ends the job. */
+/*
+ * Wait for the mutex; first come, first served; not recursive. One that does not exist ends the job. If proc dies the
+ * call returns without it (a line on stderr; ARMCIX_Is_dead): nobody gets it any more. If its holder dies the next gets it.
+ */
 void ARMCI_Lock(int mutex, int proc);
 /* Complete the caller's writes to all targets, then give the mutex on. */
 void ARMCI_Unlock(int mutex, int proc);
@@ -417,9 +420,9 @@ void ARMCI_Set_shm_limit(unsigned long bytes);
 void ARMCI_Access_begin(void *ptr);
 /* Behind them: others that synchronise see what was stored. */
 void ARMCI_Access_end(void *ptr);
-/* Tell proc, behind all earlier writes to it; how often it was told by this process. No such process: the job ends. */
+/* Tell proc, behind all earlier writes to it; how often it was told by this process, or FAIL6: it died. No such process: the job ends. */
 int armci_notify(int proc);
-/* Wait to be told by proc once more: *pval (may be NULL) how often waited, returns how often told. */
+/* Wait to be told by proc once more: *pval (may be NULL) how often waited, returns how often told; FAIL6: proc died. */
 int armci_notify_wait(int proc, int *pval);
 /* armci_notify, for a profiler to call. */
 int parmci_notify(int proc);

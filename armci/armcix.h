@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Extensions of ARMCI: splitting groups, sets of mutexes on groups, compare-and-swap, counters.
+ * Extensions of ARMCI: splitting groups, sets of mutexes on groups, compare-and-swap, counters, deaths.
  * proc is a world rank everywhere.
  */
 #ifndef ARMCIX_H
@@ -14,10 +14,10 @@ extern "C" {
 
 /*
  * Collective over the parent. Members of equal colour become one group, ordered by key, then by rank;
- * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0.
+ * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0, or FAIL6: a member of the parent died.
  */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out);
-/* A group of the same members in the same order, with a communicator of its own. Collective over the parent. 0. */
+/* A group of the same members in the same order, with a communicator of its own. Collective over the parent. 0 or FAIL6. */
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out);
 
 /* A set of mutexes; there may be any number of sets. */
@@ -28,10 +28,16 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g);
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h);
 /* As ARMCI_Lock, of a set; proc is a world rank, a member of the set's group. */
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
-/* 0: the lock was obtained; else somebody has it. Does not wait for it. */
+/* 0: the lock was obtained; else somebody has it, or (FAIL6) proc died. Does not wait for it. */
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
 /* As ARMCI_Unlock, of a set. */
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
+
+/*
+ * Non-zero: proc died (torus run --on-death error), and everything with it fails. Calls that return nothing, a
+ * lock, a fence, a barrier, say so on stderr only: this is how the program learns. 0 also for no such process.
+ */
+int ARMCIX_Is_dead(int proc);
 
 /* Run the progress engine once, for own operations and for requests of others. */
 void ARMCIX_Progress(void);

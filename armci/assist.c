@@ -90,7 +90,7 @@ static bool offer_send(struct offer *o, int proc, struct armci_req *req)
 	o->since = 0;
 	o->taken = false;
 	__atomic_store_n(word, o->word, __ATOMIC_RELEASE);
-	r.token = (uint64_t)(o - offers);
+	r.token = o->word * ARMCI_OFFERS + (uint64_t)(o - offers);
 	r.offer[0] = (uint64_t)(uintptr_t)word;
 	r.offer[1] = o->word;
 	if (!armci_am_tell(&r, proc)) {
@@ -169,13 +169,32 @@ void armci_assist_answer(uint64_t token, bool copied)
 	struct offer *o = &offers[token % ARMCI_OFFERS];
 	struct armci_op *op = o->op;
 
-	if (!op)
+	if (!op || o->word != token / ARMCI_OFFERS)
 		return;
 	o->op = NULL;
 	armci_world.offers--;
 	if (copied)
 		armci_op_local_done(op, true);
 	armci_op_sent(op);
+}
+
+/* Whatever the owner was at has ended with it. */
+void armci_assist_gone(void)
+{
+	int i;
+
+	for (i = 0; i < ARMCI_OFFERS; i++) {
+		struct offer *o = &offers[i];
+		struct armci_op *op = o->op;
+
+		if (!op || !armci_world.target[op->proc].gone)
+			continue;
+		o->op = NULL;
+		armci_world.offers--;
+		if (!o->taken)
+			armci_op_local_done(op, false);
+		armci_op_sent(op);
+	}
 }
 
 void armci_assist_waiting(void)

@@ -30,7 +30,8 @@ static void done(pami_context_t context, void *cookie, pami_result_t result)
 	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
 }
 
-static void run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
+/* 0 or FAIL6. */
+static int run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
 {
 	volatile int state = 0;
 	pami_result_t rc;
@@ -39,29 +40,33 @@ static void run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
 	x->cookie = (void *)&state;
 	x->algorithm = g->algorithm[type];
 	rc = PAMI_Collective(armci_world.context[ARMCI_ORIGIN], x);
-	if (rc != PAMI_SUCCESS)
+	if (rc != PAMI_SUCCESS && rc != PAMI_SHUTDOWN)
 		armci_die("a collective does not start (PAMI result %d)", (int)rc);
-	while (!state)
+	while (rc == PAMI_SUCCESS && !state)
 		armci_poll();
-	if (state < 0)
-		armci_die("a collective failed: has a process died?");
+	if (state > 0)
+		return 0;
+	if (!g->told)
+		drv_error("armci: a collective of %d processes failed: one of them has died; make a group of the others",
+			  g->size);
+	g->told = true;
+	return FAIL6;
 }
 
-void armci_coll_barrier(struct armci_group *g)
+int armci_coll_barrier(struct armci_group *g)
 {
 	pami_xfer_t x = {0};
 
-	if (g->size > 1)
-		run(g, &x, PAMI_XFER_BARRIER);
+	return g->size > 1 ? run(g, &x, PAMI_XFER_BARRIER) : 0;
 }
 
-void armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t element_bytes,
+int armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t element_bytes,
 			  pami_type_t type, pami_data_function op)
 {
 	pami_xfer_t x = {0};
 
 	if (!count || g->size == 1)
-		return;
+		return 0;
 	x.cmd.xfer_allreduce = (pami_allreduce_t){
 	    .sndbuf = buf,
 	    .stype = type,
@@ -72,20 +77,19 @@ void armci_coll_allreduce(struct armci_group *g, void *buf, size_t count, size_t
 	    .op = op,
 	    .commutative = 1,
 	};
-	run(g, &x, PAMI_XFER_ALLREDUCE);
+	return run(g, &x, PAMI_XFER_ALLREDUCE);
 }
 
-void armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root)
+int armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root)
 {
 	pami_xfer_t x = {0};
 
 	if (!bytes || g->size == 1)
-		return;
+		return 0;
 	if (!g->algorithm[PAMI_XFER_BROADCAST]) {
 		if (armci_world.me != root)
 			memset(buf, 0, bytes);
-		armci_coll_allreduce(g, buf, bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
-		return;
+		return armci_coll_allreduce(g, buf, bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
 	}
 	x.cmd.xfer_broadcast = (pami_broadcast_t){
 	    .root = armci_endpoint(root, ARMCI_ORIGIN),
@@ -93,25 +97,24 @@ void armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root)
 	    .type = PAMI_TYPE_BYTE,
 	    .typecount = bytes,
 	};
-	run(g, &x, PAMI_XFER_BROADCAST);
+	return run(g, &x, PAMI_XFER_BROADCAST);
 }
 
-void armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes)
+int armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes)
 {
 	size_t n = (size_t)g->size;
 	pami_xfer_t x = {0};
 
 	if (!bytes)
-		return;
+		return 0;
 	if (g->size == 1) {
 		memmove(all, mine, bytes);
-		return;
+		return 0;
 	}
 	if (!g->algorithm[PAMI_XFER_ALLGATHER]) {
 		memset(all, 0, n * bytes);
 		memcpy((char *)all + (size_t)g->rank * bytes, mine, bytes);
-		armci_coll_allreduce(g, all, n * bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
-		return;
+		return armci_coll_allreduce(g, all, n * bytes, 1, PAMI_TYPE_UNSIGNED_CHAR, PAMI_DATA_BOR);
 	}
 	x.cmd.xfer_allgather = (pami_allgather_t){
 	    .sndbuf = (char *)(uintptr_t)mine,
@@ -121,5 +124,5 @@ void armci_coll_allgather(struct armci_group *g, const void *mine, void *all, si
 	    .rtype = PAMI_TYPE_BYTE,
 	    .rtypecount = bytes,
 	};
-	run(g, &x, PAMI_XFER_ALLGATHER);
+	return run(g, &x, PAMI_XFER_ALLGATHER);
 }

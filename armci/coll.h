@@ -20,17 +20,20 @@ struct armci_group {
 	uint32_t children;           /* groups made with this one as parent */
 	struct armci_group *node;    /* members of my domain; made when first asked for */
 	struct armci_group *masters; /* one of each domain, if I am one */
+	bool told;                   /* that a member has died */
 	void *comm;                  /* MPI's name for it, or NULL; of whoever sets it */
 };
 
 /* The algorithms of g->geometry. 0 or FAIL6 (logged). */
 int armci_coll_init(struct armci_group *g);
-void armci_coll_barrier(struct armci_group *g);
+/* 0, or FAIL6 where a member has died (logged, once a group): parts may have been done. Then a group without it
+ * works. */
+int armci_coll_barrier(struct armci_group *g);
 /* root  a world rank, a member. */
-void armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root);
-void armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes);
+int armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root);
+int armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes);
 /* In place. type and op are PAMI's. */
-void armci_coll_allreduce(struct armci_group *g, void *x, size_t count, size_t element_bytes,
+int armci_coll_allreduce(struct armci_group *g, void *x, size_t count, size_t element_bytes,
 			  pami_type_t type, pami_data_function op);
 
 /* ---- group.c ---- */

@@ -28,12 +28,12 @@ static void done(pami_context_t context, void *cookie, pami_result_t result)
 	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
 }
 
-static void wait_for(volatile int *state, const char *what)
+/* 0 or FAIL6. */
+static int wait_for(const volatile int *state)
 {
 	while (!*state)
 		armci_poll();
-	if (*state < 0)
-		armci_die("%s a group failed: has a process died?", what);
+	return *state < 0 ? FAIL6 : 0;
 }
 
 int armci_group_init(void)
@@ -137,7 +137,8 @@ struct armci_group *armci_group_make(const int *world, int n, unsigned id)
 		armci_die(
 		    "a group of %d processes cannot be made (PAMI result %d): is a rank named twice?", n,
 		    (int)rc);
-	wait_for(&state, "making");
+	if (wait_for(&state))
+		armci_die("making a group of %d processes failed: has one of them died?", n);
 	if (armci_coll_init(g))
 		armci_die("no collectives for a group of %d processes", n);
 	return g;
@@ -155,11 +156,14 @@ void armci_group_put(struct armci_group *g)
 		armci_group_put(g->masters);
 	armci_mpi_comm_free(g->comm);
 	if (g->geometry) {
-		if (PAMI_Geometry_destroy(armci_world.client, &g->geometry,
+		pami_result_t rc = PAMI_Geometry_destroy(armci_world.client, &g->geometry,
 					  armci_world.context[ARMCI_ORIGIN], done,
-					  (void *)&state) != PAMI_SUCCESS)
+							 (void *)&state);
+
+		if (rc != PAMI_SUCCESS && rc != PAMI_SHUTDOWN)
 			armci_die("a group cannot be freed");
-		wait_for(&state, "freeing");
+		if (rc == PAMI_SUCCESS)
+			wait_for(&state); /* a member that died does not matter any more */
 	}
 	table.group[g->slot - 1] = NULL;
 	group_free(g);
@@ -371,7 +375,11 @@ int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out
 	list = malloc((size_t)p->size * sizeof(*list));
 	if (!all || !list)
 		armci_die("no memory to split a group of %d processes", p->size);
-	armci_coll_allgather(p, &mine, all, sizeof(mine));
+	if (armci_coll_allgather(p, &mine, all, sizeof(mine))) {
+		free(all);
+		free(list);
+		return FAIL6;
+	}
 	qsort(all, (size_t)p->size, sizeof(*all), by_key);
 	for (i = 0; i < p->size; i++)
 		if (all[i].color == color && color >= 0)

@@ -9,6 +9,7 @@
 #include "armci/beside.h"
 #include "armci/coll.h"
 #include "drivers/base/log.h"
+#include "pami/ext_deaths.h"
 
 typedef void (*progress_fn)(pami_context_t, void *);
 typedef pami_result_t (*register_fn)(pami_context_t, progress_fn, progress_fn, progress_fn, void *);
@@ -20,7 +21,7 @@ enum { ASYNC_SHARED = 1000 }; /* event type of EXT_async_progress: also while we
 struct armci_world armci_world;
 
 static struct {
-	pami_extension_t progress, memory;
+	pami_extension_t progress, memory, deaths;
 	enable_fn disable;
 } ext;
 
@@ -78,6 +79,44 @@ void armci_poll(void)
 		PAMI_Context_advance(armci_world.context[ARMCI_ORIGIN], 16);
 	else
 		PAMI_Context_advancev(armci_world.context, ARMCI_CONTEXTS, 16);
+	if (__builtin_expect(__atomic_load_n(&armci_world.deaths, __ATOMIC_RELAXED) != 0, 0))
+		armci_gone_sweep();
+}
+
+/* ---- processes that die ---- */
+
+bool armci_task_gone(int proc)
+{
+	return armci_world.gone && armci_world.gone((pami_task_t)proc);
+}
+
+static void died(pami_context_t context, void *cookie)
+{
+	int i;
+
+	if (context == armci_world.context[ARMCI_SERVE]) {
+		for (i = 0; i < armci_world.nproc; i++)
+			if (armci_task_gone(i))
+				__atomic_store_n(&armci_world.target[i].quiet, 1, __ATOMIC_RELEASE);
+		armci_mutex_gone(context);
+	}
+	if (context == armci_world.context[ARMCI_ORIGIN])
+		__atomic_store_n(&armci_world.deaths, 1, __ATOMIC_RELAXED);
+}
+
+static void open_deaths(void)
+{
+	pami_quintorus_watch_fn watch;
+	int i;
+
+	if (PAMI_Extension_open(armci_world.client, PAMI_EXT_QUINTORUS_DEATHS, &ext.deaths) != PAMI_SUCCESS)
+		return; /* another PAMI: what the dead owe is then waited for */
+	watch = (pami_quintorus_watch_fn)PAMI_Extension_symbol(ext.deaths, "watch");
+	armci_world.gone = (pami_quintorus_gone_fn)PAMI_Extension_symbol(ext.deaths, "gone");
+	for (i = 0; watch && i < (armci_world.single ? 1 : ARMCI_CONTEXTS); i++)
+		watch(armci_world.context[i], died, NULL);
+	armci_world.deaths = 1; /* those before */
+	armci_acc_holders(armci_world.me, armci_task_gone);
 }
 
 static int open_progress(void)
@@ -143,7 +182,10 @@ static int unmap_other_names(void)
 		drv_error("armci: no memory for the names of %d processes", armci_world.nproc);
 		return FAIL6;
 	}
-	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
+	if (armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine))) {
+		free(all);
+		return FAIL6;
+	}
 	for (i = 0; i < armci_world.nproc; i++)
 		if (all[i] != mine)
 			armci_world.mapped[i] = 0;
@@ -258,7 +300,10 @@ static int share_stripes(void)
 	}
 	memset(armci_world.stripe_page, 0, bytes);
 	mine = (uint64_t)(uintptr_t)armci_world.stripe_page;
-	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
+	if (armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine))) {
+		free(all);
+		return FAIL6;
+	}
 	/* Memory that is shared, and cannot be mapped by its own task: virtual time. */
 	armci_world.is_virtual =
 	    m->local && !m->local((pami_task_t)armci_world.me, armci_world.stripe_page, 1);
@@ -307,6 +352,7 @@ static int start(void)
 	if (rc)
 		return rc;
 	armci_mpi_open();
+	open_deaths();
 	open_memory();
 	rc = choose_mapped();
 	if (!rc)
@@ -327,7 +373,7 @@ static int start(void)
 	if (!rc && armci_env.acc != ARMCI_ACC_TARGET)
 		rc = armci_mutex_init();
 	if (!rc)
-		armci_coll_barrier(armci_world.all);
+		rc = armci_coll_barrier(armci_world.all);
 	if (!rc && armci_world.me == 0)
 		armci_env_print();
 	return rc;
@@ -386,6 +432,7 @@ int PARMCI_Finalize(void)
 		free(armci_world.stripe_page);
 	PAMI_Extension_close(ext.progress);
 	PAMI_Extension_close(ext.memory);
+	PAMI_Extension_close(ext.deaths);
 	if (armci_world.single)
 		armci_leave_single();
 	PAMI_Context_destroyv(armci_world.context, armci_world.single ? 1 : ARMCI_CONTEXTS);
@@ -429,3 +476,12 @@ void armci_msg_abort(int code)
 {
 	ARMCI_Error("aborted", code);
 }
+
+#pragma GCC visibility push(default)
+
+int ARMCIX_Is_dead(int proc)
+{
+	return proc >= 0 && proc < armci_world.nproc && armci_task_gone(proc);
+}
+
+#pragma GCC visibility pop

@@ -54,7 +54,10 @@ int armci_locality_init(void)
 		drv_error("armci: no memory for the domains of %d processes", armci_world.nproc);
 		return FAIL6;
 	}
-	armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine));
+	if (armci_coll_allgather(armci_world.all, &mine, all, sizeof(mine))) {
+		free(all);
+		return FAIL6;
+	}
 	domains.count = 0;
 	for (i = 0; i < armci_world.nproc; i++) {
 		domains.of[i] = agreed(all, i) ? all[i] : (struct span){i, i};

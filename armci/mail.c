@@ -15,14 +15,14 @@ struct letter {
 	struct letter *next;
 	int from, tag;
 	size_t bytes;
-	bool arrived;
+	bool arrived, lost; /* lost: its sender died before it was whole */
 	char data[] __attribute__((aligned(16)));
 };
 
 static struct {
 	struct letter *first, **end;
 	/* The receive under way; its letter is not in the list. */
-	bool open, done;
+	bool open, done, lost;
 	int from, tag; /* from: -1 any */
 	char *buf;
 	size_t space, bytes;
@@ -36,15 +36,15 @@ struct header {
 
 static void letter_arrived(pami_context_t context, void *cookie, pami_result_t result)
 {
-	if (result != PAMI_SUCCESS)
-		armci_die("a message did not arrive (PAMI result %d)", (int)result);
-	((struct letter *)cookie)->arrived = true;
+	struct letter *l = cookie;
+
+	l->lost = result != PAMI_SUCCESS;
+	l->arrived = true;
 }
 
 static void asked_arrived(pami_context_t context, void *cookie, pami_result_t result)
 {
-	if (result != PAMI_SUCCESS)
-		armci_die("a message did not arrive (PAMI result %d)", (int)result);
+	box.lost = result != PAMI_SUCCESS;
 	box.done = true;
 }
 
@@ -133,12 +133,12 @@ static void send_to(const struct header *h, void *buf, int to)
 	pami_result_t rc = now ? PAMI_Send_immediate(armci_world.context[ARMCI_ORIGIN], &m.send)
 			       : PAMI_Send(armci_world.context[ARMCI_ORIGIN], &m);
 
-	if (rc != PAMI_SUCCESS)
+	if (rc != PAMI_SUCCESS && rc != PAMI_SHUTDOWN)
 		armci_die("a message to process %d does not start (PAMI result %d)", to, (int)rc);
-	while (!now && !state)
+	while (rc == PAMI_SUCCESS && !now && !state)
 		armci_poll();
-	if (state < 0)
-		armci_die("a message to process %d was not delivered", to);
+	if (rc != PAMI_SUCCESS || state < 0)
+		drv_error("armci: a message to process %d was not delivered: it died", to);
 }
 
 /* The oldest kept letter that fits, taken out of the list; or NULL. */
@@ -158,6 +158,19 @@ static struct letter *letter_take(int tag, int from)
 	return l;
 }
 
+/* Can a message from there still come? */
+static bool silent(int from)
+{
+	int i;
+
+	if (from >= 0)
+		return armci_world.target[from].gone;
+	for (i = 0; i < armci_world.nproc; i++)
+		if (i != armci_world.me && !armci_world.target[i].gone)
+			return false;
+	return armci_world.nproc > 1;
+}
+
 static int receive(int tag, void *buf, int buflen, int *msglen, int from)
 {
 	struct letter *l = letter_take(tag, from);
@@ -169,22 +182,32 @@ static int receive(int tag, void *buf, int buflen, int *msglen, int from)
 		box.tag = tag;
 		box.buf = buf;
 		box.space = buflen > 0 ? (size_t)buflen : 0;
-		while (!box.done)
+		box.lost = false;
+		while (!box.done && !(box.open && silent(from)))
 			armci_poll();
+		if (box.open) {
+			box.open = false;
+			box.lost = true;
+		}
 	} else {
 		if (l->bytes > (size_t)(buflen > 0 ? buflen : 0))
 			armci_die("a message of %zu bytes from process %d, tag %d, for a buffer of %d",
 				  l->bytes, l->from, tag, buflen);
 		while (!l->arrived)
 			armci_poll();
-		memcpy(buf, l->data, l->bytes);
+		box.lost = l->lost;
+		if (!l->lost)
+			memcpy(buf, l->data, l->bytes);
 		box.from = l->from;
 		box.bytes = l->bytes;
 		free(l);
 	}
-	say_taken(box.from, box.bytes);
+	if (box.lost)
+		drv_error("armci: a message, tag %d, from process %d does not come: it died", tag, box.from);
+	else
+		say_taken(box.from, box.bytes);
 	if (msglen)
-		*msglen = (int)box.bytes;
+		*msglen = box.lost ? -1 : (int)box.bytes;
 	return box.from;
 }
 
@@ -203,7 +226,7 @@ void armci_msg_snd(int tag, void *buf, int len, int to)
 		return;
 	}
 	t = &armci_world.target[to];
-	while (t->mail && t->mail + h.bytes > ARMCI_WINDOW_BYTES)
+	while (t->mail && !t->gone && t->mail + h.bytes > ARMCI_WINDOW_BYTES)
 		armci_poll();
 	t->mail += h.bytes;
 	send_to(&h, buf, to);

@@ -32,7 +32,7 @@ void armci_msg_finalize(void);
 void armci_msg_snd(int tag, void *buf, int len, int to);
 /*
  * Receive the next message with this tag of process `from`, at most buflen bytes (a longer one ends the job); *msglen, unless
- * NULL, says how many.
+ * NULL, says how many; -1: the sender died (of armci_msg_rcvany: all others did).
  */
 void armci_msg_rcv(int tag, void *buf, int buflen, int *msglen, int from);
 /* As armci_msg_rcv, of whoever sends with this tag; returns who. */

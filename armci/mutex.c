@@ -13,6 +13,7 @@
 
 #include "armci/am.h"
 #include "armci/coll.h"
+#include "drivers/base/log.h"
 
 enum { NOBODY = -1 };
 
@@ -116,6 +117,45 @@ void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pa
 	}
 }
 
+/* One mutex: those who died leave the queue, and if one held it, the next gets it. */
+static void mutex_gone(pami_context_t context, struct mutex *m, int number)
+{
+	int proc = m->first, next;
+
+	m->first = m->last = NOBODY;
+	for (; proc != NOBODY; proc = next) {
+		next = hosts.waiter[proc].next;
+		if (armci_task_gone(proc))
+			continue;
+		hosts.waiter[proc].next = NOBODY;
+		if (m->first == NOBODY)
+			m->first = proc;
+		else
+			hosts.waiter[m->last].next = proc;
+		m->last = proc;
+	}
+	if (m->holder == NOBODY || !armci_task_gone(m->holder))
+		return;
+	drv_warn("armci: process %d died with mutex %d of process %d: it is taken from it", m->holder, number,
+		 armci_world.me);
+	next = m->first;
+	m->holder = NOBODY;
+	if (next == NOBODY)
+		return;
+	m->first = hosts.waiter[next].next;
+	grant(context, m, next);
+}
+
+void armci_mutex_gone(pami_context_t context)
+{
+	uint32_t i;
+	int k;
+
+	for (i = 0; i < hosts.count; i++)
+		for (k = 0; hosts.set[i].mutex && k < hosts.set[i].count; k++)
+			mutex_gone(context, &hosts.set[i].mutex[k], k);
+}
+
 /* ---- sets ---- */
 
 /* A place for `num` mutexes of mine; under the lock of SERVE. -1: no memory. */
@@ -149,7 +189,7 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 	struct mutex *m = calloc(num > 0 ? (size_t)num : 1, sizeof(*m));
 	struct share mine = {0, -1};
 	int64_t place;
-	int i, bad = 0;
+	int i, bad;
 
 	if (!s)
 		armci_die("no memory for mutexes");
@@ -164,10 +204,10 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 		free(m);
 	s->group = g;
 	g->users++;
-	armci_coll_allgather(g, &mine, s->share,
-			     sizeof(mine)); /* nobody asks before every set is there */
-	for (i = 0; i < g->size; i++)
-		bad |= s->share[i].count < 0;
+	/* Nobody asks before every set is there. */
+	bad = armci_coll_allgather(g, &mine, s->share, sizeof(mine)) != 0;
+	for (i = 0; !bad && i < g->size; i++)
+		bad = s->share[i].count < 0;
 	if (!bad)
 		return s;
 	if (place >= 0) {
@@ -181,14 +221,18 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 	return NULL;
 }
 
-static void set_destroy(armcix_mutex_hdl_t s)
+static int set_destroy(armcix_mutex_hdl_t s)
 {
 	struct armci_group *g = s->group;
 	struct hosted *h;
 	struct mutex *m;
 
 	armci_fence_all(); /* my unlocks have arrived */
-	armci_coll_barrier(g);
+	if (armci_coll_barrier(g)) { /* others may still ask for my mutexes: they stay until the end */
+		free(s);
+		armci_group_put(g);
+		return FAIL6;
+	}
 	armci_serve_lock();
 	h = &hosts.set[s->share[g->rank].set];
 	m = h->mutex;
@@ -197,6 +241,7 @@ static void set_destroy(armcix_mutex_hdl_t s)
 	free(m);
 	free(s);
 	armci_group_put(g);
+	return 0;
 }
 
 /* At the end; nobody asks any more. */
@@ -235,8 +280,10 @@ static int ask(const struct armci_request *r, const char *call, int proc)
 	struct armci_req wait = {0};
 	uint64_t answer = 0;
 
-	if (armci_am_value(r, proc, &answer, sizeof(answer), &wait) || armci_req_wait(&wait))
-		armci_die("%s: process %d does not answer", call, proc);
+	if (armci_am_value(r, proc, &answer, sizeof(answer), &wait) || armci_req_wait(&wait)) {
+		drv_error("armci: %s: process %d, where the mutex is, died: it is not held", call, proc);
+		return FAIL6;
+	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST); /* loads from mapped memory */
 	return (int)answer;
 }
@@ -247,7 +294,7 @@ static void unlock(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
 
 	armci_fence_all();
 	if (armci_am_order(&r, proc))
-		armci_die("%s: process %d does not answer", call, proc);
+		drv_error("armci: %s: process %d, where the mutex is, died", call, proc);
 }
 
 int armci_mutex_init(void)
@@ -256,20 +303,19 @@ int armci_mutex_init(void)
 	return own_set ? 0 : FAIL6;
 }
 
-void armci_mutex_take(int proc)
+int armci_mutex_take(int proc)
 {
 	struct armci_request r = request_of(own_set, "accumulate", ARMCI_REQUEST_LOCK, 0, proc);
 
-	ask(&r, "accumulate", proc);
+	return ask(&r, "accumulate", proc);
 }
 
-void armci_mutex_give(int proc)
+int armci_mutex_give(int proc)
 {
 	struct armci_request r = request_of(own_set, "accumulate", ARMCI_REQUEST_UNLOCK, 0, proc);
 
 	armci_fence(proc);
-	if (armci_am_order(&r, proc))
-		armci_die("accumulate: process %d does not answer", proc);
+	return armci_am_order(&r, proc);
 }
 
 /* ---- the published names ---- */
@@ -287,11 +333,13 @@ ARMCI_ALIAS(Create_mutexes);
 int PARMCI_Destroy_mutexes(void)
 {
 	ARMCI_ENTER;
+	int rc;
+
 	if (!world_set)
 		armci_die("ARMCI_Destroy_mutexes: there is no set of mutexes");
-	set_destroy(world_set);
+	rc = set_destroy(world_set);
 	world_set = NULL;
-	return 0;
+	return rc;
 }
 ARMCI_ALIAS(Destroy_mutexes);
 
@@ -328,8 +376,7 @@ int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)
 	ARMCI_ENTER;
 	if (!h)
 		return FAIL;
-	set_destroy(h);
-	return 0;
+	return set_destroy(h);
 }
 
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)

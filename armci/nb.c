@@ -52,23 +52,34 @@ ARMCI_ALIAS(Test);
 int PARMCI_WaitProc(int proc)
 {
 	ARMCI_ENTER;
+	int rc;
+
 	if (armci_check_proc(proc))
 		return FAIL5;
 	if (armci_world.aggs)
 		armci_agg_flush_all();
 	while (armci_world.target[proc].pending)
 		armci_poll();
-	return 0;
+	rc = armci_world.target[proc].failed ? FAIL6 : 0;
+	armci_world.target[proc].failed = false;
+	return rc;
 }
 ARMCI_ALIAS(WaitProc);
 
 int PARMCI_WaitAll(void)
 {
 	ARMCI_ENTER;
+	int rc = 0, i;
+
 	if (armci_world.aggs)
 		armci_agg_flush_all();
 	while (armci_world.pending)
 		armci_poll();
-	return 0;
+	for (i = 0; armci_world.failed && i < armci_world.nproc; i++) {
+		rc = armci_world.target[i].failed ? FAIL6 : rc;
+		armci_world.target[i].failed = false;
+	}
+	armci_world.failed = false;
+	return rc;
 }
 ARMCI_ALIAS(WaitAll);

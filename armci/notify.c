@@ -74,8 +74,10 @@ int parmci_notify(int proc)
 	r.value = ++counts.sent[proc];
 	if (proc == armci_world.me)
 		armci_notify_serve(&r);
-	else if (armci_am_tell(&r, proc))
-		armci_die("armci_notify: process %d cannot be told", proc);
+	else if (armci_am_tell(&r, proc)) {
+		drv_error("armci: armci_notify: process %d cannot be told", proc);
+		return FAIL6;
+	}
 	return (int)counts.sent[proc];
 }
 extern __typeof__(parmci_notify) armci_notify
@@ -85,14 +87,23 @@ int parmci_notify_wait(int proc, int *pval)
 {
 	ARMCI_ENTER;
 	unsigned want, have;
+	bool quiet = false;
 
 	if (armci_check_proc(proc))
 		armci_die("armci_notify_wait: there is no process %d", proc);
 	want = ++counts.awaited[proc];
 	__atomic_store_n(&counts.waiting, 1, __ATOMIC_SEQ_CST);
-	while ((have = __atomic_load_n(&counts.arrived[proc], __ATOMIC_SEQ_CST)) < want)
-		armci_poll();
+	while ((have = __atomic_load_n(&counts.arrived[proc], __ATOMIC_SEQ_CST)) < want && !quiet) {
+		quiet = __atomic_load_n(&armci_world.target[proc].quiet, __ATOMIC_ACQUIRE) != 0;
+		if (!quiet)
+			armci_poll();
+	}
 	__atomic_store_n(&counts.waiting, 0, __ATOMIC_RELAXED);
+	if (have < want) {
+		drv_error("armci: armci_notify_wait: process %d died", proc);
+		counts.awaited[proc]--;
+		return FAIL6;
+	}
 	if (pval)
 		*pval = (int)want;
 	return (int)have;

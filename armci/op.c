@@ -15,6 +15,9 @@
 
 static struct armci_op *free_ops;
 static uint32_t live_ops;
+/* All ever made, free ones too: at most that many live at a time. */
+static struct armci_op *ops[ARMCI_OPS_MAX];
+static uint32_t made_ops;
 
 static struct {
 	struct armci_req **req; /* [slot - 1] */
@@ -139,9 +142,35 @@ void armci_req_release_all(void)
 		free(slots.req[--slots.count]);
 	free(slots.req);
 	memset(&slots, 0, sizeof(slots));
+	made_ops = 0;
 }
 
 /* ---- operations ---- */
+
+static struct armci_op *op_make(void)
+{
+	struct armci_op *op = malloc(sizeof(*op));
+
+	if (!op)
+		armci_die("no memory for an operation");
+	op->index = made_ops;
+	op->generation = 1;
+	ops[made_ops++] = op;
+	return op;
+}
+
+uint64_t armci_op_token(const struct armci_op *op)
+{
+	return op->generation * ARMCI_OPS_MAX + op->index;
+}
+
+struct armci_op *armci_op_of(uint64_t token)
+{
+	uint64_t i = token % ARMCI_OPS_MAX;
+	struct armci_op *op = i < made_ops ? ops[i] : NULL;
+
+	return op && op->owed && armci_op_token(op) == token ? op : NULL;
+}
 
 struct armci_op *armci_op_create(int proc, struct armci_req *req)
 {
@@ -153,10 +182,8 @@ struct armci_op *armci_op_create(int proc, struct armci_req *req)
 	if (op)
 		free_ops = op->next_free;
 	else
-		op = malloc(sizeof(*op));
-	if (!op)
-		armci_die("no memory for an operation");
-	memset(op, 0, offsetof(struct armci_op, value));
+		op = op_make();
+	memset(op, 0, offsetof(struct armci_op, generation));
 	op->list.count = 0;
 	op->proc = proc;
 	op->req = req;
@@ -211,6 +238,8 @@ static void op_release(struct armci_op *op)
 	if (op->list.count)
 		free(op->list.local);
 	live_ops--;
+	op->owed = false;
+	op->generation++; /* an answer that still comes names nothing */
 	op->next_free = free_ops;
 	free_ops = op;
 }
@@ -224,6 +253,8 @@ void armci_op_local_done(struct armci_op *op, bool ok)
 	armci_world.target[op->proc].pending--;
 	if (!ok && op->req)
 		op->req->failed = 1;
+	else if (!ok)
+		armci_world.failed = armci_world.target[op->proc].failed = true;
 	if (op->req)
 		req_put(op->req);
 	op_release(op);
@@ -231,10 +262,12 @@ void armci_op_local_done(struct armci_op *op, bool ok)
 
 void armci_op_remote_done(struct armci_op *op, bool ok)
 {
-	if (!ok)
-		drv_error("armci: a write to process %d did not arrive", op->proc);
 	if (!op->remote)
 		return;
+	if (!ok && !armci_world.target[op->proc].told) {
+		drv_error("armci: a write to process %d did not arrive", op->proc);
+		armci_world.target[op->proc].told = true;
+	}
 	op->remote = false;
 	armci_world.unacked--;
 	armci_world.target[op->proc].unacked--;
@@ -260,6 +293,35 @@ void armci_window_take(struct armci_op *op, size_t bytes)
 		armci_poll();
 	op->window = (uint32_t)bytes;
 	t->window += bytes;
+}
+
+/* ---- processes that died ---- */
+
+/*
+ * Of what is under way to a process that died, PAMI ends its part: transfers by RDMA, sends not yet
+ * delivered, answers that had begun to arrive. Answers that never began are ended here.
+ */
+static void op_owed_end(struct armci_op *op)
+{
+	op->owed = false;
+	if (op->remote)
+		armci_op_remote_done(op, false); /* locally complete by itself */
+	else
+		armci_op_local_done(op, false);
+}
+
+void armci_gone_sweep(void)
+{
+	uint32_t i;
+
+	__atomic_store_n(&armci_world.deaths, 0, __ATOMIC_RELAXED);
+	for (i = 0; i < (uint32_t)armci_world.nproc; i++)
+		if (armci_task_gone((int)i))
+			armci_world.target[i].gone = true;
+	for (i = 0; i < made_ops; i++)
+		if (ops[i]->owed && armci_world.target[ops[i]->proc].gone)
+			op_owed_end(ops[i]);
+	armci_assist_gone();
 }
 
 /* ---- order and fences ---- */

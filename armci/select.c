@@ -46,7 +46,7 @@ void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, in
 	bool greatest = !strncmp(op, "max", 3);
 	char *mine, *all, *best = NULL;
 	size_t each = (size_t)n + 1;
-	int i;
+	int i, bad;
 
 	if (!greatest && strncmp(op, "min", 3))
 		armci_die("'%.8s' is no selection", op);
@@ -58,8 +58,8 @@ void armci_msg_sel_scope(int scope, void *x, int n, const char *op, int type, in
 		armci_die("no memory to select among %d records of %d bytes", g->size, n);
 	mine[0] = contribute != 0;
 	memcpy(mine + 1, x, (size_t)n);
-	armci_coll_allgather(g, mine, all, each);
-	for (i = 0; i < g->size; i++) {
+	bad = armci_coll_allgather(g, mine, all, each);
+	for (i = 0; !bad && i < g->size; i++) {
 		char *r = all + (size_t)i * each;
 		long double a, b;
 

@@ -98,6 +98,10 @@ struct armci_target {
 	uint64_t looked;                /* ticks: when its polls were last looked at, and how many there were */
 	uint32_t polls_seen;
 	bool waits;
+	bool gone;      /* died; what it owes is ended */
+	bool told;      /* that writes to it did not arrive */
+	bool failed;    /* an operation without a handle, since the last wait */
+	uint32_t quiet; /* as gone, for what it sent to SERVE; atomic */
 };
 
 /*
@@ -141,11 +145,14 @@ struct armci_op {
 	bool local, remote; /* still outstanding */
 	bool sending;       /* PAMI still reads buffer or header */
 	bool own_region;
+	bool owed; /* the target owes the answer, which has not begun to arrive */
 	uint32_t window;
 	void *buffer;   /* freed with the operation */
 	void *value_to; /* where an answered value goes, or NULL */
 	size_t value_bytes;
 	/* From here on not cleared. */
+	uint64_t generation; /* how often it was used */
+	uint32_t index;      /* in op.c's table */
 	uint64_t value;     /* a small source that the caller may forget */
 	uint64_t header[8]; /* of a message being sent */
 	pami_memregion_t region;
@@ -179,6 +186,9 @@ struct armci_world {
 	void **shared;               /* per process of this host: assist.c's page, else NULL */
 	uint32_t offers;             /* of long gets, not yet answered */
 	uint32_t unacked, pending;   /* over all targets */
+	uint32_t deaths;             /* some died since the last sweep; atomic */
+	bool failed;                 /* some target's is set */
+	int (*gone)(pami_task_t);    /* EXT_quintorus_deaths; or NULL */
 	struct armci_group *all;     /* everybody; collectives: coll.h */
 	struct armci_alloc *allocs;
 	struct armci_agg *aggs; /* collections not yet sent */
@@ -275,6 +285,8 @@ void armci_serve_unlock(void);
 int armci_client_open(void);
 /* One round of progress; call it while waiting. */
 void armci_poll(void);
+/* Did it die, as far as is known at this moment? Any thread. */
+bool armci_task_gone(int proc);
 void armci_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* FAIL5 unless proc exists. */
 int armci_check_proc(int proc);
@@ -339,6 +351,11 @@ void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, e
 void armci_order_messages(int proc);
 /* Reserve payload bytes of the target's window. */
 void armci_window_take(struct armci_op *op, size_t bytes);
+/* The operation whose target owes the answer with this token, or NULL: it is not waited for any more. */
+uint64_t armci_op_token(const struct armci_op *op);
+struct armci_op *armci_op_of(uint64_t token);
+/* End what processes that died owe; outside of PAMI's callbacks. */
+void armci_gone_sweep(void);
 void armci_fence_all(void);
 void armci_fence(int proc);
 void armci_req_release_all(void);
@@ -379,6 +396,8 @@ void armci_pool_release(void);
 void armci_pool_forget(void);
 
 /* ---- acc.c, acc_source.c ---- */
+/* This process's name in locks, and whether another's holder has died. */
+void armci_acc_holders(int me, bool (*gone)(int proc));
 void armci_spin_lock(uint32_t *lock);
 void armci_spin_unlock(uint32_t *lock);
 /* Kernels by enum armci_simd; false: this processor does not have those instructions. */
@@ -470,6 +489,8 @@ size_t armci_assist_get(struct armci_seg *seg, int proc, struct armci_req *req, 
 void armci_assist_poll(void);
 /* This process waits in a call, and would serve. */
 void armci_assist_waiting(void);
+/* Offers to processes that died. */
+void armci_assist_gone(void);
 void armci_assist_answer(uint64_t token, bool copied);
 void armci_assist_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin);
 /* ---- memget.c, mutex.c, notify.c, mail.c ---- */
@@ -477,8 +498,11 @@ void armci_memget_release(void);
 void armci_mutex_release(void);
 /* One mutex of the library's own in each process; collective. */
 int armci_mutex_init(void);
-void armci_mutex_take(int proc);
-void armci_mutex_give(int proc);
+/* 0 or FAIL6: it does not answer. */
+int armci_mutex_take(int proc);
+int armci_mutex_give(int proc);
+/* On SERVE: take those who died out of the queues, and their mutexes from them. */
+void armci_mutex_gone(pami_context_t context);
 int armci_notify_init(void);
 void armci_notify_release(void);
 void armci_notify_serve(const struct armci_request *r);

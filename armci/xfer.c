@@ -274,9 +274,10 @@ static enum way way_of(enum armci_kind kind, const struct armci_shape *s)
 static int acc_by_source(const struct armci_acc *acc, struct armci_shape *s, struct armci_seg *seg,
 			 int proc)
 {
-	int rc = 0;
+	int rc = 0, given;
 
-	armci_mutex_take(proc);
+	if (armci_mutex_take(proc))
+		return FAIL6;
 	if (seg->direct) {
 		struct direct d = {acc, seg, armci_world.stripes[proc]};
 
@@ -284,8 +285,8 @@ static int acc_by_source(const struct armci_acc *acc, struct armci_shape *s, str
 	} else {
 		rc = armci_acc_source_shape(acc, s, seg, proc);
 	}
-	armci_mutex_give(proc);
-	return rc;
+	given = armci_mutex_give(proc);
+	return rc ? rc : given;
 }
 
 int armci_xfer_shape(enum armci_kind kind, const struct armci_acc *acc, struct armci_shape *s, int proc,

@@ -6,11 +6,13 @@
 #include <strings.h>
 
 #include "pami/ext.h"
+#include "pami/ext_deaths.h"
 #include "pami/ext_memory.h"
 #include "pami/state.h"
 
 static const struct pami_ext *const extensions[] = {
 	&pami_ext_async, &pami_ext_torus, &pami_ext_local, &pami_ext_mapping, &pami_ext_test, &pami_ext_memory,
+	&pami_ext_deaths,
 };
 
 PAMI_EXPORT pami_result_t PAMI_Extension_open(pami_client_t client, const char *name,
@@ -87,3 +89,28 @@ static const struct pami_ext_symbol memory_symbols[] = {
 	{ NULL, NULL, NULL },
 };
 const struct pami_ext pami_ext_memory = { PAMI_EXT_QUINTORUS_MEMORY, NULL, memory_symbols };
+
+/* ---- EXT_quintorus_deaths ---- */
+
+static pami_result_t deaths_watch(pami_context_t context, pami_quintorus_death_fn fn, void *cookie)
+{
+	struct pami_context *ctx = context;
+
+	if (!pami_context_valid(context))
+		return pami_fail(PAMI_INVAL, "no such context");
+	ctx->on_deaths = fn;
+	ctx->deaths_cookie = cookie;
+	return PAMI_SUCCESS;
+}
+
+static int deaths_gone(pami_task_t task)
+{
+	return mu_task_gone(task);
+}
+
+static const struct pami_ext_symbol deaths_symbols[] = {
+	{ "watch", (void *)deaths_watch, NULL },
+	{ "gone", (void *)deaths_gone, NULL },
+	{ NULL, NULL, NULL },
+};
+const struct pami_ext pami_ext_deaths = { PAMI_EXT_QUINTORUS_DEATHS, NULL, deaths_symbols };

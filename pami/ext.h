@@ -21,6 +21,7 @@ struct pami_ext {
 	const struct pami_ext_symbol *symbol; /* ends with a NULL name */
 };
 
-extern const struct pami_ext pami_ext_async, pami_ext_torus, pami_ext_local, pami_ext_mapping, pami_ext_test, pami_ext_memory;
+extern const struct pami_ext pami_ext_async, pami_ext_torus, pami_ext_local, pami_ext_mapping, pami_ext_test, pami_ext_memory,
+	pami_ext_deaths;
 
 #endif

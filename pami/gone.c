@@ -30,6 +30,8 @@ void pami_gone(void *arg)
 	pami_inbound_gone(ctx);
 	end_requests(ctx);
 	pami_coll_gone(ctx);
+	if (ctx->on_deaths)
+		ctx->on_deaths(ctx, ctx->deaths_cookie);
 }
 
 /* Do two members not reach each other any more? All members must give the same answer, so each looks at all pairs. */

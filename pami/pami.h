@@ -1078,6 +1078,7 @@ typedef void *pami_extension_t;
  *   BGQ_bgq_mapping      mapcache: uint32_t *, one for each task, bit 0x40000000: on this node
  *   EXT_test_extension   foo: void (*)(void), a line on stderr; bar: void (*)(struct { size_t line; char func[128]; } *)
  *   EXT_quintorus_memory memory that neighbours share: alloc, free, local (pami/ext_memory.h)
+ *   EXT_quintorus_deaths tasks that are gone: watch, gone (pami/ext_deaths.h)
  */
 pami_result_t PAMI_Extension_open(pami_client_t client, const char *name, pami_extension_t *extension);
 /* Done with it; its symbols stay valid. NULL is fine. */

@@ -280,6 +280,8 @@ struct pami_context {
 	uint32_t outstanding; /* requests in use */
 	struct pami_kept *kept;
 	uint32_t gone;        /* tasks of the job that were gone at the last pami_gone() */
+	void (*on_deaths)(pami_context_t, void *cookie); /* EXT_quintorus_deaths; or NULL */
+	void *deaths_cookie;
 	uint64_t refused;     /* packets that made no sense, dropped */
 	uint64_t unheld;      /* messages for ids not set, dropped: held_max */
 	struct pami_fence *fence;
