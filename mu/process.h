@@ -124,6 +124,7 @@ struct mu_channel {
 	uint32_t node_fifos; /* of its node that this channel's engine runs; bit per FIFO, atomic */
 	_Alignas(64) uint64_t stamp; /* polls so far; read by the engine thread */
 	uint64_t stamp_seen;         /* engine thread's */
+	uint64_t still_ns;           /* likewise: the stamp stands still so long */
 	uint64_t bad;                /* refused descriptors and packets */
 };
 

@@ -347,8 +347,21 @@ static int polled(const struct mu_channel *ch, uint64_t ns)
 	/* With more tasks than processors a poll may be a round of all of them away, and one more thread makes it longer. */
 	if (ch->p->yields)
 		return polls != 0;
-	/* One inside a poll sends much, or has been interrupted, perhaps by us: competing with it helps nobody. */
-	return __atomic_load_n(&ch->engine, __ATOMIC_RELAXED) || (polls >= POLLS_LEAST && polls * POLL_NS >= ns);
+	/*
+	 * One inside a poll sends much, or has been interrupted, perhaps by us: competing with it helps nobody. But one
+	 * that stays there runs a long function of the program, which may even wait for what we are to bring.
+	 */
+	if (__atomic_load_n(&ch->engine, __ATOMIC_RELAXED))
+		return polls || ch->still_ns + ns < MU_TICK_MAX_NS;
+	return polls >= POLLS_LEAST && polls * POLL_NS >= ns;
+}
+
+static void look_at(struct mu_channel *ch, uint64_t ns)
+{
+	uint64_t stamp = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
+
+	ch->still_ns = stamp == ch->stamp_seen ? ch->still_ns + ns : 0;
+	ch->stamp_seen = stamp;
 }
 
 /* Engines of the channels nobody polls; ns: since the last look. */
@@ -364,7 +377,7 @@ static int run_channels(struct mu_process *p, uint64_t ns)
 		if (!ch || __atomic_load_n(&ch->owned, __ATOMIC_RELAXED))
 			continue;
 		there = polled(ch, ns);
-		ch->stamp_seen = __atomic_load_n(&ch->stamp, __ATOMIC_RELAXED);
+		look_at(ch, ns);
 		if (!there)
 			n += mu_engine_alone(ch);
 	}
@@ -372,16 +385,22 @@ static int run_channels(struct mu_process *p, uint64_t ns)
 	return n;
 }
 
-static int any_polled(struct mu_process *p, uint64_t ns)
+/* *held: a thread has been inside one for long, so what is there for it stays. */
+static int any_polled(struct mu_process *p, uint64_t ns, int *held)
 {
 	int moved = 0;
 
+	*held = 0;
 	mu_lock(&p->channels_lock);
 	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_channel *ch = __atomic_load_n(&p->channel[i], __ATOMIC_ACQUIRE);
 
-		if (ch && !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED) && polled(ch, ns))
+		if (!ch || __atomic_load_n(&ch->owned, __ATOMIC_RELAXED))
+			continue;
+		if (polled(ch, ns))
 			moved = 1;
+		else if (__atomic_load_n(&ch->engine, __ATOMIC_RELAXED))
+			*held = 1;
 	}
 	mu_unlock(&p->channels_lock);
 	return moved;
@@ -412,6 +431,7 @@ struct engine {
 	unsigned stay;        /* rounds with work in which not to yield: who gets the core then keeps it */
 	int shared;           /* another thread wants this core: no looking around */
 	int alone;            /* nobody polls: sleep until something comes */
+	int held;             /* but a thread is inside a channel's engine for long */
 };
 
 static int engine_round(struct mu_process *p, struct engine *e)
@@ -422,7 +442,7 @@ static int engine_round(struct mu_process *p, struct engine *e)
 	if (now < e->next_ns)
 		return 0;
 	there = __atomic_load_n(&p->waiting, __ATOMIC_RELAXED) != 0;
-	moved = any_polled(p, now - e->looked_ns);
+	moved = any_polled(p, now - e->looked_ns, &e->held);
 	n = run_once(p, !moved && !there, now - e->looked_ns);
 	e->looked_ns = now;
 	e->alone = !moved && !there;
@@ -446,7 +466,7 @@ static int look_around(struct mu_process *p, struct engine *e)
 {
 	uint64_t now;
 
-	if (p->yields || e->shared)
+	if (p->yields || e->shared || e->held)
 		return 0;
 	now = drv_clock_ticks();
 	if (!e->quiet_since)
@@ -473,6 +493,13 @@ static void after_work(struct mu_process *p, struct engine *e, int serves)
 	}
 }
 
+static void sleep_ns(int64_t ns)
+{
+	struct timespec t = { ns / 1000000000, ns % 1000000000 };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
 static void engine_sleep(struct mu_process *p, struct engine *e)
 {
 	int64_t left = (int64_t)(e->next_ns - drv_clock_ns()), ns = MU_ARMED_NS;
@@ -483,16 +510,16 @@ static void engine_sleep(struct mu_process *p, struct engine *e)
 		e->next_ns = 0;
 	} else if (e->alone) {
 		e->next_ns = 0;
-		if (anything_ready(p, 0, &unsent) || mu_comm_ready(p, 0, &ns))
+		if (e->held && anything_ready(p, 0, &unsent)) /* perhaps for that channel: no need to be back at once */
+			sleep_ns(MU_TICK_MIN_NS);
+		else if (anything_ready(p, 0, &unsent) || mu_comm_ready(p, 0, &ns))
 			sched_yield();
 		else
 			sleep_on_wake(p, NULL, MU_ARMED_NS);
 	} else if (left > 0 && __atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED)) {
 		mu_comm_sleep(p, 0, left);
 	} else if (left > 0) {
-		struct timespec t = { left / 1000000000, left % 1000000000 };
-
-		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+		sleep_ns(left);
 	}
 }
 

@@ -30,12 +30,31 @@ static unsigned char pattern(uint64_t i)
 static uint32_t stream_next;
 static unsigned stream_bad;
 
-/* Soft byte 0: 's' short message of a stream, numbered; 'w' a word in the payload; 'm' a piece of a message whose bytes follow the pattern. */
+static struct mu_channel *second;
+static uint64_t late; /* put by the other task, over `second`, while a handler of `ch` waits for it */
+static int handler_saw = -1;
+
+static void wait_for_the_put(void)
+{
+	uint64_t until = drv_clock_ns() + 30000000000u, address = (uint64_t)(uintptr_t)&late;
+	unsigned char soft[MU_SOFT_BYTES] = {'w'};
+
+	JOB_CHECK(mu_send_short(second, 1, 0, soft, NULL, 0, &address, 8) == 0);
+	while (!__atomic_load_n(&late, __ATOMIC_ACQUIRE) && drv_clock_ns() < until)
+		sched_yield();
+	handler_saw = late == 42;
+}
+
+/* Soft byte 0: 'h' a handler that runs for long; 's' short message of a stream, numbered; 'w' a word in the payload; 'm' a piece of a message whose bytes follow the pattern. */
 static void receive(void *arg, uint32_t source, const unsigned char *soft, const unsigned char *payload,
                     uint32_t bytes, uint64_t offset)
 {
 	uint64_t total;
 
+	if (soft[0] == 'h') {
+		wait_for_the_put();
+		return;
+	}
 	if (soft[0] == 'w') {
 		memcpy(&word, payload, 8);
 		messages++;
@@ -304,6 +323,35 @@ static int away_body(const struct mu_job *job)
 	return 0;
 }
 
+/* Task 0's own message has it wait, inside its poll, for what comes over another channel: the engine thread is to bring it. */
+static int handler_body(const struct mu_job *job)
+{
+	unsigned char soft[MU_SOFT_BYTES] = {'h'};
+
+	open_channel();
+	JOB_CHECK(mu_channel_open(1, receive, NULL, &second) == 0);
+	if (job->task == 0) {
+		while (mu_send_short(ch, 0, 0, soft, NULL, 0, NULL, 0))
+			mu_poll(ch);
+		while (handler_saw < 0)
+			mu_poll(ch);
+		JOB_CHECK(handler_saw == 1);
+		wait_word(); /* the request for the answer to that put needs us still */
+	} else {
+		uint64_t remote = wait_word(), value = 42;
+		struct mu_op op = {.done = done};
+		unsigned before = dones;
+
+		while (mu_put(ch, 0, 1, &value, remote, 8, NULL, &op) == -EAGAIN)
+			mu_poll(ch);
+		JOB_CHECK(finish(&op, before) == 0);
+		send_word(0, 0);
+	}
+	mu_channel_close(second);
+	mu_channel_close(ch);
+	return 0;
+}
+
 enum { LONG = 160, GONE = 70 }; /* pages; that one is not there. More than are looked at together. */
 
 static void long_faults(uint64_t remote)
@@ -511,6 +559,7 @@ BOTH(stream)
 BOTH(fifo_sizes)
 BOTH(big)
 BOTH(away)
+BOTH(handler)
 BOTH(fault)
 BOTH(refuse)
 BOTH(fork)
@@ -538,7 +587,7 @@ static int under_launcher(const char *name)
 		int (*body)(const struct mu_job *);
 	} bodies[] = {{"sizes", sizes_body}, {"fifo_sizes", fifo_sizes_body}, {"big", big_body},
 	              {"away", away_body},   {"fault", fault_body},           {"storm", barrier_storm_body},
-	              {"stream", stream_body}};
+	              {"stream", stream_body}, {"handler", handler_body}};
 	const struct mu_job *job;
 
 	for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -560,7 +609,7 @@ int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 	T(sizes_express), T(sizes_torus), T(stream_express), T(stream_torus), T(fifo_sizes_express), T(fifo_sizes_torus), T(big_express),
-       T(big_torus), T(away_express), T(away_torus), T(fault_express), T(fault_torus), T(refuse_express),
+       T(big_torus), T(away_express), T(away_torus), T(handler_express), T(handler_torus), T(fault_express), T(fault_torus), T(refuse_express),
        T(refuse_torus), T(fork_express), T(fork_torus), T(storm_of_32_express), T(storm_of_32_torus)
 	};
 

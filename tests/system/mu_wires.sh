@@ -16,7 +16,7 @@ run() # what, body, options of torus run ...
 	echo "$what, $body: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1
 }
-for body in sizes fifo_sizes away fault; do
+for body in sizes fifo_sizes away handler fault; do
 	run "shm" $body -n 2 --hosts local,local
 	run "shm, torus" $body -n 2 --hosts local,local --fabric torus
 	run "shm, faults" $body -n 2 --hosts local,local --seed 11 --fault loss=0.05,dup=0.05,reorder=0.1,corrupt=0.01
