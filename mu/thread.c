@@ -4,7 +4,7 @@
  *
  * A polling thread stamps its channel. The engine thread looks at the stamps every tick (50 us, doubling to 1 ms while
  * they move). A channel polled less than every 10 us (where tasks outnumber processors: not at all) it runs itself,
- * without dispatching; it leaves alone one whose engine is taken, and those of the commthreads, of which it is number 0
+ * without dispatching; it leaves alone one whose engine is taken (for a tick that counts as polled), and those of the commthreads, of which it is number 0
  * (commthread.c). Where no channel is polled it serves the port and the routers too. With nothing to do it looks around
  * for 20 us, then sleeps on the words that arriving records ring. Whoever sleeps inside mu_poll() is left these.
  *
