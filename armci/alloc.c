@@ -106,15 +106,16 @@ void armci_seg_set(struct armci_seg *s, int proc, uint64_t va, uint64_t bytes)
 	s->name = s->direct ? (uintptr_t)s->direct : s->va;
 }
 
-/* Cards of all members, or NULL if somebody failed (then everybody sees so) or died. */
-static struct card *exchange(struct armci_group *g, const struct card *mine)
+/* Cards of all members, or NULL if somebody failed (then everybody sees so) or died (some may have them all). */
+static struct card *exchange(struct armci_group *g, const struct card *mine, bool *died)
 {
 	size_t n = (size_t)g->size, i;
 	struct card *all = malloc(n * sizeof(*all));
 
 	if (!all)
 		armci_die("no memory to exchange %zu addresses", n);
-	if (armci_coll_allgather(g, mine, all, sizeof(*mine))) {
+	*died = armci_coll_allgather(g, mine, all, sizeof(*mine)) != 0;
+	if (*died) {
 		free(all);
 		return NULL;
 	}
@@ -126,12 +127,26 @@ static struct card *exchange(struct armci_group *g, const struct card *mine)
 	return all;
 }
 
+/* Memory that another member may write to: it stays until ARMCI_Finalize. */
+static void memory_keep(uintptr_t p, size_t bytes, pami_memregion_t *region)
+{
+	struct armci_seg *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return; /* it stays for good */
+	s->name = s->va = p;
+	s->bytes = bytes;
+	s->own = region;
+	if (armci_map_add(&armci_world.local_map, s))
+		free(s);
+}
+
 static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 {
 	struct card mine = {.bytes = bytes > 0 ? (uint64_t)bytes : 0}, *all;
 	pami_memregion_t *region = NULL;
 	struct armci_alloc *a;
-	bool used = false;
+	bool used = false, died;
 	int i;
 
 	if (!ptrs)
@@ -142,9 +157,11 @@ static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 	a = calloc(1, sizeof(*a) + (size_t)g->size * sizeof(a->seg[0]));
 	if (!a || bytes < 0)
 		mine.failed = 1;
-	all = exchange(g, &mine);
+	all = exchange(g, &mine, &died);
 	if (!all) {
-		if (mine.va)
+		if (mine.va && died)
+			memory_keep((uintptr_t)mine.va, mine.bytes, region);
+		else if (mine.va)
 			armci_memory_put((void *)(uintptr_t)mine.va, mine.bytes, region);
 		free(a);
 		return bytes < 0 ? FAIL3 : FAIL6;
