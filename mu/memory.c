@@ -10,6 +10,7 @@
  * our own caller fills is his to keep, and not looked at.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
@@ -117,9 +118,11 @@ static int look_file(void)
 	if (fd)
 		return fd;
 	fd = memfd_create("quintorus-look", MFD_CLOEXEC);
-	if (fd == 0) { /* the program closed its stdin */
-		fd = dup(0);
-		close(0);
+	if (fd >= 0 && fd <= 2) { /* the program closed one of these, and may open it again */
+		int low = fd;
+
+		fd = fcntl(low, F_DUPFD_CLOEXEC, 3);
+		close(low);
 	}
 	if (!__atomic_compare_exchange_n(&look_fd, &none, fd, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		if (fd >= 0)
@@ -152,9 +155,11 @@ static int looked_at(struct mu_look *look, uint64_t va, uint64_t bytes)
 {
 	uint64_t pages;
 
+	if (!bytes || va + bytes < va) /* both come from the wire */
+		return 0;
 	if (va >= look->from && va + bytes <= look->to)
 		return 1;
-	if (va + bytes < va || va + bytes > look->end)
+	if (va + bytes > look->end)
 		return 0;
 	pages = (look->end - 1) / PAGE - va / PAGE + 1;
 	if (pages <= PAGES_FEW)
