@@ -180,8 +180,12 @@ void mu_wake_self(void)
 {
 	struct mu_process *p = &mu_self;
 
-	if (!p->refs || p->virtual_clock)
+	if (!p->refs)
 		return;
+	if (p->virtual_clock) {
+		mu_vt_tell();
+		return;
+	}
 	/* Unconditional: a thread between its last look at the queue and its sleep must notice. */
 	__atomic_fetch_add(&p->area->posted.seq, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&p->area->posted.sleepers, __ATOMIC_SEQ_CST))

@@ -104,12 +104,13 @@ static void state_set(struct mu_vthread *t, enum mu_vthread_state state)
 	__atomic_store_n(&t->state, state, __ATOMIC_RELEASE);
 }
 
+/* Of those in that state; one that came late, while the simulator had the turn, has no clock yet and waits. */
 static struct mu_vthread *least(enum mu_vthread_state state, const struct mu_vthread *but)
 {
 	struct mu_vthread *found = NULL;
 
 	for (struct mu_vthread *t = me.list; t; t = t->next)
-		if (t != but && t->state == state && (!found || t->now < found->now))
+		if (t != but && t->state == state && !t->late && (!found || t->now < found->now))
 			found = t;
 	return found;
 }

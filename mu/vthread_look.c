@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,8 +36,8 @@ struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
 	return t;
 }
 
-/* Returns the bytes read, 0 if there is no such file. */
-static size_t slurp(pid_t tid, const char *name, char *text, size_t size)
+/* Returns the bytes read, 0 if there is no such thread; -1 if that cannot be known. */
+static ssize_t slurp(pid_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
 	ssize_t n;
@@ -45,20 +46,21 @@ static size_t slurp(pid_t tid, const char *name, char *text, size_t size)
 	snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return 0;
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
 	n = read(fd, text, size - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	return n > 0 ? (size_t)n : 0;
+	return n > 0 ? n : 0;
 }
 
-/* The letter behind the name, which may hold anything but ends at the last parenthesis; 0: it is gone. */
+/* The letter behind the name, which may hold anything but ends at the last parenthesis; 0: gone; ?: no descriptor left. */
 static char letter_of(pid_t tid)
 {
 	char text[512], *p;
+	ssize_t n = slurp(tid, "stat", text, sizeof text);
 
-	if (!slurp(tid, "stat", text, sizeof text))
-		return 0;
+	if (n <= 0)
+		return n < 0 ? '?' : 0;
 	p = strrchr(text, ')');
 	return p && p[1] == ' ' && p[2] != 'Z' && p[2] != 'X' ? p[2] : 0;
 }
@@ -68,7 +70,7 @@ static int in_futex(pid_t tid)
 	char text[256];
 	long number;
 
-	if (!slurp(tid, "syscall", text, sizeof text))
+	if (slurp(tid, "syscall", text, sizeof text) <= 0)
 		return 1; /* the kernel does not tell: most sleeps are */
 	number = strtol(text, NULL, 10);
 #ifdef SYS_futex_waitv
@@ -84,7 +86,7 @@ static int moved(struct mu_vthread *t)
 	unsigned long long cpu = 0, waited = 0, slices = 0;
 	char text[96];
 
-	if (slurp(t->tid, "schedstat", text, sizeof text))
+	if (slurp(t->tid, "schedstat", text, sizeof text) > 0)
 		sscanf(text, "%llu %llu %llu", &cpu, &waited, &slices);
 	if (slices == t->look.slices && cpu == t->look.cpu_ns && t->look.since_ns)
 		return 0;
@@ -147,8 +149,10 @@ static int look_once(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 	int all = 1;
 	struct dirent *e;
 
-	if (!d)
-		return 1; /* no /proc: only what waits in a call is known */
+	if (!d) { /* no /proc: only what waits in a call is known; no descriptor: again, later */
+		*unsure = 1;
+		return errno == ENOENT;
+	}
 	for (struct mu_vthread *t = *list; t; t = t->next)
 		t->seen = 0;
 	while ((e = readdir(d))) {

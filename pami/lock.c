@@ -67,5 +67,7 @@ PAMI_EXPORT pami_result_t PAMI_Context_unlock(pami_context_t context)
 {
 	mu_charge(MU_COST_poll, 0);
 	pami_lock_give(pami_context_of(context));
+	if (mu_virtual)
+		mu_wake_self(); /* those of our threads that wait for it */
 	return PAMI_SUCCESS;
 }
