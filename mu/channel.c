@@ -184,17 +184,38 @@ static void take_acks(struct mu_channel *ch)
 /* The target could not reach memory: all that is under way to it from here ends with that error. */
 void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error)
 {
+	uint32_t k = 0;
+
 	for (unsigned i = 0; i < MU_ACKS; i++)
 		if (ch->ack[i].op && ch->ack[i].task == task && ch->ack[i].answered != ch->ack[i].generation)
 			ch->ack[i].op->state[1] = (uint64_t)error;
+	/* Gets come and go with the owner, who need not be this thread. */
+	mu_lock(&ch->fault_lock);
+	while (k < ch->faults && ch->fault[k].task != task)
+		k++;
+	if (k == MU_FAULTS)
+		ch->fault[--k].task = UINT32_MAX;
+	else if (k == ch->faults)
+		ch->fault[k].task = task;
+	ch->fault[k].error = error;
+	__atomic_store_n(&ch->faults, k < ch->faults ? ch->faults : k + 1, __ATOMIC_RELEASE);
+	mu_unlock(&ch->fault_lock);
+}
+
+void mu_faults_take(struct mu_channel *ch)
+{
+	mu_lock(&ch->fault_lock);
 	for (unsigned i = 0; i < ch->counters_busy; i++) {
 		uint16_t c = ch->counter_busy[i];
 
-		if (ch->counter_task[c] == task) {
-			ch->counter_op[c]->state[1] = (uint64_t)error;
-			__atomic_store_n(&ch->a->counter[c], 0, __ATOMIC_RELAXED);
-		}
+		for (unsigned k = 0; k < ch->faults; k++)
+			if (ch->counter_task[c] == ch->fault[k].task || ch->fault[k].task == UINT32_MAX) {
+				ch->counter_op[c]->state[1] = (uint64_t)ch->fault[k].error;
+				__atomic_store_n(&ch->a->counter[c], 0, __ATOMIC_RELAXED);
+			}
 	}
+	__atomic_store_n(&ch->faults, 0, __ATOMIC_RELAXED);
+	mu_unlock(&ch->fault_lock);
 }
 
 /* Take done descriptors off their slots; their operations are told at the next poll. */
@@ -238,6 +259,8 @@ static int complete(struct mu_channel *ch)
 
 	if (ch->inj.numInjected != ch->retired)
 		mu_retire(ch);
+	if (__builtin_expect(__atomic_load_n(&ch->faults, __ATOMIC_ACQUIRE), 0))
+		mu_faults_take(ch);
 	if (ch->counters_busy)
 		scan_counters(ch);
 	if (__atomic_load_n(&ch->acks_arrived, __ATOMIC_RELAXED))
@@ -361,6 +384,8 @@ void mu_inject_now(struct mu_channel *ch)
 /* Counters and entries for answers that are done with are free again; who waits is told by the next poll. */
 static void reap(struct mu_channel *ch)
 {
+	if (__builtin_expect(__atomic_load_n(&ch->faults, __ATOMIC_ACQUIRE), 0))
+		mu_faults_take(ch);
 	if (ch->counters_busy)
 		scan_counters(ch);
 	if (__atomic_load_n(&ch->acks_arrived, __ATOMIC_RELAXED))

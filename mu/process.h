@@ -22,6 +22,7 @@
 
 #define MU_PIECE_BYTES  8192u /* largest payload of one record in a ring */
 #define MU_ACKS         512u  /* flushes under way per channel */
+#define MU_FAULTS       64u   /* tasks that told of missing memory, between two polls; more count as all */
 #define MU_REC_BYTES    (1u << 20) /* reception FIFO */
 #define MU_REC_PACKETS  (MU_REC_BYTES / 32)
 #define MU_SPILL_MAX    (256ull << 20) /* bytes of one channel's overflow list */
@@ -115,6 +116,11 @@ struct mu_channel {
 	struct mu_ack ack[MU_ACKS];
 	uint16_t ack_free[MU_ACKS], acks_free;
 	uint32_t share_generation;
+	struct {
+		uint32_t task; /* UINT32_MAX: of any */
+		int error;
+	} fault[MU_FAULTS]; /* told by targets of gets, for the owner of the channel to end them */
+	uint32_t faults, fault_lock;
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
@@ -331,6 +337,8 @@ void mu_inject_now(struct mu_channel *ch);
 void mu_op_later(struct mu_channel *ch, struct mu_op *op, int result); /* queue its done */
 void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m);
 void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error);
+/* Gets to those tasks end with the error. Thread: the channel's owner, also before it begins another get. */
+void mu_faults_take(struct mu_channel *ch);
 
 /*
  * lane.c: lanes of ours at other channels. Those who have sent a channel MU_LANE_RECORDS records get one, while

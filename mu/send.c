@@ -367,6 +367,8 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 		return -EAGAIN;
 	to = dest_of(p, task, channel);
 	back = dest_of(p, p->task, ch->index);
+	if (__builtin_expect(__atomic_load_n(&ch->faults, __ATOMIC_ACQUIRE), 0))
+		mu_faults_take(ch); /* told of those before this one */
 	c = ch->counter_free[--ch->counters_free];
 	ch->counter_op[c] = done;
 	ch->counter_task[c] = task;
