@@ -60,6 +60,11 @@ static int request_send(struct armci_op *op, const struct armci_request *r, cons
 	pami_send_t later = {.send = now, .events = {.cookie = op, .local_fn = fn}};
 	pami_result_t rc;
 
+	/* Those it owed were ended already, and PAMI may queue what it drops later without a word. */
+	if (__builtin_expect(armci_world.target[op->proc].gone, 0)) {
+		request_failed(op->proc, "does not start", PAMI_SHUTDOWN);
+		return FAIL6;
+	}
 	op->owed = true;
 	if (sizeof(*r) + bytes <= armci_world.immediate_max) {
 		rc = PAMI_Send_immediate(context, &now);

@@ -147,7 +147,8 @@ int ARMCI_Init_thread(int mpi_thread_level);
 int ARMCI_Initialized(void);
 /*
  * Collective; the call that matches the first Init fences, waits for all and releases, allocations that were not freed
- * too; more calls are ignored. 0.
+ * too; more calls are ignored. After a death survivors do not wait for each other here: they have met in a group of
+ * theirs before. 0.
  */
 int ARMCI_Finalize(void);
 /* For an end in a hurry; there is nothing to remove here. Local, at any time, also after Finalize. */
@@ -164,7 +165,8 @@ void ARMCI_Error(const char *msg, int code);
  * negative length here, FAIL if ptrs is NULL.
  */
 int ARMCI_Malloc(void **ptrs, armci_size_t bytes);
-/* Collective; ptr is the caller's own entry (NULL where it asked for nothing). Fences first. 0; another address ends the job. */
+/* Collective; ptr is the caller's own entry (NULL where it asked for nothing). Fences first. 0, or FAIL6: a member died, and
+ * it goes with ARMCI_Finalize; another address ends the job. */
 int ARMCI_Free(void *ptr);
 /* As ARMCI_Malloc over the members of a group: ptrs by rank in the group; transfers name world ranks. */
 int ARMCI_Malloc_group(void **ptrs, armci_size_t bytes, ARMCI_Group *group);

@@ -22,9 +22,11 @@ int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out);
 
 /* A set of mutexes; there may be any number of sets. */
 typedef struct armcix_mutex_hdl_s *armcix_mutex_hdl_t;
-/* Collective over the group. count: mutexes hosted here, 0 and more. NULL on failure, at every member. */
+/* Collective over the group. count: mutexes hosted here, 0 and more. NULL on failure, at every member; if one died,
+ * perhaps not at every one. */
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g);
-/* Collective over the group that made them. 0, or FAIL for NULL. */
+/* Collective over the group that made them. 0, FAIL for NULL, or FAIL6: a member died, and they go with
+ * ARMCI_Finalize. */
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h);
 /* As ARMCI_Lock, of a set; proc is a world rank, a member of the set's group. */
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
@@ -34,7 +36,7 @@ int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc);
 
 /*
- * Non-zero: proc died (torus run --on-death error), and everything with it fails. Calls that return nothing, a
+ * Non-zero: proc died (torus run --on-death error) or left before the others, and everything with it fails. Calls that return nothing, a
  * lock, a fence, a barrier, say so on stderr only: this is how the program learns. 0 also for no such process.
  */
 int ARMCIX_Is_dead(int proc);

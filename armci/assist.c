@@ -59,7 +59,7 @@ static bool owner_waits(struct armci_target *t, struct shared *s)
 
 	if (us >= LOOK_US) {
 		polls = __atomic_load_n(&s->polls, __ATOMIC_RELAXED);
-		t->waits = (uint64_t)(polls - t->polls_seen) * POLLS_US >= us;
+		t->waits = (uint64_t)(polls - t->polls_seen) * POLLS_US * 2 >= us;
 		t->polls_seen = polls;
 		t->looked = now;
 	}
@@ -159,8 +159,10 @@ void armci_assist_poll(void)
 			continue;
 		if (!o->since)
 			o->since = now;
-		else if (now - o->since > GRACE_US * drv_clock_ticks_per_us())
+		else if (now - o->since > GRACE_US * drv_clock_ticks_per_us()) {
 			offer_take_back(o);
+			return; /* progress between two copies */
+		}
 	}
 }
 
@@ -199,10 +201,17 @@ void armci_assist_gone(void)
 
 void armci_assist_waiting(void)
 {
+	static uint64_t last;
 	struct shared *s = shared_of(armci_world.me);
+	uint64_t now;
 
-	if (s)
-		__atomic_store_n(&s->polls, s->polls + 1, __ATOMIC_RELAXED);
+	if (!s || armci_env.assist != ARMCI_ASSIST_AUTO)
+		return;
+	now = drv_clock_ticks();
+	if (now - last < POLLS_US * drv_clock_ticks_per_us())
+		return;
+	last = now;
+	__atomic_store_n(&s->polls, s->polls + 1, __ATOMIC_RELAXED);
 }
 
 /* On SERVE. */

@@ -80,6 +80,8 @@ static void serve_unlock(pami_context_t context, struct mutex *m, int number, in
 {
 	int next = m->first;
 
+	if (m->holder != proc && armci_task_gone(proc))
+		return; /* it was taken from it before this was dispatched */
 	if (m->holder != proc)
 		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number,
 			  m->holder);
@@ -189,7 +191,7 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 	struct mutex *m = calloc(num > 0 ? (size_t)num : 1, sizeof(*m));
 	struct share mine = {0, -1};
 	int64_t place;
-	int i, bad;
+	int i, bad, died;
 
 	if (!s)
 		armci_die("no memory for mutexes");
@@ -205,12 +207,12 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 	s->group = g;
 	g->users++;
 	/* Nobody asks before every set is there. */
-	bad = armci_coll_allgather(g, &mine, s->share, sizeof(mine)) != 0;
+	bad = died = armci_coll_allgather(g, &mine, s->share, sizeof(mine)) != 0;
 	for (i = 0; !bad && i < g->size; i++)
 		bad = s->share[i].count < 0;
 	if (!bad)
 		return s;
-	if (place >= 0) {
+	if (place >= 0 && !died) { /* else others may have it all, and ask: it stays until the end */
 		armci_serve_lock();
 		hosts.set[place] = (struct hosted){NULL, 0};
 		armci_serve_unlock();

@@ -351,8 +351,8 @@ void armci_order(struct armci_seg *seg, int proc, size_t offset, size_t bytes, e
 void armci_order_messages(int proc);
 /* Reserve payload bytes of the target's window. */
 void armci_window_take(struct armci_op *op, size_t bytes);
-/* The operation whose target owes the answer with this token, or NULL: it is not waited for any more. */
 uint64_t armci_op_token(const struct armci_op *op);
+/* The operation whose target owes the answer with this token, or NULL: it is not waited for any more. */
 struct armci_op *armci_op_of(uint64_t token);
 /* End what processes that died owe; outside of PAMI's callbacks. */
 void armci_gone_sweep(void);

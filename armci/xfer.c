@@ -113,8 +113,10 @@ static int rdma_post(enum armci_kind kind, struct armci_op *op, struct armci_seg
 	}
 	if (rc == PAMI_SUCCESS)
 		return 0;
-	drv_error("armci: %s of %zu bytes with process %d does not start (PAMI result %d)",
-		  kind == ARMCI_KIND_PUT ? "put" : "get", bytes, op->proc, (int)rc);
+	if (rc != PAMI_SHUTDOWN || !armci_world.target[op->proc].told)
+		drv_error("armci: %s of %zu bytes with process %d does not start (PAMI result %d)",
+			  kind == ARMCI_KIND_PUT ? "put" : "get", bytes, op->proc, (int)rc);
+	armci_world.target[op->proc].told |= rc == PAMI_SHUTDOWN;
 	if (kind == ARMCI_KIND_PUT)
 		armci_op_remote_done(op, true);
 	armci_op_local_done(op, false);
