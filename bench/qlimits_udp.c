@@ -111,8 +111,12 @@ static void udp_flood(int fd, size_t bytes)
 	struct bench_samples s = {0};
 
 	for (int r = 0; r <= LIMIT_HOSTS_REPETITIONS; r++) {
-		uint64_t head[2] = {FLOOD, 0}, answer[2] = {0, 0}, start = drv_clock_ns();
+		uint64_t head[2] = {FLOOD, 0}, answer[2] = {0, 0}, start;
 
+		while (udp_receive(fd, answer, NULL, 0)) /* late answers of the last round */
+			;
+		answer[0] = 0;
+		start = drv_clock_ns();
 		for (int i = 0; i < UDP_FLOOD; i++)
 			udp_send(fd, head, bytes, NULL);
 		head[0] = FLOOD_END;

@@ -192,8 +192,12 @@ only_torus() { # NAME LAUNCHER...
 	refused() { # WHAT WORDS LAUNCHER-AND-PROGRAM...
 		local what=$1 words=$2
 		shift 2
-		out=$(timeout $limit "$@" 2>&1)
-		rc=$?
+		# MPICH's launcher sometimes dies of SIGPIPE, without a word, when its processes end at once.
+		for _ in 1 2 3; do
+			out=$(timeout $limit "$@" 2>&1)
+			rc=$?
+			[ $rc = 141 ] && [ -z "$out" ] || break
+		done
 		if [ $rc != 0 ] && [ $rc != 124 ] && grep -q "$words" <<<"$out"; then
 			say ok "$what"
 		else

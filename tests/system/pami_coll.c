@@ -103,12 +103,32 @@ static void broadcasts(void)
 	free(data);
 }
 
+/* The algorithm of that name where the world has it, else the default. */
+static pami_algorithm_t named(pami_xfer_type_t type, const char *name)
+{
+	pami_algorithm_t a[64];
+	pami_metadata_t meta[64];
+	pami_geometry_t world;
+	size_t n[2];
+
+	CHECK_EQ(PAMI_Geometry_world(client, &world), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Geometry_algorithms_num(world, type, n), PAMI_SUCCESS);
+	CHECK(n[0] + n[1] <= 64);
+	CHECK_EQ(PAMI_Geometry_algorithms_query(world, type, a, meta, n[0], a + n[0], meta + n[0], n[1]), PAMI_SUCCESS);
+	for (size_t i = 0; i < n[0] + n[1]; i++)
+		if (!strcmp(meta[i].name, name))
+			return a[i];
+	return algorithm(type);
+}
+
 /* Short ones in long rows: a root that need not wait for anybody runs ahead, and no word is written over. */
 static void rows_of_short(void)
 {
+	pami_algorithm_t lines = named(PAMI_XFER_BROADCAST, "I0:Flat:Shmem:Store");
+
 	for (size_t i = 0; i < 400; i++) {
-		pami_xfer_t x = {.algorithm = algorithm(PAMI_XFER_BROADCAST)};
-		size_t root = i < 150 ? 0 : i < 300 ? tasks - 1 : i % tasks, bytes = i % 57;
+		pami_xfer_t x = {.algorithm = lines};
+		size_t root = i < 150 ? 0 : i < 300 ? tasks - 1 : i % tasks, bytes = i % 58;
 		unsigned char data[64];
 
 		memset(data, 0x33, sizeof data);
