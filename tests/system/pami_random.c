@@ -382,14 +382,18 @@ static void thread_make(struct thread *t, size_t offset)
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "virtual"))
+	int is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
+
+	if (is_virtual)
 		rounds = 200;
 	if (getenv("QT_SEED"))
 		seed = strtoull(getenv("QT_SEED"), NULL, 0);
 	if (SAME_CONTEXT)
 		rounds /= 4;
-	if (getenv("QT_LONG"))
-		rounds *= 100 * (atol(getenv("QT_LONG")) > 1 ? atol(getenv("QT_LONG")) : 1);
+	if (getenv("QT_LONG") && atol(getenv("QT_LONG")) > 0)
+		rounds *= 100 * atol(getenv("QT_LONG"));
+	else if (!is_virtual)
+		rounds *= 20;
 	job_begin(count);
 	threads = calloc(count, sizeof *threads);
 	for (size_t i = 0; i < count; i++)
