@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* drivers/base/lane.h: order, wrap, full, pads; order with the ring beside it; another process. */
+/* drivers/base/lane.h: order, wrap, full, pads; order with the ring beside it; another process, another thread. */
 #include "drivers/base/lane.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 
@@ -225,5 +226,54 @@ static void order_with_the_ring(void)
 	CU_ASSERT_EQUAL(t_wait(other, 20), 0);
 }
 
+/* A thread that only looks, while another takes: what a sleeper's last look and a death's look do. */
+static struct drv_lane_rx looked_rx;
+static int look_on, looks_ready;
+
+static void *look(void *arg)
+{
+	struct pair *p = arg;
+
+	while (__atomic_load_n(&look_on, __ATOMIC_ACQUIRE))
+		if (drv_lane_ready(&p->lane, &looked_rx))
+			__atomic_fetch_add(&looks_ready, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int produce_all(void *arg)
+{
+	struct pair *p = arg;
+
+	for (uint32_t i = 0; i < MIXED; i++)
+		while (!push(&p->lane, i, i % 50))
+			sched_yield();
+	return 0;
+}
+
+static void a_look_from_another_thread(void)
+{
+	struct pair *p = pair_create();
+	struct drv_ring_rx ring_rx = {0};
+	pthread_t looker;
+	pid_t child;
+	int before;
+
+	looked_rx = (struct drv_lane_rx){0};
+	CU_ASSERT_FALSE(drv_lane_ready(&p->lane, &looked_rx));
+	__atomic_store_n(&look_on, 1, __ATOMIC_RELEASE);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&looker, NULL, look, p), 0);
+	child = t_child(produce_all, p);
+	for (uint32_t next = 0; next < MIXED; sched_yield())
+		next = take_lane(p, &looked_rx, &ring_rx, next);
+	CU_ASSERT_EQUAL(t_wait(child, 20), 0);
+	CU_ASSERT_FALSE(drv_lane_ready(&p->lane, &looked_rx));
+	before = __atomic_load_n(&looks_ready, __ATOMIC_ACQUIRE);
+	CU_ASSERT_TRUE(push(&p->lane, 7, 8));
+	while (__atomic_load_n(&looks_ready, __ATOMIC_ACQUIRE) == before)
+		sched_yield();
+	__atomic_store_n(&look_on, 0, __ATOMIC_RELEASE);
+	CU_ASSERT_EQUAL(pthread_join(looker, NULL), 0);
+}
+
 T_MAIN(T(full_refuses_and_recovers), T(wrap_keeps_order_and_bytes), T(payload_is_no_flag),
-       T(order_with_the_ring))
+       T(order_with_the_ring), T(a_look_from_another_thread))
