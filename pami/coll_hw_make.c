@@ -362,6 +362,8 @@ int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, int on, pa
 	if (on && !g->hw && g->size > 1)
 		u->hw = hw_new(g, c->rank);
 	propose(u, ASK, (on ? WANTED : 0) | (g->hw ? 0xffff : possible(u)));
+	if (pami_geometry_dead(g)) /* this context may have seen to it already */
+		c->result = -ESHUTDOWN;
 	pami_coll_start(c);
 	return 0;
 }

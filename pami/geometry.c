@@ -127,7 +127,7 @@ struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t 
 		uint32_t at, chunk = chunk_of(place, &at);
 		struct pami_geometry *g = __atomic_load_n(&t->chunk[chunk][at], __ATOMIC_ACQUIRE);
 
-		if (g && g->key == key && g->state == PAMI_GEOMETRY_READY)
+		if (g && __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != PAMI_GEOMETRY_MAKING && g->key == key)
 			return g;
 	}
 	return NULL;
@@ -236,6 +236,8 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_update(pami_geometry_t geometry,
 
 	if (!pami_geometry_valid(geometry) || !pami_context_valid(context))
 		return pami_fail(PAMI_INVAL, "no geometry, or no context");
+	if (__atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != PAMI_GEOMETRY_READY)
+		return pami_fail(PAMI_INVAL, "the geometry is not complete, or could not be made");
 	for (size_t i = 0; i < num_configs; i++)
 		if (configuration[i].name != PAMI_GEOMETRY_OPTIMIZE)
 			return pami_query_unknown();

@@ -34,7 +34,8 @@ struct pami_geometry_member {
 	struct pami_am_entry *am;
 };
 
-enum { PAMI_GEOMETRY_MAKING, PAMI_GEOMETRY_READY, PAMI_GEOMETRY_ENDING };
+/* FAILED: not to be used, only ended; key is that of the messages of its making. */
+enum { PAMI_GEOMETRY_MAKING, PAMI_GEOMETRY_READY, PAMI_GEOMETRY_FAILED };
 
 /* All ranks, team by team; found when first asked for. */
 struct pami_team_order {
@@ -103,7 +104,7 @@ static inline int pami_geometry_valid(pami_geometry_t geometry)
 
 /* What an algorithm number of this client names; NULL: nothing. */
 struct pami_geometry *pami_geometry_of(struct pami_client *client, pami_algorithm_t a);
-/* The geometry with a key, NULL: not (yet) known here. */
+/* The geometry with a key, or whose making with it failed. NULL: not (yet) known here. */
 struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t key);
 pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned type, unsigned index);
 

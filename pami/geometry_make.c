@@ -76,7 +76,12 @@ static void agreed(struct pami_coll *c)
 	m->result = pami_result(c->result);
 	if (m->ending) {
 		pami_geometry_free(g, c->context);
-	} else if (!c->result) {
+	} else if (c->result) { /* a member died: what others still say about it is dropped until it is destroyed */
+		g->key = c->key;
+		g->optimized = 0;
+		__atomic_store_n(&g->state, PAMI_GEOMETRY_FAILED, __ATOMIC_RELEASE);
+		pami_coll_forget(c->context, c->key);
+	} else {
 		uint32_t number = (uint32_t)(c->number >> 1);
 
 		while (seen <= number && !__atomic_compare_exchange_n(next, &seen, number + 1, 1, __ATOMIC_RELAXED,
@@ -117,7 +122,9 @@ static pami_result_t start(pami_context_t context, void *cookie)
 		c->number = (uint64_t)__atomic_fetch_add(&g->client->geometries->next_number, 1, __ATOMIC_RELAXED) << 1 |
 			    (g->optimized != 0);
 	c->done = agreed;
-	if (pami_geometry_dead(g))
+	if (g->state == PAMI_GEOMETRY_FAILED) /* what was never made ends here alone */
+		c->size = 1;
+	else if (pami_geometry_dead(g))
 		c->result = -ESHUTDOWN;
 	c->user = m;
 	pami_coll_start(c);
@@ -356,7 +363,7 @@ PAMI_EXPORT pami_result_t PAMI_Geometry_destroy(pami_client_t client, pami_geome
 		return pami_fail(PAMI_INVAL, "no client, no context, or no geometry");
 	if (!g->id)
 		return pami_fail(PAMI_INVAL, "the world geometry is not destroyed by programs");
-	if (g->state != PAMI_GEOMETRY_READY)
+	if (__atomic_load_n(&g->state, __ATOMIC_ACQUIRE) == PAMI_GEOMETRY_MAKING)
 		return pami_fail(PAMI_INVAL, "the geometry is not complete: wait for its callback");
 	result = begin(g, pami_context_of(context), 1, fn, cookie);
 	if (result == PAMI_SUCCESS)

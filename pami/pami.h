@@ -156,7 +156,7 @@ pami_result_t PAMI_Context_update(pami_context_t context, pami_configuration_t c
 pami_result_t PAMI_Geometry_query(pami_geometry_t geometry, pami_configuration_t configuration[],
                                   size_t num_configs);
 /* Collective over the geometry; if it returns PAMI_SUCCESS, fn follows on `context` and algorithm
- * lists fetched before must be fetched again. */
+ * lists fetched before must be fetched again. fn is told PAMI_SHUTDOWN where a member has died. */
 pami_result_t PAMI_Geometry_update(pami_geometry_t geometry, pami_configuration_t configuration[],
                                    size_t num_configs, pami_context_t context, pami_event_function fn,
                                    void *cookie);
@@ -640,6 +640,9 @@ typedef struct {
  * the program, the same on all members. With a parent all its members call, those outside with a
  * NULL geometry pointer; without one the members only. *geometry is set at once and usable when fn
  * was called on `context`. Arrays stay the caller's, unchanged, for the geometry's life.
+ *
+ * Where a member is dead, or dies meanwhile (torus run --on-death error), fn is told PAMI_SHUTDOWN, on some members
+ * perhaps PAMI_SUCCESS, whose next collective says so. Such a geometry is only good for PAMI_Geometry_destroy.
  */
 pami_result_t PAMI_Geometry_create_taskrange(pami_client_t client, size_t context_offset,
                                              pami_configuration_t configuration[], size_t num_configs,
@@ -661,7 +664,10 @@ pami_result_t PAMI_Geometry_create_endpointlist(pami_client_t client, pami_confi
                                                 void *cookie);
 /* All tasks, context offset 0, id 0; the same handle every time, never destroyed by the program. */
 pami_result_t PAMI_Geometry_world(pami_client_t client, pami_geometry_t *world_geometry);
-/* Called by all members; fn (or NULL) when the id may be used again. PAMI_INVAL for the world. */
+/*
+ * Called by all members; fn (or NULL) when the id may be used again: with PAMI_SHUTDOWN if a member has died, which ends
+ * it all the same. One that could not be made is ended alone. PAMI_INVAL for the world and while one is being made.
+ */
 pami_result_t PAMI_Geometry_destroy(pami_client_t client, pami_geometry_t *geometry, pami_context_t context,
                                     pami_event_function fn, void *cookie);
 

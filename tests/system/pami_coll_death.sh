@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A member that dies during each collective, --on-death error: in one team, in several, between nodes.
+# A member that dies during each collective (or while geometries are made), --on-death error: in one team, in several,
+# between nodes.
 # usage: pami_coll_death.sh PROGRAM   (QT_LONG=1: many seeds)
 . "$(dirname "$0")/run.bash"
 limit=$((60 * ${QT_SCALE:-1}))
