@@ -276,20 +276,13 @@ int PARMCI_Malloc_memdev(void **ptrs, armci_size_t bytes, const char *device)
 }
 ARMCI_ALIAS(Malloc_memdev);
 
-static struct armci_group *member_of(ARMCI_Group *group, const char *call)
-{
-	struct armci_group *g = armci_group_of(group, call);
-
-	if (!g)
-		armci_die("%s: this process is no member of the group", call);
-	return g;
-}
-
 /* A byte at least, so that every member has a pointer that says whose it is when it is freed. */
 int PARMCI_Malloc_group_memdev(void **ptrs, armci_size_t bytes, ARMCI_Group *group, const char *device)
 {
 	ARMCI_ENTER;
-	return alloc_create(member_of(group, "ARMCI_Malloc_group_memdev"), ptrs, bytes ? bytes : 1);
+	struct armci_group *g = armci_group_member(group, "ARMCI_Malloc_group_memdev");
+
+	return g ? alloc_create(g, ptrs, bytes ? bytes : 1) : FAIL6;
 }
 ARMCI_ALIAS(Malloc_group_memdev);
 
@@ -305,13 +298,17 @@ ARMCI_ALIAS(Free_memdev);
 int ARMCI_Malloc_group(void **ptrs, armci_size_t bytes, ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	return alloc_create(member_of(group, "ARMCI_Malloc_group"), ptrs, bytes);
+	struct armci_group *g = armci_group_member(group, "ARMCI_Malloc_group");
+
+	return g ? alloc_create(g, ptrs, bytes) : FAIL6;
 }
 
 int ARMCI_Free_group(void *ptr, ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	return alloc_destroy(member_of(group, "ARMCI_Free_group"), ptr);
+	struct armci_group *g = armci_group_member(group, "ARMCI_Free_group");
+
+	return g ? alloc_destroy(g, ptr) : FAIL6;
 }
 
 void ARMCI_Set_shm_limit(unsigned long bytes)

@@ -18,6 +18,7 @@ enum armci_request_kind {
 	ARMCI_REQUEST_UNLOCK,  /* answered with ACK */
 	ARMCI_REQUEST_REGION,  /* the memory region at addr; answered with DATA, an armci_region_card */
 	ARMCI_REQUEST_NOTIFY,  /* process addr has told value times; no answer */
+	ARMCI_REQUEST_ENDING,  /* process addr is in ARMCI_Finalize, where a barrier failed; no answer */
 	ARMCI_REQUEST_COPY,    /* bytes at addr to the origin's address count, if the word at offer[0] still is
 				  offer[1]; answered with COPIED */
 };

@@ -136,7 +136,7 @@ typedef struct armci_meminfo_ds {
 
 /*
  * Collective over all processes; calls after the first only count. Starts MPI if one is in the program and was not
- * started (not under torus run without --mpi). 0, or FAIL6 with the cause on stderr.
+ * started (not under torus run without --mpi). 0, or FAIL6 with the cause on stderr; it is not tried again then.
  */
 int ARMCI_Init(void);
 /* As ARMCI_Init; argc and argv may be NULL and are not modified. */
@@ -147,8 +147,7 @@ int ARMCI_Init_thread(int mpi_thread_level);
 int ARMCI_Initialized(void);
 /*
  * Collective; the call that matches the first Init fences, waits for all and releases, allocations that were not freed
- * too; more calls are ignored. After a death survivors do not wait for each other here: they have met in a group of
- * theirs before. 0.
+ * too; more calls are ignored. After a death the survivors still wait for each other. 0.
  */
 int ARMCI_Finalize(void);
 /* For an end in a hurry; there is nothing to remove here. Local, at any time, also after Finalize. */
@@ -359,7 +358,9 @@ void ARMCI_Unlock(int mutex, int proc);
 
 /*
  * Collective over the default group. pid_list: n ranks in it, entry i becomes rank i; n may be 0. Different processes may
- * name different, disjoint lists. A process that is not in its list gets a group of size 0 in which its rank is negative.
+ * name different, disjoint lists. A process that is not in its list gets a group of size 0 in which its rank is negative;
+ * so does who is in one with a process that died (a line on stderr names it): calls with that group fail and change
+ * nothing. If it dies meanwhile some may get a group, in which collectives fail.
  */
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out);
 /* As ARMCI_Group_create, collective over parent, with ranks in parent. */

@@ -14,7 +14,8 @@ extern "C" {
 
 /*
  * Collective over the parent. Members of equal colour become one group, ordered by key, then by rank;
- * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0, or FAIL6: a member of the parent died.
+ * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0, or FAIL6: a member of the parent died; then
+ * *out is as ARMCI_Group_create leaves it.
  */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out);
 /* A group of the same members in the same order, with a communicator of its own. Collective over the parent. 0 or FAIL6. */

@@ -30,6 +30,28 @@ static void done(pami_context_t context, void *cookie, pami_result_t result)
 	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
 }
 
+int armci_group_dead(const struct armci_group *g)
+{
+	int i;
+
+	for (i = 0; i < g->size && !armci_task_gone((int)g->task[i]); i++)
+		;
+	return i < g->size ? (int)g->task[i] : -1;
+}
+
+static void tell_failed(struct armci_group *g)
+{
+	int dead = armci_group_dead(g);
+
+	if (!g->told && dead >= 0)
+		drv_error("armci: a collective of %d processes failed: process %d of them has died or left; a group of the others works",
+			  g->size, dead);
+	else if (!g->told)
+		drv_error("armci: a collective of %d processes failed: a host is lost, over which some reached each other",
+			  g->size);
+	g->told = true;
+}
+
 /* 0 or FAIL6. */
 static int run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
 {
@@ -46,10 +68,7 @@ static int run(struct armci_group *g, pami_xfer_t *x, pami_xfer_type_t type)
 		armci_poll();
 	if (state > 0)
 		return 0;
-	if (!g->told)
-		drv_error("armci: a collective of %d processes failed: one of them has died; make a group of the others",
-			  g->size);
-	g->told = true;
+	tell_failed(g);
 	return FAIL6;
 }
 

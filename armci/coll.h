@@ -29,6 +29,8 @@ int armci_coll_init(struct armci_group *g);
 /* 0, or FAIL6 where a member has died (logged, once a group): parts may have been done. Then a group without it
  * works. */
 int armci_coll_barrier(struct armci_group *g);
+/* A member that has died, or -1: none is known to have. */
+int armci_group_dead(const struct armci_group *g);
 /* root  a world rank, a member. */
 int armci_coll_bcast(struct armci_group *g, void *buf, size_t bytes, int root);
 int armci_coll_allgather(struct armci_group *g, const void *mine, void *all, size_t bytes);
@@ -41,7 +43,9 @@ int armci_group_init(void); /* the world's */
 void armci_group_release_all(void);
 /* The group a handle names; NULL where this process is no member. A handle of nothing ends the job. */
 struct armci_group *armci_group_of(const ARMCI_Group *handle, const char *call);
-/* Collective over the listed world ranks. id  the same at all of them. */
+/* The same for calls of members only: who is none ends the job. NULL where the group was not made (logged). */
+struct armci_group *armci_group_member(const ARMCI_Group *handle, const char *call);
+/* Collective over the listed world ranks. id  the same at all of them. NULL: one of them has died (logged). */
 struct armci_group *armci_group_make(const int *world, int n, unsigned id);
 /* Drop one use; the last one ends it (collective over its members). */
 void armci_group_put(struct armci_group *g);

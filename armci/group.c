@@ -14,7 +14,7 @@
 #include "armci/coll.h"
 #include "drivers/base/log.h"
 
-enum { WORLD_ID = 1 };
+enum { WORLD_ID = 1, NOT_MADE = 2 /* generation of slot 0: a member had died */ };
 
 static struct {
 	struct armci_group **group; /* [slot - 1]; NULL: free */
@@ -109,11 +109,41 @@ static uint32_t slot_take(struct armci_group *g)
 	return i + 1;
 }
 
+static void tell_dead(const struct armci_group *g)
+{
+	int dead = armci_group_dead(g);
+
+	if (dead >= 0)
+		drv_error("armci: a group of %d processes is not made: process %d of them has died or left; make one of the others",
+			  g->size, dead);
+	else
+		drv_error("armci: a group of %d processes is not made: a host is lost, over which some reached each other",
+			  g->size);
+}
+
+/* The agreement with the others. 0 or FAIL6. */
+static int geometry_make(struct armci_group *g, unsigned id)
+{
+	volatile int state = 0;
+	pami_result_t rc = PAMI_Geometry_create_tasklist(armci_world.client, ARMCI_ORIGIN, NULL, 0, &g->geometry,
+							 NULL, id, g->task, (size_t)g->size,
+							 armci_world.context[ARMCI_ORIGIN], done, (void *)&state);
+
+	if (rc != PAMI_SUCCESS && rc != PAMI_SHUTDOWN)
+		armci_die("a group of %d processes cannot be made (PAMI result %d): is a rank named twice?",
+			  g->size, (int)rc);
+	if (rc != PAMI_SUCCESS || wait_for(&state)) {
+		tell_dead(g);
+		return FAIL6;
+	}
+	if (armci_coll_init(g))
+		armci_die("no collectives for a group of %d processes", g->size);
+	return 0;
+}
+
 struct armci_group *armci_group_make(const int *world, int n, unsigned id)
 {
 	struct armci_group *g = calloc(1, sizeof(*g));
-	volatile int state = 0;
-	pami_result_t rc;
 	int i;
 
 	if (g)
@@ -130,18 +160,10 @@ struct armci_group *armci_group_make(const int *world, int n, unsigned id)
 	g->slot = slot_take(g);
 	if (n == 1) /* talks to nobody */
 		return g;
-	rc = PAMI_Geometry_create_tasklist(armci_world.client, ARMCI_ORIGIN, NULL, 0, &g->geometry, NULL,
-					   id, g->task, (size_t)n, armci_world.context[ARMCI_ORIGIN],
-					   done, (void *)&state);
-	if (rc != PAMI_SUCCESS)
-		armci_die(
-		    "a group of %d processes cannot be made (PAMI result %d): is a rank named twice?", n,
-		    (int)rc);
-	if (wait_for(&state))
-		armci_die("making a group of %d processes failed: has one of them died?", n);
-	if (armci_coll_init(g))
-		armci_die("no collectives for a group of %d processes", n);
-	return g;
+	if (!geometry_make(g, id))
+		return g;
+	armci_group_put(g);
+	return NULL;
 }
 
 void armci_group_put(struct armci_group *g)
@@ -157,7 +179,7 @@ void armci_group_put(struct armci_group *g)
 	armci_mpi_comm_free(g->comm);
 	if (g->geometry) {
 		pami_result_t rc = PAMI_Geometry_destroy(armci_world.client, &g->geometry,
-					  armci_world.context[ARMCI_ORIGIN], done,
+							 armci_world.context[ARMCI_ORIGIN], done,
 							 (void *)&state);
 
 		if (rc != PAMI_SUCCESS && rc != PAMI_SHUTDOWN)
@@ -187,6 +209,17 @@ struct armci_group *armci_group_of(const ARMCI_Group *handle, const char *call)
 	return table.group[slot - 1];
 }
 
+struct armci_group *armci_group_member(const ARMCI_Group *handle, const char *call)
+{
+	struct armci_group *g = armci_group_of(handle, call);
+
+	if (!g && (handle->armci_private[0] || handle->armci_private[1] != NOT_MADE))
+		armci_die("%s: this process is no member of the group", call);
+	if (!g)
+		drv_error("armci: %s: the group was not made, one of its processes had died; make one of the others", call);
+	return g;
+}
+
 static void handle_set(ARMCI_Group *out, const struct armci_group *g)
 {
 	memset(out, 0, sizeof(*out));
@@ -197,6 +230,14 @@ static void handle_set(ARMCI_Group *out, const struct armci_group *g)
 		out->armci_private[0] = g->slot;
 		out->armci_private[1] = g->slot ? g->generation : WORLD_ID;
 	}
+}
+
+/* The handle of a group that was not made. FAIL6. */
+static int not_made(ARMCI_Group *out)
+{
+	handle_set(out, NULL);
+	out->armci_private[1] = NOT_MADE;
+	return FAIL6;
 }
 
 /* A number that all members of g agree on without a word, positive: how many they made of it. */
@@ -257,24 +298,16 @@ struct armci_group *armci_group_scope(struct armci_group *g, int scope)
 
 /* ---- the published names ---- */
 
-#pragma GCC visibility push(default)
-
-void ARMCI_Group_get_world(ARMCI_Group *out)
+/* 0, or FAIL6: a member has died. */
+static int create_child(int n, const int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
 {
-	ARMCI_ENTER;
-	handle_set(out, armci_world.all);
-}
-
-void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
-{
-	ARMCI_ENTER;
-	struct armci_group *p = armci_group_of(parent, "ARMCI_Group_create_child"), *g;
+	struct armci_group *p = armci_group_member(parent, "ARMCI_Group_create_child"), *g;
 	bool member = false;
 	unsigned id;
 	int *world, i;
 
 	if (!p)
-		armci_die("ARMCI_Group_create_child: this process is no member of the parent");
+		return not_made(out);
 	if (n < 0 || n > p->size || (n && !pid_list))
 		armci_die("ARMCI_Group_create_child: %d members of %d", n, p->size);
 	world = malloc((size_t)(n ? n : 1) * sizeof(*world));
@@ -290,14 +323,31 @@ void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Grou
 	g = member ? armci_group_make(world, n, id) : NULL;
 	if (g)
 		g->comm = armci_mpi_comm(world, n, id);
-	handle_set(out, g);
 	free(world);
+	if (member && !g)
+		return not_made(out);
+	handle_set(out, g);
+	return 0;
+}
+
+#pragma GCC visibility push(default)
+
+void ARMCI_Group_get_world(ARMCI_Group *out)
+{
+	ARMCI_ENTER;
+	handle_set(out, armci_world.all);
+}
+
+void ARMCI_Group_create_child(int n, int *pid_list, ARMCI_Group *out, ARMCI_Group *parent)
+{
+	ARMCI_ENTER;
+	create_child(n, pid_list, out, parent);
 }
 
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out)
 {
 	ARMCI_ENTER;
-	ARMCI_Group_create_child(n, pid_list, out, &table.parent);
+	create_child(n, pid_list, out, &table.parent);
 }
 
 void ARMCI_Group_free(ARMCI_Group *group)
@@ -364,30 +414,31 @@ static int by_key(const void *a, const void *b)
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out)
 {
 	ARMCI_ENTER;
-	struct armci_group *p = armci_group_of(parent, "ARMCIX_Group_split");
+	struct armci_group *p = armci_group_member(parent, "ARMCIX_Group_split");
 	struct part mine, *all;
-	int *list, n = 0, i;
+	int *list, n = 0, i, rc;
 
 	if (!p)
-		armci_die("ARMCIX_Group_split: this process is no member of the parent");
+		return not_made(out);
 	mine = (struct part){color, key, p->rank};
 	all = malloc((size_t)p->size * sizeof(*all));
 	list = malloc((size_t)p->size * sizeof(*list));
 	if (!all || !list)
 		armci_die("no memory to split a group of %d processes", p->size);
 	if (armci_coll_allgather(p, &mine, all, sizeof(mine))) {
+		next_id(p); /* as those for whom it did not fail */
 		free(all);
 		free(list);
-		return FAIL6;
+		return not_made(out);
 	}
 	qsort(all, (size_t)p->size, sizeof(*all), by_key);
 	for (i = 0; i < p->size; i++)
 		if (all[i].color == color && color >= 0)
 			list[n++] = all[i].rank;
-	ARMCI_Group_create_child(n, list, out, parent);
+	rc = create_child(n, list, out, parent);
 	free(all);
 	free(list);
-	return 0;
+	return rc;
 }
 
 int ARMCIX_Group_dup(ARMCI_Group *parent, ARMCI_Group *out)

@@ -381,11 +381,17 @@ static int start(void)
 
 int PARMCI_Init(void)
 {
+	static bool failed;
 	int rc;
 
+	if (failed) {
+		drv_error("armci: ARMCI_Init failed before in this process, and does not begin again");
+		return FAIL6;
+	}
 	if (armci_world.users++)
 		return 0;
 	rc = start();
+	failed = rc != 0;
 	if (armci_world.single && armci_world.inside)
 		armci_leave_single();
 	if (rc)
@@ -408,6 +414,7 @@ ARMCI_ALIAS(Initialized);
 
 int PARMCI_Finalize(void)
 {
+	bool died;
 	int i;
 
 	if (armci_world.users == 0 || --armci_world.users)
@@ -416,13 +423,19 @@ int PARMCI_Finalize(void)
 	armci_fence_all();
 	while (armci_world.offers) /* owners may still look at them */
 		armci_poll();
-	armci_coll_barrier(armci_world.all);
+	died = armci_coll_barrier(armci_world.all) != 0;
+	if (died) {
+		armci_ending_tell();
+		armci_ending_wait();
+	}
 	armci_notify_release();
 	armci_memget_release();
 	armci_alloc_release_all();
 	if (armci_env.verbose == 2)
 		armci_counter_print();
-	armci_coll_barrier(armci_world.all); /* nobody asks anybody for anything any more */
+	/* Nobody asks anybody for anything any more. */
+	if (armci_coll_barrier(armci_world.all) && !died)
+		armci_ending_tell();
 	if (ext.disable && armci_world.thread)
 		ext.disable(armci_world.context[ARMCI_SERVE], ASYNC_SHARED);
 	armci_pool_release();

@@ -100,14 +100,17 @@ static void gop(struct armci_group *g, void *x, int n, const char *text, int typ
 	armci_coll_allreduce(g, x, (size_t)n, t->bytes, t->pami, function_of(op));
 }
 
-/* The group behind a handle, of which this process must be a member. */
+/* The group behind a handle, of which this process must be a member; NULL: it was not made. */
 static struct armci_group *group_of(ARMCI_Group *handle)
 {
-	struct armci_group *g = armci_group_of(handle, "a collective of the message layer");
+	return armci_group_member(handle, "a collective of the message layer");
+}
 
-	if (!g)
-		armci_die("a collective of the message layer: this process is no member of the group");
-	return g;
+static struct armci_group *scope_of(ARMCI_Group *handle, int scope)
+{
+	struct armci_group *g = group_of(handle);
+
+	return g ? armci_group_scope(g, scope) : NULL;
 }
 
 static void bcast(struct armci_group *g, void *buf, int len, int root)
@@ -134,7 +137,10 @@ extern __typeof__(parmci_msg_barrier) armci_msg_barrier
 void parmci_msg_group_barrier(ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	armci_coll_barrier(group_of(group));
+	struct armci_group *g = group_of(group);
+
+	if (g)
+		armci_coll_barrier(g);
 }
 extern __typeof__(parmci_msg_group_barrier) armci_msg_group_barrier
     __attribute__((weak, alias("parmci_msg_group_barrier"), visibility("default")));
@@ -172,7 +178,7 @@ void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type)
 void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int type, ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	gop(armci_group_scope(group_of(group), scope), x, n, op, type);
+	gop(scope_of(group, scope), x, n, op, type);
 }
 
 void armci_msg_reduce(void *x, int n, const char *op, int type)
@@ -223,7 +229,7 @@ void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	bcast(armci_group_scope(group_of(group), scope), buf, len, root);
+	bcast(scope_of(group, scope), buf, len, root);
 }
 
 void armci_msg_clus_brdcst(void *buf, int len)
@@ -251,7 +257,10 @@ void armci_exchange_address(void **ptr_ar, int n)
 void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	exchange(group_of(group), ptr_ar, n);
+	struct armci_group *g = group_of(group);
+
+	if (g)
+		exchange(g, ptr_ar, n);
 }
 
 #pragma GCC visibility pop

@@ -62,12 +62,8 @@ static void grant(pami_context_t context, struct mutex *m, int proc)
 			   hosts.waiter[proc].token, 0);
 }
 
-static void serve_lock(pami_context_t context, struct mutex *m, int proc)
+static void wait_behind(struct mutex *m, int proc)
 {
-	if (m->holder == NOBODY) {
-		grant(context, m, proc);
-		return;
-	}
 	hosts.waiter[proc].next = NOBODY;
 	if (m->first == NOBODY)
 		m->first = proc;
@@ -76,20 +72,34 @@ static void serve_lock(pami_context_t context, struct mutex *m, int proc)
 	m->last = proc;
 }
 
-static void serve_unlock(pami_context_t context, struct mutex *m, int number, int proc)
+/* Its holder has it no longer. */
+static void pass_on(pami_context_t context, struct mutex *m)
 {
 	int next = m->first;
 
-	if (m->holder != proc && armci_task_gone(proc))
-		return; /* it was taken from it before this was dispatched */
-	if (m->holder != proc)
-		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number,
-			  m->holder);
 	m->holder = NOBODY;
 	if (next == NOBODY)
 		return;
 	m->first = hosts.waiter[next].next;
 	grant(context, m, next);
+}
+
+static void serve_lock(pami_context_t context, struct mutex *m, int proc)
+{
+	if (m->holder == NOBODY)
+		grant(context, m, proc);
+	else
+		wait_behind(m, proc);
+}
+
+static void serve_unlock(pami_context_t context, struct mutex *m, int number, int proc)
+{
+	if (m->holder != proc && armci_task_gone(proc))
+		return; /* it was taken from it before this was dispatched */
+	if (m->holder != proc)
+		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number,
+			  m->holder);
+	pass_on(context, m);
 }
 
 void armci_mutex_serve(pami_context_t context, const struct armci_request *r, pami_endpoint_t origin)
@@ -127,25 +137,14 @@ static void mutex_gone(pami_context_t context, struct mutex *m, int number)
 	m->first = m->last = NOBODY;
 	for (; proc != NOBODY; proc = next) {
 		next = hosts.waiter[proc].next;
-		if (armci_task_gone(proc))
-			continue;
-		hosts.waiter[proc].next = NOBODY;
-		if (m->first == NOBODY)
-			m->first = proc;
-		else
-			hosts.waiter[m->last].next = proc;
-		m->last = proc;
+		if (!armci_task_gone(proc))
+			wait_behind(m, proc);
 	}
 	if (m->holder == NOBODY || !armci_task_gone(m->holder))
 		return;
 	drv_warn("armci: process %d died with mutex %d of process %d: it is taken from it", m->holder, number,
 		 armci_world.me);
-	next = m->first;
-	m->holder = NOBODY;
-	if (next == NOBODY)
-		return;
-	m->first = hosts.waiter[next].next;
-	grant(context, m, next);
+	pass_on(context, m);
 }
 
 void armci_mutex_gone(pami_context_t context)
@@ -366,11 +365,9 @@ ARMCI_ALIAS(Unlock);
 armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group *g)
 {
 	ARMCI_ENTER;
-	struct armci_group *group = armci_group_of(g, "ARMCIX_Create_mutexes_hdl");
+	struct armci_group *group = armci_group_member(g, "ARMCIX_Create_mutexes_hdl");
 
-	if (!group)
-		armci_die("ARMCIX_Create_mutexes_hdl: this process is no member of the group");
-	return set_create(group, count);
+	return group ? set_create(group, count) : NULL;
 }
 
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)

@@ -5,6 +5,10 @@
  * Both follow what this process wrote there before. RDMA keeps its order by itself; writes by message
  * are waited for. A notification is a message to SERVE, which also wakes a process that sleeps in
  * armci_notify_wait; a flag is an RDMA put, since who spins on it calls nothing.
+ *
+ * The same way survivors of a death tell each other that they are in ARMCI_Finalize. Nobody waits in vain: whose
+ * first barrier there failed waits for a word of everybody, and takes no part in the second; so that fails for all,
+ * and those whose first one went well say their word then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,13 +58,18 @@ static pami_result_t awake(pami_context_t context, void *cookie)
 }
 
 /* What arrives on SERVE wakes whoever drives that, not a thread that waits on ORIGIN. */
+static void wake_waiting(void)
+{
+	if (__atomic_load_n(&counts.waiting, __ATOMIC_SEQ_CST) &&
+	    !__atomic_exchange_n(&counts.posted, 1, __ATOMIC_ACQ_REL))
+		PAMI_Context_post(armci_world.context[ARMCI_ORIGIN], &wake, awake, NULL);
+}
+
 void armci_notify_serve(const struct armci_request *r)
 {
 	ARMCI_ENTER;
 	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&counts.waiting, __ATOMIC_SEQ_CST) &&
-	    !__atomic_exchange_n(&counts.posted, 1, __ATOMIC_ACQ_REL))
-		PAMI_Context_post(armci_world.context[ARMCI_ORIGIN], &wake, awake, NULL);
+	wake_waiting();
 }
 
 int parmci_notify(int proc)
@@ -110,6 +119,36 @@ int parmci_notify_wait(int proc, int *pval)
 }
 extern __typeof__(parmci_notify_wait) armci_notify_wait
     __attribute__((weak, alias("parmci_notify_wait"), visibility("default")));
+
+/* ---- the end, after a death ---- */
+
+void armci_ending_tell(void)
+{
+	struct armci_request r = {.kind = ARMCI_REQUEST_ENDING, .addr = (uint64_t)armci_world.me};
+	int i;
+
+	for (i = 0; i < armci_world.nproc; i++)
+		if (i != armci_world.me && !armci_task_gone(i))
+			armci_am_tell(&r, i); /* else it has died just now */
+}
+
+void armci_ending_wait(void)
+{
+	int i;
+
+	__atomic_store_n(&counts.waiting, 1, __ATOMIC_SEQ_CST);
+	for (i = 0; i < armci_world.nproc; i++)
+		while (i != armci_world.me && !__atomic_load_n(&armci_world.target[i].ending, __ATOMIC_SEQ_CST) &&
+		       !armci_task_gone(i))
+			armci_poll();
+	__atomic_store_n(&counts.waiting, 0, __ATOMIC_RELAXED);
+}
+
+void armci_ending_serve(const struct armci_request *r)
+{
+	__atomic_store_n(&armci_world.target[r->addr].ending, 1, __ATOMIC_SEQ_CST);
+	wake_waiting();
+}
 
 /* ---- put with flag ---- */
 

@@ -202,6 +202,9 @@ static void serve(pami_context_t context, const struct armci_request *r, const c
 	case ARMCI_REQUEST_NOTIFY:
 		armci_notify_serve(r);
 		break;
+	case ARMCI_REQUEST_ENDING:
+		armci_ending_serve(r);
+		break;
 	default:
 		drv_error("armci: unknown request %u", r->kind);
 	}

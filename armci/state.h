@@ -99,9 +99,10 @@ struct armci_target {
 	uint32_t polls_seen;
 	bool waits;
 	bool gone;      /* died; what it owes is ended */
-	bool told;      /* that writes to it did not arrive */
+	bool told;      /* that it died, for writes and requests that so failed: one line is enough */
 	bool failed;    /* an operation without a handle, since the last wait */
-	uint32_t quiet; /* as gone, for what it sent to SERVE; atomic */
+	uint32_t quiet;  /* as gone, for what it sent to SERVE; atomic */
+	uint32_t ending; /* it is in ARMCI_Finalize; known only after a death; atomic */
 };
 
 /*
@@ -506,6 +507,11 @@ void armci_mutex_gone(pami_context_t context);
 int armci_notify_init(void);
 void armci_notify_release(void);
 void armci_notify_serve(const struct armci_request *r);
+/* After a death no barrier says that everybody is in ARMCI_Finalize: a word to each does. */
+void armci_ending_tell(void);
+/* Until every process has said so, or is gone. */
+void armci_ending_wait(void);
+void armci_ending_serve(const struct armci_request *r);
 void armci_mail_arrives(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
 			const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
 void armci_mail_taken(int proc, uint64_t bytes);
