@@ -168,7 +168,7 @@ static void measure(struct fifo *f, struct bench_row *row, int eager, int both)
 	struct bench_samples repetitions = {0};
 	uint64_t warm = f->job->is_virtual ? 4 : 32, count;
 
-	count = bench_scale(f->job, warm, repetition(f, row->bytes, eager, warm, both));
+	count = bench_warm(f->job, warm, repetition(f, row->bytes, eager, warm, both));
 	if (count < 2 * f->due && !f->job->is_virtual)
 		count = 2 * f->due;
 	for (unsigned i = 0; i < bench_repetitions(f->job); i++) {

@@ -121,7 +121,7 @@ static void measure(struct bench_job *job, struct latency *l, unsigned peer, siz
 	uint64_t warm = job->is_virtual ? 4 : 64, count;
 
 	/* The command that opens a repetition travels with its first ping: one in a few hundred. */
-	count = bench_scale(job, warm, round_trips(job, l, to, bytes, by_send, warm, NULL));
+	count = bench_warm(job, warm, round_trips(job, l, to, bytes, by_send, warm, NULL));
 	for (unsigned r = 0; r < bench_repetitions(job); r++) {
 		double s = round_trips(job, l, to, bytes, by_send, count, NULL);
 

@@ -166,7 +166,7 @@ static int measure(struct bench_job *job, struct rdma *r, unsigned peer, size_t 
 	if (!bench_wanted(job, row.variant))
 		return 0;
 	row.check = check(job, r, to, bytes, is_get);
-	count = bench_scale(job, warm, run(job, r, to, bytes, is_get, warm, window));
+	count = bench_warm(job, warm, run(job, r, to, bytes, is_get, warm, window));
 	if (count < window && !job->is_virtual)
 		count = window;
 	for (unsigned i = 0; i < bench_repetitions(job); i++) {

@@ -140,7 +140,7 @@ static void measure(struct bench_job *job, struct rmw *r, unsigned peer, const c
 		return;
 	first = asked(job, r, to, READ, (uint32_t)where);
 	r->added = 0;
-	count = bench_scale(job, 64, add(job, r, to, r->there[where], 64));
+	count = bench_warm(job, 64, add(job, r, to, r->there[where], 64));
 	for (unsigned i = 0; i < bench_repetitions(job); i++)
 		bench_samples_add(&repetitions, shared ? both(job, r, to, count) :
 		                  add(job, r, to, r->there[where], count) / (double)count * 1e6);

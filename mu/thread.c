@@ -28,7 +28,6 @@
 #include "mu/vtask.h"
 #include "mu/wakeup.h"
 
-#define SPIN_US       10 /* where every task has a core; then it yields as well */
 #define PASSES_NS     5000 /* while it passes over contexts as commthread 0: the engines as often */
 #define SLEEP_MIN_NS  1000000
 #define SLEEP_MAX_NS  10000000  /* per 16 tasks of the host: waiting stays below 1% of a core */
@@ -290,8 +289,8 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	now = drv_clock_ticks();
-	if (!p->yields && !idle->shared && now - idle->since < SPIN_US * drv_clock_ticks_per_us())
-		return; /* an answer from another host takes a few us; a yield costs a tenth of that */
+	if (!p->yields && !idle->shared && now - idle->since < p->yield_us * drv_clock_ticks_per_us())
+		return;
 	seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 	if (seq != idle->seq ||
 	    (!still_robbed(idle) && now - idle->since < p->spin_us * drv_clock_ticks_per_us())) {
