@@ -103,6 +103,32 @@ static int stream_complete(const struct pami_inbound *in)
 	return in->got == in->header_bytes + (in->kind == PAMI_WIRE_RTS ? 0 : in->data_bytes);
 }
 
+static int send_answers(struct pami_context *ctx)
+{
+	struct pami_inbound *in;
+
+	while ((in = ctx->unanswered)) {
+		if (in->token && !mu_task_gone(pami_endpoint_task(in->origin)) &&
+		    pami_send_answer(ctx, in->origin, in->token, in->answer, NULL, 0) == -ENOMEM)
+			return -ENOMEM;
+		ctx->unanswered = in->next;
+		free_inbound(in);
+	}
+	return 0;
+}
+
+/* The last of a message: its origin is told, now or when there is memory for it. */
+static void answer(struct pami_inbound *in, int result)
+{
+	struct pami_context *ctx = in->context;
+
+	in->answer = result;
+	in->next = ctx->unanswered;
+	ctx->unanswered = in;
+	if (PAMI_UNLIKELY(send_answers(ctx)))
+		ctx->todo |= PAMI_TODO_ANSWER;
+}
+
 /* The message is here, whole or not at all: store what was buffered, tell both sides. */
 static void finish(struct pami_inbound *in, int result)
 {
@@ -117,25 +143,47 @@ static void finish(struct pami_inbound *in, int result)
 		                  in->recv.data_fn, in->recv.data_cookie);
 	if (in->recv.local_fn)
 		in->recv.local_fn(ctx, in->recv.cookie, pami_result(result));
-	in->answer = result;
-	in->next = ctx->unanswered;
-	ctx->unanswered = in;
-	if (PAMI_UNLIKELY(pami_inbound_answer(ctx)))
-		ctx->todo |= PAMI_TODO_ANSWER;
+	answer(in, result);
+}
+
+struct pami_held_fence {
+	struct pami_held_fence *next;
+	pami_endpoint_t origin;
+	uint32_t token;
+};
+
+static int is_held(const struct pami_context *ctx, pami_endpoint_t origin)
+{
+	const struct pami_inbound *in = ctx->held;
+
+	while (in && in->origin != origin)
+		in = in->next;
+	return in != NULL;
+}
+
+static int answer_fences(struct pami_context *ctx)
+{
+	struct pami_held_fence **at = &ctx->held_fence, *f;
+
+	while ((f = *at)) {
+		if (is_held(ctx, f->origin)) {
+			at = &f->next;
+			continue;
+		}
+		if (!mu_task_gone(pami_endpoint_task(f->origin)) &&
+		    pami_send_answer(ctx, f->origin, f->token, 0, NULL, 0) == -ENOMEM)
+			return -ENOMEM;
+		*at = f->next;
+		free(f);
+	}
+	return 0;
 }
 
 int pami_inbound_answer(struct pami_context *ctx)
 {
-	struct pami_inbound *in;
+	int rc = send_answers(ctx);
 
-	while ((in = ctx->unanswered)) {
-		if (in->token && !mu_task_gone(pami_endpoint_task(in->origin)) &&
-		    pami_send_answer(ctx, in->origin, in->token, in->answer, NULL, 0) == -ENOMEM)
-			return -ENOMEM;
-		ctx->unanswered = in->next;
-		free_inbound(in);
-	}
-	return 0;
+	return rc ? rc : answer_fences(ctx);
 }
 
 static void get_done(struct mu_op *op, int result)
@@ -173,9 +221,7 @@ static void dispatch_immediate(struct pami_inbound *in)
 
 	ctx->refusal = 0;
 	d->set_fn(ctx, d->cookie, in->header, in->header_bytes, in->data, in->data_bytes, in->origin, NULL);
-	if (in->token)
-		pami_send_done(ctx, in->origin, in->token, ctx->refusal, NULL, 0);
-	free_inbound(in);
+	answer(in, ctx->refusal);
 }
 
 /* Call the dispatch function for an asynchronous receive; afterwards in->recv is complete, or the
@@ -248,9 +294,7 @@ static PAMI_COLD void hold_refused(struct pami_inbound *in)
 		          "such ids already; call PAMI_Dispatch_set() for it on this context before so much is sent, or set "
 		          "QUINTORUS_HELD, in bytes (further ones are counted, not logged)",
 		          ctx->offset, pami_endpoint_task(in->origin), in->dispatch, pami_limits.held_max >> 20);
-	if (in->token)
-		pami_send_done(ctx, in->origin, in->token, -ENOMEM, NULL, 0);
-	free_inbound(in);
+	answer(in, -ENOMEM);
 }
 
 static void hold(struct pami_inbound *in)
@@ -311,21 +355,6 @@ static PAMI_COLD void no_memory(struct pami_context *ctx, pami_endpoint_t origin
 		pami_send_done(ctx, origin, token, -ENOMEM, NULL, 0);
 }
 
-struct pami_held_fence {
-	struct pami_held_fence *next;
-	pami_endpoint_t origin;
-	uint32_t token;
-};
-
-static int is_held(const struct pami_context *ctx, pami_endpoint_t origin)
-{
-	const struct pami_inbound *in = ctx->held;
-
-	while (in && in->origin != origin)
-		in = in->next;
-	return in != NULL;
-}
-
 void pami_inbound_fence(struct pami_context *ctx, pami_endpoint_t origin, uint32_t token)
 {
 	struct pami_held_fence *f;
@@ -343,21 +372,6 @@ void pami_inbound_fence(struct pami_context *ctx, pami_endpoint_t origin, uint32
 	ctx->held_fence = f;
 }
 
-static void answer_fences(struct pami_context *ctx)
-{
-	struct pami_held_fence **at = &ctx->held_fence, *f;
-
-	while ((f = *at)) {
-		if (is_held(ctx, f->origin)) {
-			at = &f->next;
-			continue;
-		}
-		*at = f->next;
-		pami_send_done(ctx, f->origin, f->token, 0, NULL, 0);
-		free(f);
-	}
-}
-
 unsigned pami_inbound_release_held(struct pami_context *ctx)
 {
 	struct pami_inbound *in, *next;
@@ -373,7 +387,8 @@ unsigned pami_inbound_release_held(struct pami_context *ctx)
 			d->fn = d->set_fn; /* the last one: the fast path is open */
 		dispatch_whole(in, in->header);
 	}
-	answer_fences(ctx);
+	if (PAMI_UNLIKELY(answer_fences(ctx)))
+		ctx->todo |= PAMI_TODO_ANSWER;
 	return count;
 }
 

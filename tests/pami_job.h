@@ -41,6 +41,14 @@ static int failures;
 			PAMI_Context_advance(context, 100);                                        \
 	} while (0)
 
+/* QT_LONG as a number: 0 or not there, the usual; else how much longer. */
+static inline long job_long(void)
+{
+	const char *text = getenv("QT_LONG");
+
+	return text ? atol(text) : 0;
+}
+
 static void flag_done(pami_context_t c, void *cookie, pami_result_t result)
 {
 	CHECK(c != NULL);

@@ -857,9 +857,9 @@ static void sweep(int fewer, int all)
 int main(int argc, char **argv)
 {
 	int fewer = argc > 1 && !strcmp(argv[1], "virtual");
-	const char *text = getenv("QT_SEED"), *many = getenv("QT_LONG");
+	const char *text = getenv("QT_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20121;
-	int all = many && *many == '1', rounds = (fewer ? 40 : 120) * (all ? 5 : 1);
+	int all = job_long() != 0, rounds = (fewer ? 40 : 120) * (all ? 5 : 1);
 	struct drv_rng rng;
 
 	job_begin(CONTEXTS);

@@ -8,6 +8,8 @@
 
 #include "tests/pami_job.h"
 
+enum { ONCE_IN_FOUR = 1, ALWAYS };
+
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 static int short_of_memory;
 #else
@@ -20,7 +22,7 @@ void *__libc_calloc(size_t n, size_t bytes);
 
 static int refuse(void)
 {
-	if (!short_of_memory || drv_rng_below(&chance, 4))
+	if (!short_of_memory || (short_of_memory == ONCE_IN_FOUR && drv_rng_below(&chance, 4)))
 		return 0;
 	denied++;
 	errno = ENOMEM;
@@ -38,7 +40,7 @@ __attribute__((visibility("default"))) void *calloc(size_t n, size_t bytes)
 }
 #endif
 
-enum { ID_NUMBER = 1, ID_ASYNC, ID_END, MANY = 3000, LONGEST = 30000 };
+enum { ID_NUMBER = 1, ID_ASYNC, ID_END, ID_LATE, ID_FILL, MANY = 3000, LONGEST = 30000, HELD = 200 };
 
 static const size_t sizes[] = { 0, 40, 500, 1000, 3000, 8000, 9000, LONGEST };
 
@@ -111,9 +113,9 @@ static void on_end(pami_context_t c, void *cookie, const void *header, size_t he
 static void advance_short(int count)
 {
 	for (int i = 0; i < count; i++) {
-		short_of_memory = !ended;
+		short_of_memory = ended ? 0 : ONCE_IN_FOUR;
 		PAMI_Context_advance(contexts[0], 1);
-		short_of_memory = !ended;
+		short_of_memory = ended ? 0 : ONCE_IN_FOUR;
 		PAMI_Context_advance(contexts[1], 1);
 		short_of_memory = 0;
 	}
@@ -126,6 +128,52 @@ static int under_way(void)
 	for (int i = 0; i < MANY; i++)
 		n += sent[i].accepted && (!sent[i].local || (sent[i].wants_remote && !sent[i].remote));
 	return n;
+}
+
+static int late, late_done, filled;
+
+static void on_late(pami_context_t c, void *cookie, const void *header, size_t header_size, const void *pipe, size_t n,
+                    pami_endpoint_t origin, pami_recv_t *recv)
+{
+	++*(int *)cookie;
+}
+
+/*
+ * More messages are held than answers have places of their own, and when their id is set neither memory nor a place
+ * to send from is there: each sender is told all the same, later. One task: the answers have nowhere to go until
+ * contexts[0] is advanced.
+ */
+static void held_answers(void)
+{
+	pami_endpoint_t to = endpoint((me + 1) % tasks, 1), back = endpoint((me + 1) % tasks, 0);
+	pami_send_immediate_t fill_up = { .dispatch = ID_FILL, .dest = back };
+	int fills = 0;
+
+	for (int c = 0; c < 2; c++)
+		dispatch_set(contexts[c], ID_FILL, on_late, &filled, (pami_dispatch_hint_t){ 0 });
+	dispatch_set(contexts[0], ID_LATE, on_late, &late, (pami_dispatch_hint_t){ 0 });
+	barrier();
+	for (int i = 0; i < HELD; i++) {
+		pami_send_t p = { .send = { .dispatch = ID_LATE, .dest = to }, .events = { &late_done, NULL, flag_done } };
+
+		CHECK_EQ(PAMI_Send(contexts[0], &p), PAMI_SUCCESS);
+	}
+	for (int i = 0; i < 1000; i++)
+		PAMI_Context_advance(contexts[1], 1);
+	short_of_memory = ALWAYS;
+	while (fills < 100000 && PAMI_Send_immediate(contexts[1], &fill_up) == PAMI_SUCCESS)
+		fills++;
+	CHECK_EQ(late, 0);
+	dispatch_set(contexts[1], ID_LATE, on_late, &late, (pami_dispatch_hint_t){ 0 });
+	for (int i = 0; i < 10; i++)
+		PAMI_Context_advance(contexts[1], 1);
+	short_of_memory = 0;
+	while (late_done < HELD || late < HELD || (tasks == 1 && filled < fills)) {
+		PAMI_Context_advance(contexts[0], 1);
+		PAMI_Context_advance(contexts[1], 1);
+	}
+	CHECK_EQ(late_done, HELD);
+	CHECK_EQ(late, HELD);
 }
 
 int main(void)
@@ -148,6 +196,7 @@ int main(void)
 		dispatch_set(contexts[c], ID_ASYNC, on_number, NULL, (pami_dispatch_hint_t){ .recv_immediate = PAMI_HINT_DISABLE });
 	}
 	dispatch_set(contexts[0], ID_END, on_end, NULL, (pami_dispatch_hint_t){ 0 });
+	held_answers();
 	barrier();
 	for (uint32_t i = 0; i < MANY; i++) {
 		struct sent *s = &sent[i];
@@ -160,7 +209,7 @@ int main(void)
 		s->wants_remote = (uint8_t)drv_rng_below(&rng, 2);
 		s->accepted = 1;
 		p.events = (pami_send_event_t){ s, on_local, s->wants_remote ? on_remote : NULL };
-		short_of_memory = !ended;
+		short_of_memory = ended ? 0 : ONCE_IN_FOUR;
 		result = PAMI_Send(contexts[0], &p);
 		short_of_memory = 0;
 		CHECK(result == PAMI_SUCCESS || result == PAMI_ENOMEM);
@@ -192,7 +241,7 @@ int main(void)
 			lost += sent[i].accepted && !stored[i];
 		}
 	}
-	if (getenv("QT_LONG") && atoi(getenv("QT_LONG")))
+	if (job_long())
 		printf("task %zu: %u refused, %u failed, %u not stored\n", me, refused, failed, lost);
 	if (failures)
 		fprintf(stderr, "task %zu: QT_SEED=%llu repeats the choices\n", me, (unsigned long long)seed);

@@ -390,8 +390,8 @@ int main(int argc, char **argv)
 		seed = strtoull(getenv("QT_SEED"), NULL, 0);
 	if (SAME_CONTEXT)
 		rounds /= 4;
-	if (getenv("QT_LONG") && atol(getenv("QT_LONG")) > 0)
-		rounds *= 100 * atol(getenv("QT_LONG"));
+	if (job_long() > 0)
+		rounds *= 100 * job_long();
 	else if (!is_virtual)
 		rounds *= 20;
 	job_begin(count);
@@ -427,7 +427,7 @@ int main(int argc, char **argv)
 		free(t->model);
 	}
 	barrier();
-	if (getenv("QT_LONG") && !me)
+	if (job_long() && !me)
 		printf("%ld operations, %zu under way\n", rounds * (long)(count * tasks), PLACES * count * tasks);
 	if (failures)
 		fprintf(stderr, "task %zu: QT_SEED=%llu repeats the choices\n", me, (unsigned long long)seed);

@@ -228,7 +228,7 @@ int main(int argc, char **argv)
 #endif
 	if (is_virtual)
 		many = 600;
-	if (getenv("QT_LONG") && atoi(getenv("QT_LONG")))
+	if (job_long())
 		many *= 20;
 	job_begin(2);
 	next_from = calloc(tasks, sizeof *next_from);
