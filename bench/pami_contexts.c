@@ -228,7 +228,7 @@ int bench_contexts(struct bench_job *job)
 		bench_check(PAMI_Dispatch_set(x.context[i], CONFIRM, confirm, l, hints));
 	}
 	bench_barrier(job);
-	for (unsigned n = 1; n <= most && n <= 4; n *= 2)
+	for (unsigned n = 1; n <= most; n *= 2)
 		measure(&x, n, 0);
 	if (!job->is_virtual && most == CONTEXTS) {
 		served(&x, "enable");

@@ -13,16 +13,9 @@ void *mu_board(unsigned id)
 	return mu_host_board(mu_self.host, mu_self.job.node, id % MU_CLASSES);
 }
 
-/*
- * A channel watches one word, and its task may wait for several: who looked before the store and has not yet said that
- * it sleeps must notice all the same (thread.c looks at `posted` last).
- */
 static void wake_task(const struct mu_process *p, uint32_t task)
 {
-	struct mu_task_area *a = mu_host_area(p->host, p->entry[task].local);
-
-	__atomic_fetch_add(&a->posted.seq, 1, __ATOMIC_SEQ_CST);
-	mu_wake_task(task);
+	mu_host_wake_surely(p->host, p->entry[task].local);
 }
 
 static void wake(const struct mu_process *p, uint32_t task)

@@ -213,11 +213,8 @@ static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *pay
 	to = (uint64_t *)(void *)((char *)host + s.at);
 	memcpy(to + 1, s.line + 1, sizeof s.line - sizeof s.line[0]);
 	__atomic_store_n(to, s.line[0], __ATOMIC_RELEASE);
-	for (uint32_t i = 0; i < host->locals; i++) {
-		/* As mu/board.c: who looked before and does not sleep yet. */
-		__atomic_fetch_add(&mu_host_area(host, i)->posted.seq, 1, __ATOMIC_SEQ_CST);
-		mu_host_wake_all(host, i);
-	}
+	for (uint32_t i = 0; i < host->locals; i++)
+		mu_host_wake_surely(host, i);
 	return 0;
 }
 

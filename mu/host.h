@@ -305,6 +305,16 @@ static inline void mu_host_wake_all(struct mu_host *h, uint32_t local)
 		drv_wake_ring(&a->wake[i]);
 }
 
+/*
+ * And who looked before the store and has not yet said that it sleeps: it looks at `posted` last (thread.c). A channel
+ * watches one word, and its task may wait for several.
+ */
+static inline void mu_host_wake_surely(struct mu_host *h, uint32_t local)
+{
+	__atomic_fetch_add(&mu_host_area(h, local)->posted.seq, 1, __ATOMIC_SEQ_CST);
+	mu_host_wake_all(h, local);
+}
+
 static inline struct mu_node_area *mu_host_node(struct mu_host *h, uint32_t node)
 {
 	return (struct mu_node_area *)((char *)h + (uint64_t)h->nodes_at_pages * 4096) + node;

@@ -10,8 +10,8 @@
  * our own caller fills is his to keep, and not looked at.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/mman.h>

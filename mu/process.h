@@ -264,8 +264,8 @@ static inline int mu_in_segment(const struct mu_process *p, uint64_t va, uint64_
 	return off < p->host->bytes && bytes <= p->host->bytes - off;
 }
 
-/* memory.c: copies that survive bad addresses. 0 or -EFAULT, -EPERM ... */
 /*
+ * memory.c: copies that survive bad addresses. 0 or -EFAULT, -EPERM ...
  * One round of an engine that reads what a remote get names: [from, to) was found readable in this round. Pages are
  * looked at further than a piece needs, up to the end of what the get names, since one look at many is cheaper.
  */

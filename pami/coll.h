@@ -44,6 +44,7 @@ struct pami_algorithm_info {
 	uint32_t param;     /* the algorithm's own: radix, segment bytes */
 	uint8_t query;      /* in the list of those whose metadata must be consulted */
 	uint8_t hw;         /* metadata: hw_accel */
+	uint8_t keeps;      /* goes on with the buffers of the one it stands in for: coll_shm.h */
 	uint8_t team;       /* on the memory of a team: few bytes may take the short lane (coll_short.c) */
 	size_t bytes_max;   /* 0: any */
 };
@@ -196,7 +197,7 @@ int pami_am_start(struct pami_context *ctx, struct pami_geometry *g, struct pami
 void pami_am_receive(struct pami_context *ctx, const void *header, size_t header_bytes,
                      const void *data, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv);
 void pami_am_free(struct pami_geometry_member *m);
-/* Messages held for a geometry or dispatch that is not there: the list, and a look at it. */
+/* A look at the messages held for a geometry or dispatch that is not there. */
 int pami_am_poll(struct pami_context *ctx);
 void pami_am_drop(struct pami_am_held *held);
 void pami_am_forget(struct pami_context *ctx, uint64_t key); /* of a geometry that is no more */

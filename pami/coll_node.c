@@ -325,9 +325,7 @@ static int speak(struct pami_coll *c, struct pami_shm *s)
 		if (!(c->type == PAMI_XFER_BROADCAST && is_root(c) && !is_leader(c))) {
 			if (!say(c, s, c->type == PAMI_XFER_BROADCAST ? c->data : c->target))
 				return PAMI_COLL_POLL;
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
-			drv_wake_ring(&s->area->bell);
-			pami_shm_wake_others(s);
+			pami_shm_ring(s);
 		}
 		c->phase = 1;
 	}
@@ -340,15 +338,12 @@ static int speak(struct pami_coll *c, struct pami_shm *s)
 static int listen(struct pami_coll *c, struct pami_shm *s, uint32_t from)
 {
 	unsigned char *to = c->type == PAMI_XFER_BROADCAST ? c->data : c->target;
+	int rc;
 
 	if (!c->phase) {
-		if (!pami_shm_said_far(c, s, from, c->turn))
-			return PAMI_COLL_POLL;
-		if (c->bytes > PAMI_SHM_BULK)
-			return pami_coll_get(c, s->rank[from], to,
-			                     pami_shm_address_in(pami_shm_slot_of(s, from, c->turn), 0), c->bytes);
-		if (c->bytes)
-			memcpy(to, pami_shm_see(s, from, c->turn, c->bytes), c->bytes);
+		rc = pami_shm_hear_down(c, s, from, c->bytes, 0, to, c->bytes);
+		if (rc || c->bytes > PAMI_SHM_BULK)
+			return rc;
 	}
 	if (s->all_done < c->turn && c->type != PAMI_XFER_BROADCAST)
 		s->all_done = c->turn;

@@ -105,11 +105,11 @@ int pami_node_parts_begin(struct pami_coll *c)
 	return rc || c->geometry->team_size == 1 ? rc : pami_shm_join(c, 1);
 }
 
-/* There is no memory: pami_shm_enter() took what was there. */
+/* There is no memory of the team, or no new one: with the buffers there are, so that no member ends alone. */
 static int begin_again(struct pami_coll *c)
 {
 	c->length = c->bytes / c->geometry->size;
-	return buffers(c);
+	return 0;
 }
 
 /* ---- Up ---- */
@@ -369,28 +369,8 @@ static int down_memory(struct pami_coll *c, struct pami_shm *s)
 	struct share share = share_of(c, s->me);
 	uint32_t from = collector(c);
 
-	if (from != s->me) {
-		if (!pami_shm_said_far(c, s, from, c->turn))
-			return PAMI_COLL_POLL;
-		if (share.total > PAMI_SHM_BULK)
-			return pami_coll_get(c, s->rank[from], share.to,
-			                     pami_shm_address_in(pami_shm_slot_of(s, from, c->turn), 0) + share.at,
-			                     share.bytes);
-		if (share.bytes)
-			memcpy(share.to, pami_shm_see(s, from, c->turn, share.total) + share.at, share.bytes);
-		return 0;
-	}
-	if (!pami_shm_slots_free(c, s, c->turn, 1))
-		return PAMI_COLL_POLL;
-	if (share.total > PAMI_SHM_BULK)
-		pami_shm_address_out(s, c->turn, share.base, NULL);
-	else
-		pami_shm_put(s, c->turn, share.base, share.total);
-	pami_shm_publish(s, c->turn);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	drv_wake_ring(&s->area->bell);
-	pami_shm_wake_others(s);
-	return 0;
+	return from == s->me ? pami_shm_tell_down(c, s, share.base, share.total) :
+			       pami_shm_hear_down(c, s, from, share.total, share.at, share.to, share.bytes);
 }
 
 static int down(struct pami_coll *c, struct pami_shm *s)
@@ -410,19 +390,14 @@ static int down(struct pami_coll *c, struct pami_shm *s)
 	return 0;
 }
 
-/* Who fetches from the collector's buffer is waited for there. */
 static int end(struct pami_coll *c, struct pami_shm *s)
 {
 	int fetched = c->type != PAMI_XFER_GATHER && c->turns && share_of(c, 0).total > PAMI_SHM_BULK;
+	int rc = c->turns ? pami_shm_end_down(c, s, collector(c), fetched) : PAMI_COLL_DONE;
 
-	if (fetched && collects(c) && !pami_shm_all_before(c, s, c->turn + 1))
-		return PAMI_COLL_POLL;
-	if (c->turns)
-		pami_shm_finished(c, s);
-	if (fetched && !collects(c))
-		mu_wake_task(s->task[collector(c)]);
-	pami_node_see_all(c);
-	return PAMI_COLL_DONE;
+	if (rc == PAMI_COLL_DONE)
+		pami_node_see_all(c);
+	return rc;
 }
 
 static int parts(struct pami_coll *c, struct pami_shm *s)
@@ -457,7 +432,7 @@ static int parts_messages(struct pami_coll *c)
 }
 
 static const struct pami_algorithm_info by_messages = { .name = "messages", .step = parts_messages,
-	                                                .begin = begin_again };
+	                                                .begin = begin_again, .keeps = 1 };
 
 int pami_node_parts(struct pami_coll *c)
 {

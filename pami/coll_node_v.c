@@ -153,27 +153,8 @@ static int down_messages(struct pami_coll *c)
 
 static int down_memory(struct pami_coll *c, struct pami_shm *s)
 {
-	if (s->me) {
-		if (!pami_shm_said_far(c, s, 0, c->turn))
-			return PAMI_COLL_POLL;
-		if (total(c) > PAMI_SHM_BULK)
-			return pami_coll_get(c, s->rank[0], c->other,
-			                     pami_shm_address_in(pami_shm_slot_of(s, 0, c->turn), 0), total(c));
-		if (total(c))
-			memcpy(c->other, pami_shm_see(s, 0, c->turn, total(c)), total(c));
-		return 0;
-	}
-	if (!pami_shm_slots_free(c, s, c->turn, 1))
-		return PAMI_COLL_POLL;
-	if (total(c) > PAMI_SHM_BULK)
-		pami_shm_address_out(s, c->turn, c->other, NULL);
-	else
-		pami_shm_put(s, c->turn, c->other, total(c));
-	pami_shm_publish(s, c->turn);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	drv_wake_ring(&s->area->bell);
-	pami_shm_wake_others(s);
-	return 0;
+	return s->me ? pami_shm_hear_down(c, s, 0, total(c), 0, c->other, total(c)) :
+		       pami_shm_tell_down(c, s, c->other, total(c));
 }
 
 static int down(struct pami_coll *c, struct pami_shm *s)
@@ -186,20 +167,16 @@ static int down(struct pami_coll *c, struct pami_shm *s)
 /* To their places; then who fetches from the leader's buffer is waited for there. */
 static int end(struct pami_coll *c, struct pami_shm *s)
 {
-	int fetched = c->turns && total(c) > PAMI_SHM_BULK;
+	int rc;
 
 	for (; c->peer < c->geometry->size; c->peer++)
 		if (length(c, c->peer))
 			memcpy(pami_vector_at(&c->recv, order_of(c)->rank[c->peer]), c->other + at(c, c->peer),
 			       length(c, c->peer));
-	if (fetched && leads(c) && !pami_shm_all_before(c, s, c->turn + 1))
-		return PAMI_COLL_POLL;
-	if (c->turns)
-		pami_shm_finished(c, s);
-	if (fetched && !leads(c))
-		mu_wake_task(s->task[0]);
-	pami_node_see_all(c);
-	return PAMI_COLL_DONE;
+	rc = c->turns ? pami_shm_end_down(c, s, 0, total(c) > PAMI_SHM_BULK) : PAMI_COLL_DONE;
+	if (rc == PAMI_COLL_DONE)
+		pami_node_see_all(c);
+	return rc;
 }
 
 static int stages(struct pami_coll *c, struct pami_shm *s)
@@ -230,8 +207,8 @@ static int stages_messages(struct pami_coll *c)
 	return stages(c, NULL);
 }
 
-/* There is no memory of the team: pami_shm_enter() took what was there. */
-static const struct pami_algorithm_info by_messages = { .name = "messages", .step = stages_messages, .begin = buffers };
+/* Where there is no memory of the team: with the buffers there are, as no member may end alone for want of new ones. */
+static const struct pami_algorithm_info by_messages = { .name = "messages", .step = stages_messages, .keeps = 1 };
 
 static int stages_memory(struct pami_coll *c)
 {

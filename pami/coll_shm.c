@@ -145,7 +145,8 @@ static PAMI_COLD int without_memory(struct pami_coll *c, struct pami_shm *s,
 	int rc;
 
 	s->finished = c->turn + c->turns;
-	pami_coll_buffers_free(c);
+	if (!instead->keeps)
+		pami_coll_buffers_free(c);
 	c->at = c->length = c->peer = 0;
 	c->number = c->turns = 0;
 	pami_coll_then(c, instead);
@@ -262,6 +263,51 @@ void pami_shm_finished(struct pami_coll *c, struct pami_shm *s)
 {
 	pami_shm_over(s, c->turn + c->turns);
 	mu_watch(c->context->channel, NULL, 0);
+}
+
+/* ---- One tells those who wait long; in turns that may end while some still fetch ---- */
+
+void pami_shm_ring(struct pami_shm *s)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	drv_wake_ring(&s->area->bell);
+	pami_shm_wake_others(s);
+}
+
+int pami_shm_tell_down(struct pami_coll *c, struct pami_shm *s, const void *data, size_t total)
+{
+	if (!pami_shm_slots_free(c, s, c->turn, 1))
+		return PAMI_COLL_POLL;
+	if (total > PAMI_SHM_BULK)
+		pami_shm_address_out(s, c->turn, data, NULL);
+	else
+		pami_shm_put(s, c->turn, data, total);
+	pami_shm_publish(s, c->turn);
+	pami_shm_ring(s);
+	return 0;
+}
+
+int pami_shm_hear_down(struct pami_coll *c, struct pami_shm *s, uint32_t from, size_t total, size_t at, void *to,
+                       size_t bytes)
+{
+	if (!pami_shm_said_far(c, s, from, c->turn))
+		return PAMI_COLL_POLL;
+	if (total > PAMI_SHM_BULK)
+		return pami_coll_get(c, s->rank[from], to, pami_shm_address_in(pami_shm_slot_of(s, from, c->turn), 0) + at,
+		                     bytes);
+	if (bytes)
+		memcpy(to, pami_shm_see(s, from, c->turn, total) + at, bytes);
+	return 0;
+}
+
+int pami_shm_end_down(struct pami_coll *c, struct pami_shm *s, uint32_t from, int fetched)
+{
+	if (fetched && from == s->me && !pami_shm_all_before(c, s, c->turn + 1))
+		return PAMI_COLL_POLL;
+	pami_shm_finished(c, s);
+	if (fetched && from != s->me)
+		mu_wake_task(s->task[from]);
+	return PAMI_COLL_DONE;
 }
 
 /* ---- Barrier ---- */

@@ -198,6 +198,16 @@ size_t pami_shm_part(const struct pami_coll *c, size_t bytes, uint32_t i);
 /* May my slots of turns k to k + turns - 1 be written? */
 int pami_shm_slots_free(struct pami_coll *c, struct pami_shm *s, uint64_t k, uint64_t turns);
 void pami_shm_finished(struct pami_coll *c, struct pami_shm *s);
+/* After publishing: wake those who wait by pami_shm_said_far(), too. */
+void pami_shm_ring(struct pami_shm *s);
+/*
+ * One member tells all others `total` bytes in the operation's only turn: itself up to PAMI_SHM_BULK, else where they
+ * lie. They hear `bytes` of it from `at` on. Then the turn ends, for the speaker when those who fetch have done so.
+ */
+int pami_shm_tell_down(struct pami_coll *c, struct pami_shm *s, const void *data, size_t total);
+int pami_shm_hear_down(struct pami_coll *c, struct pami_shm *s, uint32_t from, size_t total, size_t at, void *to,
+                       size_t bytes);
+int pami_shm_end_down(struct pami_coll *c, struct pami_shm *s, uint32_t from, int fetched);
 /* It ended with an error, whatever it was doing: others may still use the geometry. */
 void pami_shm_end(struct pami_coll *c);
 
