@@ -19,10 +19,13 @@ void armci_counter_print(void)
 {
 	int i;
 
-	for (i = 0; i < ARMCI_COUNTERS; i++)
-		if (armci_counter[i])
+	for (i = 0; i < ARMCI_COUNTERS; i++) {
+		uint64_t count = __atomic_load_n(&armci_counter[i], __ATOMIC_RELAXED);
+
+		if (count)
 			fprintf(stderr, "armci: process %d: %-16s %12llu  %s\n", armci_world.me,
-				about[i].name, (unsigned long long)armci_counter[i], about[i].meaning);
+				about[i].name, (unsigned long long)count, about[i].meaning);
+	}
 }
 
 #pragma GCC visibility push(default)

@@ -356,8 +356,6 @@ static int start(void)
 	open_memory();
 	rc = choose_mapped();
 	if (!rc)
-		rc = open_progress();
-	if (!rc)
 		rc = share_stripes();
 	if (!rc)
 		rc = armci_locality_init();
@@ -372,6 +370,8 @@ static int start(void)
 	}
 	if (!rc && armci_env.acc != ARMCI_ACC_TARGET)
 		rc = armci_mutex_init();
+	if (!rc)
+		rc = open_progress(); /* what the handlers read is there; nobody asks before the barrier */
 	if (!rc)
 		rc = armci_coll_barrier(armci_world.all);
 	if (!rc && armci_world.me == 0)

@@ -45,10 +45,12 @@ void armci_notify_release(void)
 	ARMCI_ENTER;
 	while (__atomic_load_n(&counts.posted, __ATOMIC_ACQUIRE))
 		armci_poll();
+	armci_serve_lock();
 	free(counts.arrived);
 	free(counts.sent);
 	free(counts.awaited);
 	memset(&counts, 0, sizeof(counts));
+	armci_serve_unlock();
 }
 
 static pami_result_t awake(pami_context_t context, void *cookie)
