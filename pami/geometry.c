@@ -23,8 +23,10 @@ static uint32_t chunk_of(uint32_t place, uint32_t *at)
 	return chunk;
 }
 
+/* A place that is nobody's. */
 static int table_place(struct pami_geometry_table *t, uint32_t *place)
 {
+	struct pami_geometry **entries;
 	uint32_t at, chunk;
 
 	if (t->frees) {
@@ -42,15 +44,15 @@ static int table_place(struct pami_geometry_table *t, uint32_t *place)
 			return -ENOMEM;
 		t->free = more;
 		t->room += (uint32_t)n;
-		t->chunk[chunk] = calloc(n, sizeof *t->chunk[chunk]);
+		entries = calloc(n, sizeof *entries);
 		t->generation[chunk] = calloc(n, sizeof *t->generation[chunk]);
-		if (!t->chunk[chunk] || !t->generation[chunk]) {
-			free(t->chunk[chunk]);
+		if (!entries || !t->generation[chunk]) {
+			free(entries);
 			free(t->generation[chunk]);
-			t->chunk[chunk] = NULL;
 			t->generation[chunk] = NULL;
 			return -ENOMEM;
 		}
+		__atomic_store_n(&t->chunk[chunk], entries, __ATOMIC_RELEASE);
 	}
 	*place = t->used++;
 	return 0;
@@ -62,7 +64,9 @@ struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t i
 	struct pami_geometry *g = calloc(1, sizeof *g);
 	uint32_t place, at, chunk;
 
+	pthread_mutex_lock(&t->lock);
 	if (!g || table_place(t, &place)) {
+		pthread_mutex_unlock(&t->lock);
 		free(g);
 		return NULL;
 	}
@@ -74,7 +78,18 @@ struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t i
 	g->generation = t->generation[chunk][at];
 	g->client = client;
 	__atomic_store_n(&t->chunk[chunk][at], g, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&t->lock);
 	return g;
+}
+
+void pami_geometry_found(struct pami_geometry *g, uint64_t key, unsigned state)
+{
+	pthread_mutex_t *lock = &g->client->geometries->lock;
+
+	pthread_mutex_lock(lock);
+	g->key = key;
+	__atomic_store_n(&g->state, (uint8_t)state, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(lock);
 }
 
 void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
@@ -82,9 +97,11 @@ void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx)
 	struct pami_geometry_table *t = g->client->geometries;
 	uint32_t at, chunk = chunk_of(g->place, &at);
 
+	pthread_mutex_lock(&t->lock);
 	__atomic_store_n(&t->chunk[chunk][at], NULL, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&t->ended, 1, __ATOMIC_RELEASE);
 	t->free[t->frees++] = g->place;
+	pthread_mutex_unlock(&t->lock);
 	for (uint32_t i = 0; g->member && i < g->offsets; i++) {
 		pami_shm_free(g->member[i].shm, !g->id);
 		/* Of a dead geometry, lines may still be on their way. */
@@ -116,21 +133,25 @@ struct pami_geometry *pami_geometry_of(struct pami_client *client, pami_algorith
 		return NULL;
 	entries = __atomic_load_n(&client->geometries->chunk[chunk], __ATOMIC_ACQUIRE);
 	g = entries ? __atomic_load_n(&entries[at], __ATOMIC_ACQUIRE) : NULL;
-	return g && g->generation == (a >> 16 & 0xfff) && g->state == PAMI_GEOMETRY_READY ? g : NULL;
+	return g && g->generation == (a >> 16 & 0xfff) &&
+	       __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) == PAMI_GEOMETRY_READY ? g : NULL;
 }
 
 struct pami_geometry *pami_geometry_by_key(struct pami_client *client, uint64_t key)
 {
-	const struct pami_geometry_table *t = client->geometries;
+	struct pami_geometry_table *t = client->geometries;
+	struct pami_geometry *found = NULL;
 
-	for (uint32_t place = 0; place < t->used; place++) {
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t place = 0; place < t->used && !found; place++) {
 		uint32_t at, chunk = chunk_of(place, &at);
-		struct pami_geometry *g = __atomic_load_n(&t->chunk[chunk][at], __ATOMIC_ACQUIRE);
+		struct pami_geometry *g = t->chunk[chunk][at];
 
-		if (g && __atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != PAMI_GEOMETRY_MAKING && g->key == key)
-			return g;
+		if (g && g->state != PAMI_GEOMETRY_MAKING && g->key == key)
+			found = g;
 	}
-	return NULL;
+	pthread_mutex_unlock(&t->lock);
+	return found;
 }
 
 pami_algorithm_t pami_geometry_number(const struct pami_geometry *g, unsigned type, unsigned index)
@@ -164,6 +185,7 @@ int pami_geometry_world_create(struct pami_client *client)
 	if (!client->geometries)
 		return -ENOMEM;
 	client->geometries->next_number = 1;
+	pthread_mutex_init(&client->geometries->lock, NULL);
 	g = pami_geometry_alloc(client, 0);
 	if (!g)
 		return -ENOMEM;
@@ -174,7 +196,7 @@ int pami_geometry_world_create(struct pami_client *client)
 	if (!rc)
 		g->hw = pami_hw_world(g);
 	g->optimized = g->hw != NULL;
-	g->state = PAMI_GEOMETRY_READY;
+	pami_geometry_found(g, 0, PAMI_GEOMETRY_READY);
 	client->world = g;
 	return rc;
 }
@@ -193,8 +215,10 @@ void pami_geometry_world_destroy(struct pami_client *client)
 		free(t->chunk[i]);
 		free(t->generation[i]);
 	}
-	if (t)
+	if (t) {
 		free(t->free);
+		pthread_mutex_destroy(&t->lock);
+	}
 	free(t);
 	client->geometries = NULL;
 	client->world = NULL;

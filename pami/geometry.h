@@ -11,6 +11,8 @@
 #ifndef PAMI_GEOMETRY_H
 #define PAMI_GEOMETRY_H
 
+#include <pthread.h>
+
 #include "pami/state.h"
 #include "pami/topology.h"
 
@@ -59,7 +61,7 @@ struct pami_geometry {
 	uint32_t size;       /* members */
 	uint32_t place;      /* in the table */
 	uint32_t generation; /* of that place: 1 .. 4095 */
-	uint8_t state;
+	uint8_t state;       /* PAMI_GEOMETRY_; atomic */
 	uint8_t optimized;
 	uint8_t one_team;    /* all members are one team and see each other's memory */
 	struct pami_client *client;
@@ -75,8 +77,12 @@ struct pami_geometry {
 	struct pami_geometry_member *member; /* by context offset */
 };
 
-/* The table of a client. Entries never move: other threads look up while one makes geometries. */
+/*
+ * The table of a client. Entries never move: other threads look up by number while one makes geometries. Who looks
+ * by key looks at all of them, so under the lock, under which they come, are made and go.
+ */
 struct pami_geometry_table {
+	pthread_mutex_t lock;
 	struct pami_geometry **chunk[PAMI_GEOMETRY_CHUNKS];
 	uint16_t *generation[PAMI_GEOMETRY_CHUNKS];
 	uint32_t used;    /* places ever used */
@@ -116,7 +122,9 @@ int pami_geometry_dead(struct pami_geometry *g);
 
 /* geometry.c, for geometry_make.c */
 struct pami_geometry *pami_geometry_alloc(struct pami_client *client, uint32_t id);
-int pami_geometry_settle(struct pami_geometry *g); /* members, locality; after topology and key */
+int pami_geometry_settle(struct pami_geometry *g); /* members, locality; after topology */
+/* From here on it is found, by key and, where READY, by number. */
+void pami_geometry_found(struct pami_geometry *g, uint64_t key, unsigned state);
 /* ctx: the context whose thread calls, or NULL. */
 void pami_geometry_free(struct pami_geometry *g, struct pami_context *ctx);
 

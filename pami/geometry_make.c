@@ -77,9 +77,8 @@ static void agreed(struct pami_coll *c)
 	if (m->ending) {
 		pami_geometry_free(g, c->context);
 	} else if (c->result) { /* a member died: what others still say about it is dropped until it is destroyed */
-		g->key = c->key;
 		g->optimized = 0;
-		__atomic_store_n(&g->state, PAMI_GEOMETRY_FAILED, __ATOMIC_RELEASE);
+		pami_geometry_found(g, c->key, PAMI_GEOMETRY_FAILED);
 		pami_coll_forget(c->context, c->key);
 	} else {
 		uint32_t number = (uint32_t)(c->number >> 1);
@@ -87,9 +86,8 @@ static void agreed(struct pami_coll *c)
 		while (seen <= number && !__atomic_compare_exchange_n(next, &seen, number + 1, 1, __ATOMIC_RELAXED,
 		                                                      __ATOMIC_RELAXED))
 			;
-		g->key = (uint64_t)g->id << 32 | number;
 		g->optimized = 0;
-		__atomic_store_n(&g->state, PAMI_GEOMETRY_READY, __ATOMIC_RELEASE);
+		pami_geometry_found(g, (uint64_t)g->id << 32 | number, PAMI_GEOMETRY_READY);
 		if (c->number & 1 && !g->homes && !pami_hw_update(g, m->home, 1, made, m))
 			return; /* told when that is done */
 	}
@@ -122,7 +120,7 @@ static pami_result_t start(pami_context_t context, void *cookie)
 		c->number = (uint64_t)__atomic_fetch_add(&g->client->geometries->next_number, 1, __ATOMIC_RELAXED) << 1 |
 			    (g->optimized != 0);
 	c->done = agreed;
-	if (g->state == PAMI_GEOMETRY_FAILED) /* what was never made ends here alone */
+	if (__atomic_load_n(&g->state, __ATOMIC_ACQUIRE) == PAMI_GEOMETRY_FAILED) /* what was never made ends here alone */
 		c->size = 1;
 	else if (pami_geometry_dead(g))
 		c->result = -ESHUTDOWN;

@@ -51,8 +51,10 @@ int pami_geometry_dead(struct pami_geometry *g)
 {
 	uint32_t count = mu_gone_count();
 
-	if (!count || __atomic_load_n(&g->dead, __ATOMIC_RELAXED))
-		return count && g->dead;
+	if (!count)
+		return 0;
+	if (__atomic_load_n(&g->dead, __ATOMIC_RELAXED))
+		return 1;
 	if (count == __atomic_load_n(&g->dead_seen, __ATOMIC_RELAXED))
 		return 0;
 	for (uint32_t rank = 0; rank < g->size; rank++)
