@@ -66,8 +66,7 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	ch->spill_last = &ch->spill_first;
 	ch->done_last = &ch->done_first;
 	/* A second opening goes on where the first stopped reading. */
-	ch->rx.head = ch->rx.published = ch->a->ring.head;
-	ch->a->ring.lines = MU_RING_LINES;
+	ch->rx.head = ch->rx.published = mu_ring(p->host, p->local, index)->head;
 	mu_lane_open(ch);
 	rc = mu_inj_fifo_init(&ch->inj, &ch->a->inj, &ch->a->inj_hw, ch->a->inj_slot, MU_INJ_SLOTS);
 	if (!rc) {
@@ -147,7 +146,8 @@ void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m)
 	struct mu_ack *a = m->index < MU_ACKS ? &ch->ack[m->index] : NULL;
 	uint32_t head;
 
-	if (!a || !a->op || a->generation != m->generation || a->answered == m->generation) {
+	if (!a || __atomic_load_n(&a->generation, __ATOMIC_ACQUIRE) != m->generation ||
+	    a->answered == m->generation) {
 		if (mu_gone_count())
 			return; /* of a task that is gone */
 		ch->bad++;
@@ -175,7 +175,7 @@ static void take_acks(struct mu_channel *ch)
 		struct mu_ack *a = &ch->ack[at - 1];
 
 		next = a->next;
-		mu_op_later(ch, a->op, a->op->state[1] ? -(int)a->op->state[1] : 0);
+		mu_op_later(ch, a->op, -(int)a->error);
 		a->op = NULL;
 		ch->ack_free[ch->acks_free++] = (uint16_t)(at - 1);
 	}
@@ -186,10 +186,14 @@ void mu_fault_seen(struct mu_channel *ch, uint32_t task, int error)
 {
 	uint32_t k = 0;
 
-	for (unsigned i = 0; i < MU_ACKS; i++)
-		if (ch->ack[i].op && ch->ack[i].task == task && ch->ack[i].answered != ch->ack[i].generation)
-			ch->ack[i].op->state[1] = (uint64_t)error;
-	/* Gets come and go with the owner, who need not be this thread. */
+	/* The operations are the owner's, who need not be this thread. */
+	for (unsigned i = 0; i < MU_ACKS; i++) {
+		struct mu_ack *a = &ch->ack[i];
+
+		if (__atomic_load_n(&a->generation, __ATOMIC_ACQUIRE) != a->answered &&
+		    __atomic_load_n(&a->task, __ATOMIC_RELAXED) == task)
+			a->error = (uint32_t)error;
+	}
 	mu_lock(&ch->fault_lock);
 	while (k < ch->faults && ch->fault[k].task != task)
 		k++;

@@ -77,7 +77,8 @@ int mu_class_release(struct mu_channel *ch, unsigned id)
 	__atomic_fetch_and(&ch->node_fifos, ~(1u << id), __ATOMIC_RELEASE);
 	__atomic_store_n(&n->class[id].owner, MU_NO_OWNER, __ATOMIC_RELEASE);
 	if (id) {
-		n->class[id].status = n->class[id].control = 0;
+		n->class[id].control = 0;
+		__atomic_store_n(&n->class[id].status, 0, __ATOMIC_RELAXED);
 		__atomic_fetch_and(&n->used, ~(1u << id), __ATOMIC_RELEASE);
 	}
 	return 0;

@@ -397,7 +397,7 @@ int mu_comm_help(struct mu_process *p)
 
 	if (inside)
 		return 0;
-	for (unsigned i = 0; i < p->channels_open; i++) {
+	for (unsigned i = 0; i < __atomic_load_n(&p->channels_open, __ATOMIC_ACQUIRE); i++) {
 		struct mu_comm_entry *e = &p->comm.entry[i];
 
 		if (!__atomic_load_n(&e->shared, __ATOMIC_RELAXED) || !mu_try(&e->running))

@@ -130,13 +130,13 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 		return -EHOSTUNREACH;
 	if (mu_gone(p, task))
 		return -ESHUTDOWN;
-	if (p->near[task] && !look && !at->sent && !p->cma_refused) {
+	if (p->near[task] && !look && !at->sent && !mu_cma_refused(p)) {
 		rc = type == MUHWI_PACKET_TYPE_PUT ? put_direct(ch, task, d) :
 		     type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d) : -ENOTSUP;
 		if (rc == -EPERM) {
 			drv_warn("process_vm_writev to task %u refused (ptrace protection): data goes "
 			         "through the ring, slower; set kernel.yama.ptrace_scope=0", task);
-			p->cma_refused = 1;
+			mu_cma_refuse(p);
 		} else if (rc != -ENOTSUP) {
 			return rc;
 		}

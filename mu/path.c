@@ -19,8 +19,8 @@ struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
 	struct drv_ring *r = &mu_host_channel(host, local, channel)->ring;
 
 	/* The first sender may come before the owner; both write the same constant. */
-	if (__builtin_expect(!__atomic_load_n(&r->lines, __ATOMIC_RELAXED), 0))
-		__atomic_store_n(&r->lines, MU_RING_LINES, __ATOMIC_RELAXED);
+	if (__builtin_expect(!__atomic_load_n(&r->lines, __ATOMIC_ACQUIRE), 0))
+		__atomic_store_n(&r->lines, MU_RING_LINES, __ATOMIC_RELEASE);
 	return r;
 }
 

@@ -49,9 +49,12 @@ struct mu_spill {
 };
 
 struct mu_ack {
-	struct mu_op *op; /* NULL: free */
-	uint32_t generation, task;
-	uint32_t answered; /* engine's: the generation that was answered */
+	struct mu_op *op; /* owner's; NULL: free */
+	uint32_t task;
+	uint32_t generation; /* atomic; written by the owner, last: the engine may be another thread's */
+	/* The engine's, as long as generation is another than answered. */
+	uint32_t answered; /* the generation that was answered */
+	uint32_t error;    /* positive errno; 0 */
 	uint32_t next;     /* in the list of answers: index + 1, 0 ends it */
 };
 
@@ -124,7 +127,7 @@ struct mu_channel {
 	uint32_t acks_arrived; /* list, latest first: pushed by the engine, in any thread, taken by the poll */
 	const uint64_t *watch; /* mu_watch(); any thread of the process may look */
 	uint64_t watch_value;
-	struct drv_wake *watch_bell; /* mu_watch_far(); else NULL */
+	struct drv_wake *watch_bell; /* mu_watch_far(); else NULL; likewise */
 	int (*pending)(const void *arg); /* software's own work; any thread of the process may ask */
 	uint8_t owned; /* a commthread serves it now; atomic */
 	uint32_t node_fifos; /* of its node that this channel's engine runs; bit per FIFO, atomic */
@@ -185,7 +188,7 @@ struct mu_process {
 	struct mu_channel *channel[MU_CHANNELS_MAX];
 	uint32_t channels_open;      /* highest index in use + 1 */
 	uint32_t channels_lock;      /* held by the engine thread while it walks them */
-	int cma_refused;             /* process_vm_* between tasks not permitted */
+	int cma_refused;             /* process_vm_* between tasks not permitted; atomic */
 
 	struct mu_holder *holder;    /* MU_HOLDER_TASK: ours */
 	uint32_t holding;            /* lock of holder */
@@ -228,6 +231,15 @@ static inline void mu_lock(uint32_t *lock)
 static inline void mu_unlock(uint32_t *lock)
 {
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+static inline int mu_cma_refused(const struct mu_process *p)
+{
+	return __atomic_load_n(&p->cma_refused, __ATOMIC_RELAXED);
+}
+static inline void mu_cma_refuse(struct mu_process *p)
+{
+	__atomic_store_n(&p->cma_refused, 1, __ATOMIC_RELAXED);
 }
 
 /* The port's lock, which the thread that uses a channel has already while records are dispatched

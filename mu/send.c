@@ -35,7 +35,7 @@ static inline int is_direct(const struct mu_channel *ch, uint32_t task)
 {
 	const struct mu_process *p = ch->p;
 
-	return p->near[task] && !p->cma_refused;
+	return p->near[task] && !mu_cma_refused(p);
 }
 
 /* Then the engine, in whichever thread it ran, is done with the lanes too. */
@@ -275,14 +275,15 @@ static void flush_inject(struct mu_channel *ch, uint32_t task, const struct mu_d
 	uint16_t index = ch->ack_free[--ch->acks_free];
 	struct mu_ack *ack = &ch->ack[index];
 	struct mu_dest back = dest_of(ch->p, ch->p->task, ch->index);
-	struct mu_internal m = { .kind = MU_INTERNAL_ACK, .index = index, .generation = ++ack->generation };
+	struct mu_internal m = { .kind = MU_INTERNAL_ACK, .index = index, .generation = ack->generation + 1 };
 	struct mu_slot *slot;
 	unsigned char *buffer;
 	MUHWI_Descriptor_t *d = slot_next(ch, &slot, &buffer);
 
 	ack->op = op;
-	ack->task = task;
-	op->state[1] = 0;
+	__atomic_store_n(&ack->task, task, __ATOMIC_RELAXED);
+	ack->error = 0;
+	__atomic_store_n(&ack->generation, m.generation, __ATOMIC_RELEASE);
 	mu_desc_fifo((MUHWI_Descriptor_t *)buffer, 0, 0, &back, &m, 1);
 	mu_desc_get(d, (uint64_t)(uintptr_t)buffer, 64, to);
 	slot_publish(ch);
@@ -325,7 +326,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 			return 0;
 		}
 		direct = 0;
-		p->cma_refused = 1;
+		mu_cma_refuse(p);
 	}
 	if (!fifo_room(ch, 2) || !ch->acks_free)
 		return -EAGAIN;
@@ -361,7 +362,7 @@ int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, 
 			mu_op_later(ch, done, rc);
 			return 0;
 		}
-		p->cma_refused = 1;
+		mu_cma_refuse(p);
 	}
 	if (!fifo_room(ch, 1) || !ch->counters_free)
 		return -EAGAIN;

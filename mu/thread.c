@@ -94,12 +94,12 @@ static int anything_ready(struct mu_process *p, int software, int *unsent)
 void mu_watch_far(struct mu_channel *ch, const uint64_t *word, uint64_t value, struct drv_wake *bell)
 {
 	mu_watch(ch, word, value);
-	ch->watch_bell = bell;
+	__atomic_store_n(&ch->watch_bell, bell, __ATOMIC_RELEASE);
 }
 
 void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value)
 {
-	ch->watch_bell = NULL;
+	__atomic_store_n(&ch->watch_bell, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->watch_value, value, __ATOMIC_RELAXED);
 	__atomic_store_n(&ch->watch, word, __ATOMIC_RELEASE);
 }
@@ -196,10 +196,10 @@ void mu_wake_self(void)
  * barrier of a proper sleep. Who writes the word fences; any other waker may miss us, once in a long while: for
  * the length of this sleep at most.
  */
-static void sleep_lightly(struct mu_channel *ch)
+static void sleep_lightly(struct mu_channel *ch, struct drv_wake *bell)
 {
 	struct mu_process *p = ch->p;
-	struct drv_wake *w[FAR_WORDS] = { &p->area->posted, ch->watch_bell };
+	struct drv_wake *w[FAR_WORDS] = { &p->area->posted, bell };
 	uint32_t seen[FAR_WORDS], wakes = __atomic_load_n(&p->area->wakes, __ATOMIC_ACQUIRE), n = 2;
 	int unsent = 0;
 
@@ -264,6 +264,7 @@ void mu_idle(struct mu_channel *ch)
 {
 	struct mu_process *p = ch->p;
 	struct mu_idle_state *idle = &mu_idle_state;
+	struct drv_wake *bell;
 	uint64_t now;
 	uint32_t seq;
 	int old, unsent = 0;
@@ -283,8 +284,9 @@ void mu_idle(struct mu_channel *ch)
 		return;
 	}
 	/* Sooner than after three yields it would cost more than it gives. */
-	if (p->yields && ch->watch_bell && idle->count >= 12 && !mu_inject_pending(ch) && !p->holder) {
-		sleep_lightly(ch);
+	bell = p->yields ? __atomic_load_n(&ch->watch_bell, __ATOMIC_ACQUIRE) : NULL;
+	if (bell && idle->count >= 12 && !mu_inject_pending(ch) && !p->holder) {
+		sleep_lightly(ch, bell);
 		idle->seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 		return;
 	}
@@ -531,7 +533,7 @@ static void *engine_thread(void *arg)
 	struct mu_process *p = arg;
 	struct engine e = { .tick_ns = MU_TICK_MIN_NS };
 	struct mu_comm_passes at = { 0 };
-	int bound = 0;
+	int bound = 0, spins;
 
 	while (!__atomic_load_n(&p->thread_stop, __ATOMIC_ACQUIRE)) {
 		int serves = __atomic_load_n(&p->comm.mine[0], __ATOMIC_RELAXED) != 0;
@@ -547,8 +549,9 @@ static void *engine_thread(void *arg)
 			after_work(p, &e, serves);
 			continue;
 		}
+		spins = __atomic_load_n(&p->comm.spins, __ATOMIC_RELAXED);
 		if ((e.alone && look_around(p, &e)) ||
-		    (serves && (!e.shared || p->comm.spins) && !mu_comm_may_sleep(p, 0, &at)))
+		    (serves && (!e.shared || spins) && !mu_comm_may_sleep(p, 0, &at)))
 			continue;
 		before = drv_clock_ticks();
 		engine_sleep(p, &e);

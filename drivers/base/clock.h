@@ -41,9 +41,13 @@ static inline uint64_t drv_clock_fast_ns(void)
 {
 	static uint64_t scale; /* ns per tick, 32 fractional bits */
 
-	if (__builtin_expect(!scale, 0))
-		scale = (1000ull << 32) / drv_clock_ticks_per_us();
-	return (uint64_t)((unsigned __int128)drv_clock_ticks() * scale >> 32);
+	uint64_t known = __atomic_load_n(&scale, __ATOMIC_RELAXED);
+
+	if (__builtin_expect(!known, 0)) {
+		known = (1000ull << 32) / drv_clock_ticks_per_us();
+		__atomic_store_n(&scale, known, __ATOMIC_RELAXED);
+	}
+	return (uint64_t)((unsigned __int128)drv_clock_ticks() * known >> 32);
 }
 
 static inline void drv_cpu_relax(void)

@@ -37,7 +37,7 @@ void drv_wake_prepare_all(struct drv_wake **w, uint32_t *seen, unsigned count)
 		__atomic_fetch_add(&w[i]->sleepers, 1, __ATOMIC_SEQ_CST);
 	}
 	/* From here on every registered process either sees us sleep or its change is seen by us. */
-	if (!drv_wake_needs_fence)
+	if (!__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
