@@ -271,6 +271,7 @@ void mu_host_unmap(struct mu_host *host);
 /* The environment of a task: QUINTORUS_SEGMENT=<fd>, QUINTORUS_TASK=<task>. Returns 0 / -ENOMEM. */
 #define MU_ENV_SEGMENT "QUINTORUS_SEGMENT"
 #define MU_ENV_TASK    "QUINTORUS_TASK"
+#define MU_ENV_BOUND   "QUINTORUS_BOUND" /* this host's tasks have the processors they may use to themselves */
 
 static inline struct mu_task_entry *mu_host_entry(struct mu_host *h, uint32_t task)
 {

@@ -42,11 +42,14 @@ static void bind_host(const struct plan *p, uint32_t host)
 	first = usable < hosts ? place % usable : place * usable / hosts;
 	last = usable < hosts ? first + 1 : (place + 1) * usable / hosts;
 	CPU_ZERO(&part);
+	unsetenv(MU_ENV_BOUND);
 	for (unsigned c = 0; c < CPU_SETSIZE; c++)
 		if (CPU_ISSET(c, &may) && n++ >= first && n <= last)
 			CPU_SET(c, &part);
 	if (sched_setaffinity(0, sizeof part, &part))
 		fprintf(stderr, "torus run: --bind hosts: cannot bind host %u: %s; it runs anywhere\n", host, strerror(errno));
+	else if (usable >= hosts)
+		setenv(MU_ENV_BOUND, "1", 1);
 }
 
 static int start_here(struct job *j, uint32_t host)
