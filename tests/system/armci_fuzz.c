@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random operations against a serial model: armci_fuzz [STEPS [SEED]].
+ * Random operations against a serial model: armci_fuzz [STEPS [SEED [deaths [PROCESS]]]].
  *
  * The memory of each process holds one private slice per process, which only that process writes, so
  * that it can keep a model of it and check every get (order O1: without a fence); then a shared part
  * where everybody accumulates small whole numbers and counts, compared at the end with the sum of what
  * all say they added.
+ *
+ * deaths: one process, PROCESS or a random one, dies in the middle of something (torus run --on-death error). What touches it may fail, and then
+ * is checked no more; all else must be as the model says. What it adds to others goes to a part of its own, which the
+ * others add to, too, and which nobody checks.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <armcix.h>
 
 #include "drivers/base/rng.h"
 #include "tests/system/armci_check.h"
@@ -31,20 +41,34 @@ static long **counted; /* [proc]: what I added to its counters */
 static struct pending pending[PENDING];
 static struct drv_rng rng;
 static unsigned long gets;
+static int doomed = -1; /* the process that dies */
+static ARMCI_Group others;
+
+/* Of an operation with proc: 0; with the doomed one also FAIL6. */
+static int fine(int rc, int proc)
+{
+	return rc == 0 || (rc == FAIL6 && proc == doomed);
+}
 
 static char *slice(int proc)
 {
 	return (char *)mem[proc] + (size_t)me * SLICE;
 }
 
-static double *shared(int proc)
+/* Part 1: what nobody checks. */
+static double *shared_part(int proc, int part)
 {
-	return (double *)((char *)mem[proc] + (size_t)n * SLICE);
+	return (double *)((char *)mem[proc] + (size_t)n * SLICE) + (size_t)part * (SHARED + COUNTERS);
 }
 
-static long *counter(int proc)
+static double *shared(int proc)
 {
-	return (long *)(shared(proc) + SHARED);
+	return shared_part(proc, 0);
+}
+
+static long *counter(int proc, int part)
+{
+	return (long *)(shared_part(proc, part) + SHARED);
 }
 
 static size_t below(size_t bound)
@@ -77,11 +101,11 @@ static void finish(struct pending *p)
 	if (!p->busy)
 		return;
 	if (below(2))
-		while (ARMCI_Test(&p->h))
+		while (ARMCI_Test(&p->h) == 1)
 			;
-	CHECK(ARMCI_Wait(&p->h) == 0);
+	CHECK(fine(ARMCI_Wait(&p->h), p->proc));
 	p->busy = 0;
-	if (!p->get)
+	if (!p->get || p->proc == doomed)
 		return;
 	gets++;
 	pieces = p->bytes / (size_t)p->piece;
@@ -138,15 +162,13 @@ static void transfer(int proc, int get, int blocking)
 	ARMCI_INIT_HANDLE(&p->h);
 	p->busy = 1;
 	if (get && blocking)
-		CHECK(ARMCI_GetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc) == 0);
+		CHECK(fine(ARMCI_GetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc), proc));
 	else if (get)
-		CHECK(ARMCI_NbGetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc, &p->h) ==
-		      0);
+		CHECK(fine(ARMCI_NbGetS(slice(proc) + p->at, &far, p->buffer, &near, count, 1, proc, &p->h), proc));
 	else if (blocking)
-		CHECK(ARMCI_PutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc) == 0);
+		CHECK(fine(ARMCI_PutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc), proc));
 	else
-		CHECK(ARMCI_NbPutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc, &p->h) ==
-		      0);
+		CHECK(fine(ARMCI_NbPutS(p->buffer, &near, slice(proc) + p->at, &far, count, 1, proc, &p->h), proc));
 	if (blocking)
 		finish(p);
 	if (blocking && !get)
@@ -178,13 +200,13 @@ static void vector(int proc, int get)
 		fill(buffer, count * piece);
 		for (i = 0; i < count; i++)
 			memcpy(model[proc] + ((char *)there[i] - slice(proc)), here[i], piece);
-		CHECK(ARMCI_PutV(&g, 1, proc) == 0);
+		CHECK(fine(ARMCI_PutV(&g, 1, proc), proc));
 		memset(buffer, 0x55, count * piece);
 		return;
 	}
-	CHECK(ARMCI_GetV(&g, 1, proc) == 0);
+	CHECK(fine(ARMCI_GetV(&g, 1, proc), proc));
 	gets++;
-	for (i = 0; i < count; i++)
+	for (i = 0; proc != doomed && i < count; i++)
 		CHECK(!memcmp(here[i], model[proc] + ((char *)there[i] - slice(proc)), piece));
 }
 
@@ -198,11 +220,11 @@ static void private_acc(int proc)
 
 	for (i = 0; i < count; i++)
 		value[i] = (double)below(1000);
-	CHECK(ARMCI_Put(value, slice(proc) + at, (int)(count * 8), proc) == 0);
-	CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, slice(proc) + at, (int)(count * 8), proc) == 0);
+	CHECK(fine(ARMCI_Put(value, slice(proc) + at, (int)(count * 8), proc), proc));
+	CHECK(fine(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, slice(proc) + at, (int)(count * 8), proc), proc));
 	if (below(2)) {
-		CHECK(ARMCI_Get(slice(proc) + at, old, (int)(count * 8), proc) == 0);
-		for (i = 0; i < count; i++)
+		CHECK(fine(ARMCI_Get(slice(proc) + at, old, (int)(count * 8), proc), proc));
+		for (i = 0; proc != doomed && i < count; i++)
 			CHECK(old[i] == 3 * value[i]);
 	}
 	for (i = 0; i < count; i++)
@@ -212,6 +234,12 @@ static void private_acc(int proc)
 
 /* ---- the shared part ---- */
 
+/* Which one: the doomed must leave the first as it is. */
+static int choose_part(void)
+{
+	return doomed >= 0 && (me == doomed || !below(3));
+}
+
 static void shared_acc(int proc)
 {
 	static double value[SHARED];
@@ -220,27 +248,27 @@ static void shared_acc(int proc)
 	size_t count = length(SHARED), at = below(SHARED - count + 1), step = 1 + below(7), i;
 	int near = 8, far = (int)(8 * step), blocks[2] = {8, (int)((count + step - 1) / step)};
 	armci_giov_t g = {here, there, 8, blocks[1]};
+	int part = choose_part();
+	double *to = shared_part(proc, part) + at;
 
 	for (i = 0; i < count; i++)
 		value[i] = (double)below(100);
 	switch (below(3)) {
 	case 0:
 		step = 1;
-		CHECK(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, shared(proc) + at, (int)(count * 8),
-				proc) == 0);
+		CHECK(fine(ARMCI_Acc(ARMCI_ACC_DBL, &scale, value, to, (int)(count * 8), proc), proc));
 		break;
 	case 1:
-		CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, &near, shared(proc) + at, &far, blocks, 1,
-				 proc) == 0);
+		CHECK(fine(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, &near, to, &far, blocks, 1, proc), proc));
 		break;
 	default:
 		for (i = 0; i < (size_t)blocks[1]; i++) {
 			here[i] = value + i;
-			there[i] = shared(proc) + at + i * step;
+			there[i] = to + i * step;
 		}
-		CHECK(ARMCI_AccV(ARMCI_ACC_DBL, &scale, &g, 1, proc) == 0);
+		CHECK(fine(ARMCI_AccV(ARMCI_ACC_DBL, &scale, &g, 1, proc), proc));
 	}
-	for (i = 0; i * step < count; i++)
+	for (i = 0; !part && i * step < count; i++)
 		added[proc][at + i * step] += scale * value[i];
 }
 
@@ -254,15 +282,16 @@ static void shared_box(int proc)
 	int near[2] = {8 * a, 8 * a * b}, far[2] = {8 * gap, back ? -8 * plane : 8 * plane},
 	    blocks[3] = {8 * a, b, c};
 	size_t span = (size_t)plane * (size_t)c, at = below(SHARED - span);
-	double *to = shared(proc) + at + (back ? plane * (c - 1) : 0);
+	int part = choose_part();
+	double *first = shared_part(proc, part), *to = first + at + (back ? plane * (c - 1) : 0);
 
 	for (i = 0; i < a * b * c; i++)
 		value[i] = (double)below(100);
-	CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, near, to, far, blocks, 2, proc) == 0);
-	for (k = 0; k < c; k++)
+	CHECK(fine(ARMCI_AccS(ARMCI_ACC_DBL, &scale, value, near, to, far, blocks, 2, proc), proc));
+	for (k = 0; !part && k < c; k++)
 		for (j = 0; j < b; j++)
 			for (i = 0; i < a; i++)
-				added[proc][(size_t)((to - shared(proc)) + (back ? -plane : plane) * k +
+				added[proc][(size_t)((to - first) + (back ? -plane : plane) * k +
 						     gap * j + i)] += 2 * value[(k * b + j) * a + i];
 }
 
@@ -276,6 +305,7 @@ static void group_round(struct drv_rng *common)
 	static int sum[64], total[64];
 	void *part[64];
 	ARMCI_Group g;
+	int safe, rc;
 
 	for (p = 0; p < n; p++) {
 		colour[p] = (int)drv_rng_below(common, 3);
@@ -284,8 +314,15 @@ static void group_round(struct drv_rng *common)
 	for (p = 0; p < n; p++)
 		if (colour[p] == colour[me])
 			list[count++] = p;
+	safe = doomed < 0 || colour[me] != colour[doomed]; /* else it may fail at any step */
 	ARMCI_Group_create(count, list, &g);
-	CHECK(g.size == count && ARMCI_Malloc_group(part, size[me], &g) == 0);
+	CHECK(g.size == count || (!safe && g.rank < 0));
+	rc = g.rank < 0 ? FAIL6 : ARMCI_Malloc_group(part, size[me], &g);
+	CHECK(!rc || !safe);
+	if (rc) {
+		ARMCI_Group_free(&g);
+		return;
+	}
 	if (size[me])
 		memset(part[g.rank], 0, (size_t)size[me]);
 	armci_msg_group_barrier(&g);
@@ -296,7 +333,7 @@ static void group_round(struct drv_rng *common)
 		if (!size[list[to]])
 			continue;
 		where = (int)below((size_t)size[list[to]] / 4);
-		CHECK(ARMCI_Acc(ARMCI_ACC_INT, &one, &v, (int *)part[to] + where, 4, list[to]) == 0);
+		CHECK(fine(ARMCI_Acc(ARMCI_ACC_INT, &one, &v, (int *)part[to] + where, 4, list[to]), list[to]));
 		sum[to] += v;
 	}
 	ARMCI_GroupFence(&g);
@@ -305,19 +342,20 @@ static void group_round(struct drv_rng *common)
 	armci_msg_group_igop(total, count, "+", &g);
 	for (i = 0; i < size[me] / 4; i++)
 		total[g.rank] -= ((int *)part[g.rank])[i];
-	CHECK(total[g.rank] == 0);
-	CHECK(ARMCI_Free_group(part[g.rank], &g) == 0);
+	CHECK(total[g.rank] == 0 || !safe);
+	CHECK(ARMCI_Free_group(part[g.rank], &g) == 0 || !safe);
 	ARMCI_Group_free(&g);
 }
 
 static void count_up(int proc)
 {
 	size_t which = below(COUNTERS);
-	int by = (int)below(2000) - 1000;
+	int by = (int)below(2000) - 1000, part = choose_part();
 	long old;
 
-	CHECK(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, counter(proc) + which, by, proc) == 0);
-	counted[proc][which] += by;
+	CHECK(fine(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, counter(proc, part) + which, by, proc), proc));
+	if (!part)
+		counted[proc][which] += by;
 }
 
 static void step(void)
@@ -377,8 +415,8 @@ static void open_all(void)
 	model = calloc((size_t)n, sizeof(*model));
 	added = calloc((size_t)n, sizeof(*added));
 	counted = calloc((size_t)n, sizeof(*counted));
-	CHECK(ARMCI_Malloc(mem, (armci_size_t)n * SLICE + SHARED * 8 + COUNTERS * 8) == 0);
-	memset(mem[me], 0, (size_t)n * SLICE + SHARED * 8 + COUNTERS * 8);
+	CHECK(ARMCI_Malloc(mem, (armci_size_t)n * SLICE + 2 * (SHARED + COUNTERS) * 8) == 0);
+	memset(mem[me], 0, (size_t)n * SLICE + 2 * (SHARED + COUNTERS) * 8);
 	for (p = 0; p < n; p++) {
 		model[p] = calloc(1, SLICE);
 		added[p] = calloc(SHARED, sizeof(double));
@@ -390,6 +428,13 @@ static void open_all(void)
 	ARMCI_Barrier();
 }
 
+/* All who live. */
+static void meet(void)
+{
+	ARMCI_AllFence();
+	armci_msg_group_barrier(&others);
+}
+
 static void check_all(void)
 {
 	char *got = malloc(SLICE);
@@ -398,20 +443,67 @@ static void check_all(void)
 	for (p = 0; p < PENDING; p++)
 		finish(&pending[p]);
 	for (p = 0; p < n; p++) {
-		CHECK(ARMCI_Get(slice(p), got, SLICE, p) == 0);
-		CHECK(!memcmp(got, model[p], SLICE));
+		CHECK(fine(ARMCI_Get(slice(p), got, SLICE, p), p));
+		CHECK(p == doomed || !memcmp(got, model[p], SLICE));
 	}
-	ARMCI_Barrier();
+	meet();
 	for (p = 0; p < n; p++) {
-		armci_msg_dgop(added[p], SHARED, "+");
-		armci_msg_lgop(counted[p], COUNTERS, "+");
+		armci_msg_group_dgop(added[p], SHARED, "+", &others);
+		armci_msg_group_lgop(counted[p], COUNTERS, "+", &others);
 		for (k = 0; p == me && k < SHARED; k++)
 			CHECK(shared(me)[k] == added[p][k]);
 		for (k = 0; p == me && k < COUNTERS; k++)
-			CHECK(counter(me)[k] == counted[p][k]);
+			CHECK(counter(me, 0)[k] == counted[p][k]);
 	}
 	free(got);
-	ARMCI_Barrier();
+	meet();
+}
+
+/* ---- death ---- */
+
+static void *executioner(void *arg)
+{
+	struct timespec t = {0, *(int *)arg * 1000000l};
+
+	nanosleep(&t, NULL);
+	kill(getpid(), SIGKILL);
+	return NULL;
+}
+
+/* Who dies, and soon; in virtual time the launcher kills it. */
+static void doom(struct drv_rng *common)
+{
+	static int ms;
+	pthread_t thread;
+
+	ms = (int)drv_rng_below(common, 60);
+	if (me != doomed || ARMCIX_Clock_is_virtual())
+		return;
+	if (pthread_create(&thread, NULL, executioner, &ms))
+		exit(1);
+	pthread_detach(thread);
+}
+
+static void others_make(void)
+{
+	int list[1024], count = 0, p;
+
+	for (p = 0; p < n && p < 1024; p++)
+		if (p != doomed)
+			list[count++] = p;
+	if (me != doomed)
+		ARMCI_Group_create(count, list, &others);
+}
+
+static int report(void)
+{
+	int all = check_failures;
+
+	armci_msg_group_igop(&all, 1, "+", &others);
+	if (others.rank == 0)
+		printf("%s fuzz (%d processes)\n", all ? "FAIL" : "PASS", n);
+	fflush(stdout);
+	return all != 0;
 }
 
 int main(int argc, char **argv)
@@ -427,11 +519,16 @@ int main(int argc, char **argv)
 	if (me == 0)
 		printf("%d steps, seed %llu\n", steps, (unsigned long long)seed);
 	drv_rng_seed(&rng, seed * 1000003 + (uint64_t)me);
-	open_all();
 	drv_rng_seed(&common, seed);
-	for (i = 0; i < steps; i++) {
+	if (argc > 3 && !strcmp(argv[3], "deaths"))
+		doomed = argc > 4 ? atoi(argv[4]) : (int)drv_rng_below(&common, (uint64_t)n);
+	open_all();
+	others_make();
+	if (doomed >= 0)
+		doom(&common);
+	for (i = 0; i < steps || (doomed >= 0 && !ARMCIX_Is_dead(doomed)); i++) {
 		step();
-		if (i % 25 == 24 && n <= 64)
+		if (i % 25 == 24 && n <= 64 && i < steps)
 			group_round(&common);
 	}
 	check_all();
@@ -440,7 +537,7 @@ int main(int argc, char **argv)
 		ARMCI_Free_local(pending[i].buffer);
 	for (i = 1; i < PENDING; i += 2)
 		free(pending[i].buffer);
-	CHECK(ARMCI_Free(mem[me]) == 0);
+	CHECK(fine(ARMCI_Free(mem[me]), doomed));
 	for (i = 0; i < n; i++) {
 		free(model[i]);
 		free(added[i]);
@@ -450,7 +547,7 @@ int main(int argc, char **argv)
 	free(added);
 	free(counted);
 	free(mem);
-	rc = check_report("fuzz");
+	rc = report();
 	ARMCI_Finalize();
 	return rc;
 }
