@@ -55,9 +55,28 @@ static void *shared(size_t bytes)
 	return p;
 }
 
+/* Whoever spins for the other side's words would for ever. */
+static void on_child(int signal)
+{
+	static const char words[] = "qlimits: a process that answers died; nothing was measured\n";
+	siginfo_t info = {0};
+
+	(void)signal;
+	if (!waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid &&
+	    (info.si_code != CLD_EXITED || info.si_status)) {
+		if (write(2, words, sizeof words - 1) < 0)
+			_exit(2);
+		_exit(1);
+	}
+}
+
 static pid_t child(void (*fn)(void *), void *arg)
 {
-	pid_t pid = fork();
+	struct sigaction act = {.sa_handler = on_child, .sa_flags = SA_NOCLDSTOP | SA_RESTART};
+	pid_t pid;
+
+	sigaction(SIGCHLD, &act, NULL);
+	pid = fork();
 
 	if (pid < 0) {
 		perror("qlimits: fork");
@@ -381,12 +400,18 @@ static void limit_atomic(void)
 	limit_out("atomic", 8, "M/s", &rates);
 }
 
+static const char usage[] =
+	"usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json]\n"
+	"       qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]\n"
+	"       qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]\n"
+	"\n"
+	"What this machine allows, to stand beside what is measured: a cache line's way between processors, bare rings,\n"
+	"copies, a wake-up, atomics; and between two programs (one of them with --serve) frames over a driver port, or\n"
+	"datagrams. bench/README.md says what each row is.\n";
+
 static int wrong(const char *what)
 {
-	fprintf(stderr, "qlimits: cannot use '%s'; usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json], or\n"
-	                "qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json], or\n"
-	                "qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]\n",
-	        what);
+	fprintf(stderr, "qlimits: cannot use '%s'\n%s", what, usage);
 	return 2;
 }
 
@@ -397,6 +422,8 @@ int main(int argc, char **argv)
 
 	alone = sysconf(_SC_NPROCESSORS_ONLN) < 2;
 	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help"))
+			return printf("%s", usage) < 0;
 		if (!strcmp(argv[i], "--json"))
 			format = BENCH_JSON;
 		else if (!strcmp(argv[i], "--csv"))
