@@ -208,10 +208,27 @@ static void *arena_memory(struct bench_job *job, size_t bytes)
 	return p ? p : MAP_FAILED;
 }
 
+/* The same memory again and again: what is written to one part is seen in all. */
+static void *folded_memory(size_t bytes, size_t fold)
+{
+	int fd = memfd_create("qbench", MFD_CLOEXEC);
+	char *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int bad = fd < 0 || p == MAP_FAILED || ftruncate(fd, (off_t)fold);
+
+	for (size_t at = 0; !bad && at < bytes; at += fold)
+		bad = mmap(p + at, bytes - at < fold ? bytes - at : fold, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		      MAP_FAILED;
+	if (fd >= 0)
+		close(fd);
+	return bad ? MAP_FAILED : p;
+}
+
 void *bench_memory(struct bench_job *job, size_t bytes, pami_memregion_t *region)
 {
-	size_t got = 0;
-	void *p = job->options.arena ? arena_memory(job, bytes) : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t got = 0, fold = job->options.fold;
+	void *p = job->options.arena     ? arena_memory(job, bytes) :
+		  fold && fold < bytes   ? folded_memory(bytes, fold) :
+					   mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED) {
 		perror("bench: memory");

@@ -26,6 +26,7 @@ struct bench_options {
 	enum bench_format format;
 	int eager; /* 1: ask for eager, -1: ask for rendezvous, 0: as the library likes */
 	int arena;           /* memory that the tasks of a node share */
+	size_t fold;         /* longer buffers repeat this many bytes of memory, whole pages; 0: do not */
 	const char *only; /* only this variant, or NULL */
 };
 

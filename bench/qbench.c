@@ -41,6 +41,7 @@ static void usage(FILE *f)
 	           "  --ms X            length of a repetition (default 20; virtual clock 1)\n"
 	           "  --eager, --rendezvous   ask for that protocol\n"
 	           "  --arena           buffers in memory that the tasks of a node share (rdma, fifo, latency)\n"
+	           "  --fold N          longer buffers repeat N bytes of memory (coll: jobs that have not enough of it)\n"
 	           "  --csv, --json     one row a line, for programs\n");
 }
 
@@ -100,7 +101,7 @@ static int parse_number(const char *text, size_t max, unsigned *value)
 	return 0;
 }
 
-enum { TO = 1, SIZES, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, ARENA, CSV, JSON, HELP };
+enum { TO = 1, SIZES, MIN, MAX, ONLY, WINDOW, REPETITIONS, MS, EAGER, RENDEZVOUS, ARENA, FOLD, CSV, JSON, HELP };
 
 /* Returns 0, 1: help was asked for, -1: wrong, and *what says which option. */
 static int parse(int argc, char **argv, struct bench_options *o, const char **what)
@@ -109,7 +110,7 @@ static int parse(int argc, char **argv, struct bench_options *o, const char **wh
 		{"to", 1, 0, TO}, {"sizes", 1, 0, SIZES}, {"min", 1, 0, MIN}, {"max", 1, 0, MAX}, {"only", 1, 0, ONLY},
 		{"window", 1, 0, WINDOW}, {"repetitions", 1, 0, REPETITIONS}, {"ms", 1, 0, MS},
 		{"eager", 0, 0, EAGER}, {"rendezvous", 0, 0, RENDEZVOUS}, {"csv", 0, 0, CSV},
-		{"arena", 0, 0, ARENA}, {"json", 0, 0, JSON}, {"help", 0, 0, HELP}, {0, 0, 0, 0}};
+		{"arena", 0, 0, ARENA}, {"fold", 1, 0, FOLD}, {"json", 0, 0, JSON}, {"help", 0, 0, HELP}, {0, 0, 0, 0}};
 	int c, bad = 0;
 
 	while (!bad && (c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -126,6 +127,7 @@ static int parse(int argc, char **argv, struct bench_options *o, const char **wh
 		case EAGER: o->eager = 1; break;
 		case RENDEZVOUS: o->eager = -1; break;
 		case ARENA: o->arena = 1; break;
+		case FOLD: bad = parse_size(optarg, &o->fold) || o->fold % 4096; break;
 		case CSV: o->format = BENCH_CSV; break;
 		case JSON: o->format = BENCH_JSON; break;
 		case HELP: return 1;
