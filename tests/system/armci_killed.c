@@ -140,8 +140,8 @@ static void good_group(ARMCI_Group *g)
 	CHECK(ARMCI_Free_group(part[rank], g) == 0);
 }
 
-/* With the dead there is no group any more, nor anything done with it; without it there is. */
-static void go_on(int with_others)
+/* With the dead there is no group any more, nor anything done with it. */
+static void refused(void)
 {
 	int list[64], rank = 0, size = -1, x = 7, i;
 	ARMCI_Group g, world;
@@ -166,10 +166,18 @@ static void go_on(int with_others)
 	ARMCI_Group_get_world(&world);
 	CHECK(ARMCIX_Group_split(&world, 0, 0, &g) == FAIL6 && g.rank < 0);
 	ARMCI_Group_free(&g);
+}
+
+/* Without it there is. */
+static void go_on(void)
+{
+	int list[64];
+	ARMCI_Group g;
+
+	refused();
 	ARMCI_Group_create(rest(list), list, &g);
 	good_group(&g);
-	if (with_others)
-		good_group(&others);
+	good_group(&others);
 	ARMCI_Group_free(&g);
 }
 
@@ -466,7 +474,8 @@ static int report(void)
 /* An error, or an ARMCI in which the death shows. */
 static int start(int last, int polls)
 {
-	int rc;
+	int list[64], rc;
+	ARMCI_Group g;
 
 	if (is_victim())
 		arm(last, polls);
@@ -483,10 +492,15 @@ static int start(int last, int polls)
 		me = atoi(getenv("QUINTORUS_TASK"));
 		CHECK(rc == FAIL6 && ARMCI_Initialized() == 0);
 		CHECK(ARMCI_Init() == FAIL6 && ARMCI_Finalize() == 0);
-		return report();
+		report();
+		return 3; /* who comes so far must not wait for us */
 	}
 	ARMCI_Barrier();
-	go_on(0);
+	refused();
+	ARMCI_Group_create(rest(list), list, &g); /* it is not made if some other's ARMCI_Init failed */
+	if (g.rank >= 0)
+		armci_msg_group_barrier(&g);
+	ARMCI_Group_free(&g);
 	ARMCI_Finalize();
 	return report();
 }
@@ -523,7 +537,7 @@ int main(int argc, char **argv)
 				scenarios[i].run();
 			else
 				scenarios[i].run_at(last, polls);
-			go_on(1);
+			go_on();
 		}
 	if (!known || n <= VICTIM || n > 64) {
 		fprintf(stderr, "armci_killed: '%s' is no scenario, or not enough processes\n", what);
