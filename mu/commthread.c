@@ -13,8 +13,9 @@
  * program polls: the owner leaves the channel alone for a tick (50 us, doubling to 1 ms while the
  * stamp moves), and messages to it wake nobody.
  *
- * In virtual time there are no threads: the process's own thread runs the functions where it reads
- * the clock, posts, or polls in vain, on a clock of the commthread's own.
+ * In virtual time the process's own thread runs the functions where it reads the clock, posts, or
+ * polls in vain, on a clock of the commthread's own. One thread stands in for that while it neither
+ * calls nor lets virtual time go on (mu/vtask.c).
  */
 #define _GNU_SOURCE
 #include "mu/commthread.h"
@@ -306,6 +307,17 @@ static unsigned choose(const struct mu_comm *c)
 	return best;
 }
 
+/* In virtual time one thread stands in for all, where the program's own cannot. */
+static void tell_virtual(struct mu_process *p)
+{
+	uint64_t all = 0;
+
+	for (unsigned k = 0; k < p->comm.max; k++)
+		all |= __atomic_load_n(&p->comm.mine[k], __ATOMIC_RELAXED);
+	if (p->virtual_clock)
+		mu_vt_serves(all, mu_comm_virtual, p);
+}
+
 static int thread_needed(struct mu_process *p, unsigned k)
 {
 	struct mu_comm_thread *t = &p->comm.thread[k];
@@ -363,6 +375,7 @@ int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *), void *arg, int s
 		}
 	}
 	mu_unlock(&c->lock);
+	tell_virtual(p);
 	return rc;
 }
 
@@ -383,6 +396,7 @@ void mu_commthread_remove(struct mu_channel *ch)
 		mu_unlock(&e->running);
 	}
 	mu_unlock(&c->lock);
+	tell_virtual(ch->p);
 }
 
 unsigned mu_commthreads(void)
@@ -424,9 +438,12 @@ int mu_comm_virtual(struct mu_process *p)
 	for (; all; all &= all - 1) {
 		struct mu_comm_entry *e = &p->comm.entry[__builtin_ctzll(all)];
 
+		if (!mu_try(&e->running))
+			continue;
 		mu_vt_side_begin(e->owner);
-		n += call(e);
+		n += e->fn ? call(e) : 0;
 		mu_vt_side_end(e->owner);
+		mu_unlock(&e->running);
 	}
 	return n;
 }

@@ -65,13 +65,25 @@ struct mu_task_entry {
 
 /* Virtual time: hand-over between one task and the simulator (mu/vtask.c, mu/node_sim.c). */
 struct mu_vt_area {
-	_Alignas(64) uint32_t turn; /* futex: 1 = the task runs, 0 = the simulator does */
+	_Alignas(64) uint32_t turn; /* futex: enum mu_vt_turn */
 	uint32_t request;           /* why the task handed over: enum mu_vt_request */
 	uint64_t now_ps;            /* the task's time when it handed over, its resume time on return */
 	uint64_t horizon_ps;        /* the task may run up to here without handing over */
 	uint64_t dirty;             /* channels whose injection FIFO was written since the hand-over */
-	uint64_t arg[9];            /* enum in mu/vtask.h */
+	uint64_t arg[8];            /* enum in mu/vtask.h */
 	uint64_t node_dirty;        /* of its node's area: bit f FIFO f, 32 + r signal r, 48 + r class route r */
+	/* Taking the turn from a task that does not call, and its commthreads' turns meanwhile (mu/vtask.c). */
+	_Alignas(64) uint32_t inside; /* a thread of its own is in a call: the turn stays with the task */
+	uint32_t back;              /* futex: one whose turn was taken calls, and waits */
+	uint64_t back_ps;           /* its clock */
+	uint64_t serves;            /* bit per channel that a thread stands by to serve */
+	uint64_t serve_ps;          /* when that thread begins, and when it was done */
+	uint32_t serve;             /* futex: enum mu_vt_serve */
+	uint32_t serve_tid;         /* of that thread */
+	uint32_t serve_inside;      /* that thread is in a call */
+	uint32_t serve_wants;       /* it is in a call, and waits for its turn to go on */
+	uint32_t serve_found;       /* done, and it did something */
+	uint32_t serve_more;        /* done, but it wants to be called again, though nothing comes */
 	uint32_t stores;            /* entries of store */
 	struct mu_vt_store {
 		uint64_t at, value, wake_at, when_ps; /* at: offset of the word in the segment */

@@ -290,12 +290,9 @@ static void head_done(struct mu_sim *s, struct source from)
 		rget_registers(s, from.channel);
 		return;
 	}
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_touch(s, local);
+	sim_touch(s, local, s->now, SIM_TOUCH_CHANGES);
 	if (head_pass(s, from))
 		sim_wake(s, local);
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_look(s, local);
 }
 
 /* ---- packets ---- */

@@ -15,6 +15,7 @@
 #define CHECK_EVENTS 512u /* look at real time this often */
 #define CHECK_NS     10000000u
 #define SPIN_MS      10000u
+#define SPIN_LIMIT_S 600u
 
 /* One processor for us and, by inheritance, for all tasks: a hand-over stays cheap. */
 static void pin(void)
@@ -34,6 +35,13 @@ static void pin(void)
 			drv_warn("virtual clock: cannot stay on processor %u: hand-overs will be slower", c);
 		return;
 	}
+}
+
+static uint64_t spin_limit_ns(void)
+{
+	const char *text = getenv("QUINTORUS_SPIN_LIMIT_S");
+
+	return (text && *text ? strtoul(text, NULL, 10) : SPIN_LIMIT_S) * 1000000000ull;
 }
 
 static uint64_t spin_ns(const struct mu_sim_conf *conf)
@@ -110,6 +118,7 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	s->locals = host->locals;
 	s->channels = host->channels;
 	s->spin_ns = spin_ns(conf);
+	s->spin_limit_ns = spin_limit_ns();
 	s->store_free = SIM_NONE;
 	emu_route_init(&s->route, &host->shape);
 	world.shape = host->shape;
@@ -184,7 +193,7 @@ static int run(struct mu_sim *s)
 	while (!rc && !s->error) {
 		if (s->spinning) {
 			/* Perhaps it computes: no time passes while the others only wait for it. */
-			int wait = !s->news && sim_nothing_under_way(s);
+			int wait = !s->news && sim_nothing_under_way(s) && !sim_spin_overdue(s);
 
 			rc = sim_spin_late(s, wait);
 			if (rc || wait)
@@ -217,12 +226,17 @@ static int run(struct mu_sim *s)
 		case SIM_KILL:
 			sim_kill_event(s, &e);
 			break;
+		case SIM_SERVE:
+			sim_serve_event(s, &e);
+			break;
 		case SIM_RESUME:
 			rc = sim_turn(s, &e);
 			break;
 		default:
 			break;
 		}
+		if (!rc && s->touched)
+			rc = sim_spin_touched(s);
 		if (!rc && ++n % CHECK_EVENTS == 0)
 			rc = check_now_and_then(s);
 	}

@@ -131,7 +131,10 @@ static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t
 static int effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)
 {
 	struct sim_channel *c = &s->channel[channel];
+	uint32_t local = channel / s->channels;
 
+	if (s->task[local].state == SIM_TASK_SPINS)
+		s->task[local].unanswered += !(mu_host_area(s->host, local)->vt.serves >> channel % s->channels & 1);
 	if (c->spill_first == SIM_NONE && !ring_put(s, channel, &s->pool[packet]))
 		return 0;
 	s->spilled++;
@@ -297,8 +300,6 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 		s->task[local].direct--;
 		s->task[local].arriving--;
 	}
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_touch(s, local);
 	if (s->task[local].state == SIM_TASK_LEFT || mu_host_gone(s->host, p->task) == MU_TASK_DIED)
 		s->dropped++;
 	else if (type == MUHWI_PACKET_TYPE_GET)
@@ -312,6 +313,6 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	/* A task that waits for a long put is not woken for each packet, only when no more is coming. */
 	if (look)
 		sim_wake(s, local);
-	if (s->task[local].state == SIM_TASK_SPINS)
-		sim_spin_look(s, local);
+	if (s->spinning && type != MUHWI_PACKET_TYPE_GET)
+		sim_spin_packet(s, local, type == MUHWI_PACKET_TYPE_FIFO ? SIM_TOUCH_COMES : look ? SIM_TOUCH_CHANGES : 0);
 }

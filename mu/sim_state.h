@@ -17,7 +17,7 @@
 
 /* Events of ours and their ports at a node: engines act before the routers step, effects after. */
 enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE, SIM_SIGNAL, SIM_STATUS,
-       SIM_STORE, SIM_GONE, SIM_KILL };
+       SIM_STORE, SIM_GONE, SIM_KILL, SIM_SERVE };
 #define SIM_PORT_ENGINE 16 /* + engine number on the node, up to 2048 */
 #define SIM_PORT_NODE   2080 /* + FIFO of the node */
 #define SIM_PORT_SIGNAL 2120 /* + class route */
@@ -26,6 +26,7 @@ enum { SIM_INJECT = EMU_WORLD_KINDS, SIM_RGET, SIM_EFFECT, SIM_RESUME, SIM_NODE,
 #define SIM_PORT_STORE  3200 /* + t */
 #define SIM_PORT_KILL   3300 /* + t */
 #define SIM_PORT_GONE   3400 /* + t */
+#define SIM_PORT_SERVE  3500 /* + t */
 #define SIM_PORT_RESUME 4032 /* + t */
 
 enum sim_engine_state { SIM_ENGINE_IDLE, SIM_ENGINE_DUE, SIM_ENGINE_WAITS };
@@ -108,6 +109,20 @@ struct sim_task {
 	uint64_t spilled;    /* channels with spilled packets */
 	struct sim_pending pending;
 	uint32_t faults[SIM_FAULTS];
+	/* Of one that does not call for long (sim_spin.c). */
+	uint8_t touched;     /* SIM_TOUCH_... */
+	uint8_t unseen;      /* packets of a long put that it was not given time to notice */
+	uint8_t serving;     /* the thread that stands in for them is not done: it sleeps on something of the program's */
+	uint8_t again_due;   /* a SIM_SERVE event is under way */
+	uint8_t spun_well;   /* it was once rightly taken to wait for its memory */
+	uint8_t computes;    /* once wrongly */
+	uint8_t told;
+	uint8_t reads_clock; /* where it polls in vain: others than messages end that, too */
+	uint8_t sampled;     /* what memory it uses is being found out */
+	uint32_t again;      /* times it was served in a row though nothing came */
+	uint32_t unanswered; /* messages for channels that nobody serves */
+	uint64_t touched_at;
+	uint64_t spin_from;  /* CPU time, ns, when it was taken to spin */
 };
 
 #define SIM_WAITS_NODE 0x80000000u
@@ -141,6 +156,7 @@ struct mu_sim {
 	uint32_t idle;     /* of these, those that poll in vain */
 	uint32_t engines;  /* that have something to do */
 	uint32_t spinning; /* tasks in that state */
+	uint32_t touched;  /* of these */
 	uint32_t news;     /* idle tasks that will find something */
 	uint32_t quiet;    /* idle polls in a row while nothing at all was under way */
 	int unrepeatable;
@@ -151,7 +167,7 @@ struct mu_sim {
 	int world_class;   /* class route 0 is programmed */
 	int error;
 	uint64_t turns, spilled, faults, dropped;
-	uint64_t spin_ns;
+	uint64_t spin_ns, spin_limit_ns;
 	uint64_t check_at;           /* ns */
 	uint64_t task_ticks, all_ticks;
 };
@@ -236,14 +252,45 @@ int sim_script(struct mu_sim *s, const char *text);
 int sim_join_all(struct mu_sim *s);
 /* Something in the task's memory changed now: if it polls in vain, have it look. */
 void sim_wake(struct mu_sim *s, uint32_t local);
-/* Before and after something changes in the memory of a task that spins. */
-void sim_spin_touch(struct mu_sim *s, uint32_t local);
-void sim_spin_look(struct mu_sim *s, uint32_t local);
 /* True if only idle polls are left, of tasks that wait for one that spins or for each other. */
 int sim_nothing_under_way(const struct mu_sim *s);
-/* Tasks that spun and came back by themselves; block: wait a little for each. Result as sim_turn(). */
-int sim_spin_late(struct mu_sim *s, int block);
+/* What the task, or the thread that stands in for its commthreads, wrote into its area. */
+void sim_requests(struct mu_sim *s, uint32_t local);
+void sim_resume_at(struct mu_sim *s, uint32_t local, uint64_t time);
+/* CPU time of a task's process, ns; 0 if it cannot be read. */
+uint64_t sim_cpu_ns(struct mu_sim *s, uint32_t local);
+enum sim_waited { SIM_CHANGED, SIM_ENDED, SIM_STOPPED, SIM_BURNED };
+/*
+ * Wait while *word is `value`; until the task is gone; until check() says stop (*stop); or until the
+ * task has burned `burn_ns` of CPU time meanwhile (0: however long it takes).
+ */
+enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, uint32_t value, uint64_t burn_ns,
+                               int *stop);
 /* Its turn: run it until it hands over. Not 0: what check() said, or -EDEADLK. */
 int sim_turn(struct mu_sim *s, const struct emu_event *e);
+
+/* sim_spin.c; results as sim_turn(). */
+/* CPU time without a call after which a task is taken to spin. */
+uint64_t sim_spin_ns(const struct mu_sim *s, uint32_t local);
+/* Take the turn from a task that burned so much. Returns 0 if it is in a call: it goes on having it. */
+int sim_spin_begin(struct mu_sim *s, uint32_t local);
+/* Something happened to it at `when`: if it spins, sim_spin_touched() has it served, and gives it time to notice. */
+enum { SIM_TOUCH_COMES = 1, /* something for its commthreads */ SIM_TOUCH_CHANGES = 2 /* or for its own eyes */ };
+void sim_touch_slow(struct mu_sim *s, uint32_t local, uint64_t when, unsigned what);
+static inline void sim_touch(struct mu_sim *s, uint32_t local, uint64_t when, unsigned what)
+{
+	if (s->spinning)
+		sim_touch_slow(s, local, when, what);
+}
+/* A packet has done what it does to a task; what: of the two above; 0: more of its kind are under way. */
+void sim_spin_packet(struct mu_sim *s, uint32_t local, unsigned what);
+int sim_spin_touched(struct mu_sim *s);
+/* Nothing is under way but the polls of some that look at the clock: has enough time been given to who may compute? */
+int sim_spin_overdue(struct mu_sim *s);
+/* Tasks that spun and came back by themselves; block: wait a little for each. */
+int sim_spin_late(struct mu_sim *s, int block);
+void sim_serve_event(struct mu_sim *s, const struct emu_event *e);
+/* The thread that stands in for its commthreads slept on something of the program's: it goes on, if it can. */
+int sim_serve_rest(struct mu_sim *s, uint32_t local);
 
 #endif

@@ -28,11 +28,10 @@
 #define POLL_FIRST     64u /* polls: a task that waits for an answer is not asked in between */
 #define POLL_JUMP_PS   100000000u
 #define POLL_LEAST_PS  1000u
-#define SPIN_LOOK_NS   2000000u /* CPU time in which a task notices what it waited for */
 #define QUIET_STEPS    256u /* polls of each task with nothing under way that count as one: it may advance so many times */
 #define QUIET_ROUNDS   32u /* then each doubles the time idled: minutes of virtual time */
 
-static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
+void sim_resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
 {
 	struct sim_task *t = &s->task[local];
 
@@ -43,8 +42,7 @@ static void resume_at(struct mu_sim *s, uint32_t local, uint64_t time)
 		s->error = -ENOMEM;
 }
 
-/* CPU time of a task's process, ns; 0 if it cannot be read. */
-static uint64_t cpu_ns(struct mu_sim *s, uint32_t local)
+uint64_t sim_cpu_ns(struct mu_sim *s, uint32_t local)
 {
 	struct timespec c;
 	clockid_t id;
@@ -54,38 +52,33 @@ static uint64_t cpu_ns(struct mu_sim *s, uint32_t local)
 	return (uint64_t)c.tv_sec * 1000000000u + (uint64_t)c.tv_nsec;
 }
 
-enum waited { CHANGED, GONE, STOPPED, BURNED };
-
-/*
- * Wait while *word is `value`; until the task is gone; until check() says stop (*stop); or until the
- * task has burned `burn_ns` of CPU time meanwhile (0: however long it takes).
- */
-static enum waited wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, uint32_t value,
-                              uint64_t burn_ns, int *stop)
+enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, uint32_t value,
+                               uint64_t burn_ns, int *stop)
 {
-	uint64_t ns = WAIT_FIRST_NS, burned = 0, now;
+	/* Who gets a moment only is looked at before, too. */
+	uint64_t ns = WAIT_FIRST_NS, burned = burn_ns && burn_ns <= WAIT_LONGEST_NS ? sim_cpu_ns(s, local) : 0, now;
 
 	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == value) {
 		struct timespec timeout = { 0, (long)ns };
 
 		if (s->task[local].gone)
-			return GONE;
+			return SIM_ENDED;
 		if (!syscall(SYS_futex, word, FUTEX_WAIT, value, &timeout, NULL, 0) || errno != ETIMEDOUT)
 			continue;
 		*stop = s->conf.check ? s->conf.check(s->conf.arg) : 0;
 		if (*stop)
-			return STOPPED;
+			return SIM_STOPPED;
 		if (s->task[local].gone) /* check() saw it go: its CPU time cannot be read any more */
-			return GONE;
-		now = burn_ns ? cpu_ns(s, local) : 0;
+			return SIM_ENDED;
+		now = burn_ns ? sim_cpu_ns(s, local) : 0;
 		if (!burned)
 			burned = now;
 		else if (now > burned && now - burned >= burn_ns)
-			return BURNED;
+			return SIM_BURNED;
 		if (burn_ns > WAIT_LONGEST_NS) /* a task that spins for a moment is asked again soon */
 			ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;
 	}
-	return CHANGED;
+	return SIM_CHANGED;
 }
 
 int sim_join_all(struct mu_sim *s)
@@ -94,7 +87,7 @@ int sim_join_all(struct mu_sim *s)
 		struct mu_vt_area *vt = &mu_host_area(s->host, i)->vt;
 		int stop = 0;
 
-		if (wait_while(s, i, &vt->turn, MU_VT_NOT_JOINED, 0, &stop) == STOPPED)
+		if (sim_wait_while(s, i, &vt->turn, MU_VT_NOT_JOINED, 0, &stop) == SIM_STOPPED)
 			return stop;
 		if (s->task[i].gone)
 			continue;
@@ -107,7 +100,7 @@ int sim_join_all(struct mu_sim *s)
 	}
 	for (uint32_t i = 0; i < s->locals; i++)
 		if (s->task[i].state == SIM_TASK_READY)
-			resume_at(s, i, 0);
+			sim_resume_at(s, i, 0);
 	return 0;
 }
 
@@ -129,6 +122,7 @@ void sim_wake(struct mu_sim *s, uint32_t local)
 	uint64_t at;
 
 	s->quiet = 0;
+	sim_touch(s, local, s->now, SIM_TOUCH_COMES);
 	if (t->state != SIM_TASK_IDLE)
 		return;
 	s->news += !t->news;
@@ -136,7 +130,7 @@ void sim_wake(struct mu_sim *s, uint32_t local)
 	t->idle_since = s->now; /* its row of empty polls ends here */
 	at = found_at(t, s->now);
 	if (at < t->resume_at)
-		resume_at(s, local, at);
+		sim_resume_at(s, local, at);
 }
 
 int sim_nothing_under_way(const struct mu_sim *s)
@@ -207,10 +201,11 @@ static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *
 		t->idle_since = t->now - t->poll;
 		s->quiet = 0;
 	}
-	if (flags & MU_VT_CLOCK)
+	t->reads_clock = (flags & MU_VT_CLOCK) != 0;
+	if (t->reads_clock)
 		s->quiet = 0;
 	if (t->spilled && sim_refill(s, local)) {
-		resume_at(s, local, t->now);
+		sim_resume_at(s, local, t->now);
 		t->state = SIM_TASK_READY;
 		return 0;
 	}
@@ -221,7 +216,7 @@ static int went_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area *
 	at = t->now + jump_of(s, t, flags);
 	if (at > vt->arg[MU_VT_ARG_LIMIT_PS]) /* another of its threads goes on there */
 		at = vt->arg[MU_VT_ARG_LIMIT_PS] > t->now ? vt->arg[MU_VT_ARG_LIMIT_PS] : t->now;
-	resume_at(s, local, at);
+	sim_resume_at(s, local, at);
 	return 0;
 }
 
@@ -239,16 +234,10 @@ static uint64_t horizon(const struct mu_sim *s, const struct sim_task *t)
 	return next + ahead;
 }
 
-static int handed_over(struct mu_sim *s, uint32_t local)
+void sim_requests(struct mu_sim *s, uint32_t local)
 {
-	struct sim_task *t = &s->task[local];
 	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
 
-	if (vt->now_ps < s->now) /* cannot be: its clock went back */
-		vt->now_ps = s->now;
-	t->now = vt->now_ps;
-	if (vt->arg[MU_VT_ARG_UNSURE])
-		s->unrepeatable = 1;
 	for (uint64_t dirty = vt->dirty; dirty; dirty &= dirty - 1)
 		sim_inject_kick(s, local * s->channels + (uint32_t)__builtin_ctzll(dirty) % s->channels);
 	vt->dirty = 0;
@@ -257,6 +246,39 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	if (vt->node_dirty)
 		sim_node_requests(s, local, vt->node_dirty);
 	vt->node_dirty = 0;
+}
+
+/* Tasks of its node that spin may have seen what it stored into memory they share. */
+static void seen_by_others(struct mu_sim *s, uint32_t local, const struct mu_vt_area *vt)
+{
+	const struct sim_task *t = &s->task[local];
+
+	if (vt->request == MU_VT_IDLE && !(vt->arg[MU_VT_ARG_FLAGS] & MU_VT_WORKED))
+		return;
+	for (uint32_t k = 0; k < s->host->shape.t; k++) {
+		uint32_t other = s->task_at[t->node * s->host->shape.t + k];
+
+		if (other != SIM_NONE)
+			sim_touch(s, other, t->now, SIM_TOUCH_CHANGES);
+	}
+}
+
+static int handed_over(struct mu_sim *s, uint32_t local)
+{
+	struct sim_task *t = &s->task[local];
+	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
+	int rc;
+
+	if (vt->now_ps < s->now) /* cannot be: its clock went back */
+		vt->now_ps = s->now;
+	t->now = vt->now_ps;
+	if (vt->arg[MU_VT_ARG_UNSURE])
+		s->unrepeatable = 1;
+	sim_requests(s, local);
+	if (s->spinning)
+		seen_by_others(s, local, vt);
+	if (t->serving && (rc = sim_serve_rest(s, local)))
+		return rc;
 	switch (vt->request) {
 	case MU_VT_IDLE:
 		return went_idle(s, local, vt);
@@ -267,7 +289,7 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	default:
 		s->quiet = 0;
 		t->state = SIM_TASK_READY;
-		resume_at(s, local, t->now);
+		sim_resume_at(s, local, t->now);
 		return 0;
 	}
 }
@@ -276,7 +298,7 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 {
 	struct sim_task *t = &s->task[e->arg];
 	struct mu_vt_area *vt = &mu_host_area(s->host, e->arg)->vt;
-	enum waited how;
+	enum sim_waited how;
 	uint64_t ticks;
 	int stop = 0;
 
@@ -294,58 +316,9 @@ int sim_turn(struct mu_sim *s, const struct emu_event *e)
 	ticks = drv_clock_ticks();
 	__atomic_store_n(&vt->turn, MU_VT_TASK, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &vt->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
-	how = wait_while(s, e->arg, &vt->turn, MU_VT_TASK, s->spin_ns, &stop);
+	do
+		how = sim_wait_while(s, e->arg, &vt->turn, MU_VT_TASK, sim_spin_ns(s, e->arg), &stop);
+	while (how == SIM_BURNED && !sim_spin_begin(s, e->arg));
 	s->task_ticks += drv_clock_ticks() - ticks;
-	if (how == BURNED) {
-		drv_info("virtual clock: task %u burned %.3f s since its last library call: presumed to wait for "
-		         "its memory to change", t->task, (double)s->spin_ns * 1e-9);
-		t->state = SIM_TASK_SPINS;
-		s->spinning++;
-	}
-	return how == CHANGED ? handed_over(s, e->arg) : stop;
-}
-
-/* ---- tasks that spin ---- */
-
-void sim_spin_touch(struct mu_sim *s, uint32_t local)
-{
-	__atomic_store_n(&mu_host_area(s->host, local)->vt.arg[MU_VT_ARG_SPUN_PS], s->now, __ATOMIC_RELEASE);
-}
-
-/* Did it wait for this? If so it calls soon; nothing else happens until then. */
-void sim_spin_look(struct mu_sim *s, uint32_t local)
-{
-	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
-	int stop = 0;
-
-	sim_settle(s, local);
-	if (wait_while(s, local, &vt->turn, MU_VT_TASK, SPIN_LOOK_NS, &stop) != CHANGED)
-		return; /* a stop is said again by the next check() */
-	s->spinning--;
-	s->task[local].state = SIM_TASK_RUNS;
-	s->error = s->error ? s->error : handed_over(s, local);
-}
-
-int sim_spin_late(struct mu_sim *s, int block)
-{
-	for (uint32_t i = 0; i < s->locals; i++) {
-		struct sim_task *t = &s->task[i];
-		struct mu_vt_area *vt = &mu_host_area(s->host, i)->vt;
-		int stop = 0;
-
-		if (t->state != SIM_TASK_SPINS)
-			continue;
-		if (block && wait_while(s, i, &vt->turn, MU_VT_TASK, SPIN_LOOK_NS, &stop) == STOPPED)
-			return stop;
-		if (t->state != SIM_TASK_SPINS || __atomic_load_n(&vt->turn, __ATOMIC_ACQUIRE) == MU_VT_TASK)
-			continue;
-		if (vt->now_ps < s->now && !s->unrepeatable)
-			drv_warn("virtual clock: task %u was taken to wait for memory, but it computed: time went on "
-			         "without it, and another run may differ (QUINTORUS_SPIN_MS: wait longer)", t->task);
-		s->unrepeatable |= vt->now_ps < s->now;
-		s->spinning--;
-		t->state = SIM_TASK_RUNS;
-		return handed_over(s, i);
-	}
-	return 0;
+	return how == SIM_CHANGED ? handed_over(s, e->arg) : stop;
 }

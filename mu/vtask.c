@@ -3,15 +3,19 @@
 #include "mu/vtask.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "drivers/base/log.h"
+#include "drivers/base/wake.h"
+#include "mu/commthread.h"
 #include "mu/cost.h"
 #include "mu/process.h"
 #include "mu/vthread.h"
@@ -19,6 +23,7 @@
 #define STEP_PS    1000000u  /* one thread among several hands over at least this often, so that new ones get in */
 #define WATCH_NS   200000u   /* who waits for the turn looks after who has it, after this long first, */
 #define WATCHES_NS 10000000u /* this long at last */
+#define SERVE_PASSES 64
 
 enum phase { RUNNING, CHOOSING };
 
@@ -33,22 +38,34 @@ static struct {
 	uint32_t lock;  /* of the list and of who runs, where there are several */
 	uint32_t phase; /* CHOOSING: who comes next is being found out, or the simulator has the turn */
 	uint64_t spin_ns, left_ps;
+	/* The thread that stands in for the commthreads while the turn is taken from the program's threads. */
+	struct {
+		struct mu_vthread thread;
+		pthread_t pthread;
+		int runs, list_fd;
+		uint32_t stop, handed;  /* handed: what it did is before what its process does next */
+		unsigned before;        /* threads of the process besides the program's further ones */
+		uint64_t done_ps;
+		int (*serve)(struct mu_process *p);
+		struct mu_process *p;
+		struct mu_vt_area *vt;
+	} in;
 } me;
 
 static __thread struct mu_vthread *self;
 
 /*
  * A thread that sleeps in the program is over with what it did in the library: the kernel ordered that when it put it
- * to sleep. The thread sanitizer does not see it, so in its builds calls end with release().
+ * to sleep. The thread sanitizer does not see it, so its builds are told.
  */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *object);
 void __tsan_release(void *object);
 #define acquire() __tsan_acquire(&me)
-#define release() __tsan_release(&me)
+#define tell_over() __tsan_release(&me)
 #else
 #define acquire() ((void)0)
-#define release() ((void)0)
+#define tell_over() ((void)0)
 #endif
 
 static int in_virtual_time(void)
@@ -94,9 +111,56 @@ static uint64_t hand_over_idle(uint64_t now, uint64_t flags, uint64_t limit)
 
 /* ---- several threads (vthread.h) ---- */
 
+/* The thread that stands in is none of the program's: then the kernel is asked how many there are. */
 static int several(void)
 {
-	return !__libc_single_threaded || me.list->next;
+	struct stat st;
+
+	if (__libc_single_threaded || me.list->next || !me.in.runs)
+		return !__libc_single_threaded || me.list->next;
+	return !fstat(me.in.list_fd, &st) && st.st_nlink > me.in.before + 2;
+}
+
+/*
+ * Each call that acts on the task's side of the hand-over is between enter() and leave(). The simulator may take the
+ * turn from a task that does not call for long; it stores MU_VT_TAKEN, has all processors pass a barrier, and then looks
+ * whether somebody is inside. So either we see that the turn is gone, or it sees us and gives it back.
+ */
+static inline void leave(const struct mu_vthread *t)
+{
+	struct mu_vt_area *vt = t->stands_in ? me.in.vt : me.vt;
+
+	tell_over();
+	if (vt) /* else another thread detached while we waited */
+		__atomic_store_n(t->stands_in ? &vt->serve_inside : &vt->inside, 0, __ATOMIC_RELEASE);
+}
+
+/* Time went on without us. Have the turn back; the others of the process wait for us meanwhile. */
+static __attribute__((noinline)) void turn_back(struct mu_vthread *t)
+{
+	struct mu_vt_area *vt = me.vt;
+	uint32_t phase = __atomic_exchange_n(&me.phase, CHOOSING, __ATOMIC_RELAXED), turn;
+
+	__atomic_store_n(&vt->inside, 0, __ATOMIC_RELEASE);
+	vt->back_ps = t->now;
+	__atomic_store_n(&vt->back, 1, __ATOMIC_RELEASE);
+	futex(&vt->back, FUTEX_WAKE, 1);
+	while ((turn = __atomic_load_n(&vt->turn, __ATOMIC_ACQUIRE)) != MU_VT_TASK)
+		futex(&vt->turn, FUTEX_WAIT, turn);
+	__atomic_load_n(&me.in.handed, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&vt->inside, 1, __ATOMIC_RELAXED);
+	t->now = vt->now_ps > t->now ? vt->now_ps : t->now;
+	me.horizon = vt->horizon_ps;
+	vt->dirty |= mu_host_area(me.host, me.local)->channels_open; /* a tail store may have come too late */
+	__atomic_store_n(&me.phase, phase, __ATOMIC_RELAXED);
+}
+
+static inline void turn_keep(struct mu_vthread *t)
+{
+	__atomic_store_n(&me.vt->inside, 1, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&me.vt->turn, __ATOMIC_ACQUIRE) != MU_VT_TASK, 0))
+		turn_back(t);
 }
 
 static void state_set(struct mu_vthread *t, enum mu_vthread_state state)
@@ -209,6 +273,7 @@ static int look_after(void)
 	}
 	__atomic_store_n(&me.runs, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&me.phase, CHOOSING, __ATOMIC_RELAXED);
+	turn_keep(t);
 	if (t->news)
 		look_again(t->now);
 	t->news = 0;
@@ -259,23 +324,43 @@ static struct mu_vthread *enter_slow(void)
 	return in_virtual_time() ? self : NULL;
 }
 
+/* Of the thread that stands in: it runs while the turn is the simulator's, or taken. */
+static struct mu_vthread *enter_standing_in(struct mu_vthread *t)
+{
+	struct mu_vt_area *vt = me.in.vt;
+	uint32_t serve;
+
+	for (;;) {
+		__atomic_store_n(&vt->serve_inside, 1, __ATOMIC_RELAXED);
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		serve = __atomic_load_n(&vt->serve, __ATOMIC_ACQUIRE);
+		if (serve == MU_VT_SERVE_GO)
+			return t;
+		__atomic_store_n(&vt->serve_inside, 0, __ATOMIC_RELEASE);
+		if (!in_virtual_time() || __atomic_load_n(&me.in.stop, __ATOMIC_ACQUIRE))
+			return NULL;
+		__atomic_store_n(&vt->serve_wants, 1, __ATOMIC_RELEASE);
+		futex(&vt->serve, FUTEX_WAIT, serve);
+		__atomic_load_n(&vt->inside, __ATOMIC_ACQUIRE);
+		t->now = vt->serve_ps > t->now ? vt->serve_ps : t->now;
+	}
+}
+
 /* Returns the thread's clock when it is its turn; NULL: no virtual time (any more). */
 static inline struct mu_vthread *enter(void)
 {
 	struct mu_vthread *t = self;
-	uint64_t spun;
 
 	if (!in_virtual_time())
 		return NULL;
 	if (__builtin_expect(!t || t != __atomic_load_n(&me.runs, __ATOMIC_RELAXED), 0)) {
+		if (t && t->stands_in)
+			return enter_standing_in(t);
 		t = enter_slow();
 		if (!t)
 			return NULL;
 	}
-	/* We held the turn without calling and were taken to spin: time went on without us, to here. */
-	spun = __atomic_load_n(&me.vt->arg[MU_VT_ARG_SPUN_PS], __ATOMIC_ACQUIRE);
-	if (__builtin_expect(spun > t->now, 0))
-		t->now = spun;
+	turn_keep(t);
 	return t;
 }
 
@@ -304,9 +389,124 @@ static void schedule(struct mu_vthread *t, enum mu_vthread_state state)
 	pthread_setcancelstate(cancel, &cancel);
 }
 
+/* What was started is to be seen now, though it is nobody else's turn. */
+static void serve_store(void)
+{
+	struct mu_vt_area *vt = me.vt;
+
+	__atomic_store_n(&vt->serve, MU_VT_SERVE_STORE, __ATOMIC_RELEASE);
+	futex(&vt->serve, FUTEX_WAKE, 1);
+	while (__atomic_load_n(&vt->serve, __ATOMIC_ACQUIRE) == MU_VT_SERVE_STORE)
+		futex(&vt->serve, FUTEX_WAIT, MU_VT_SERVE_STORE);
+}
+
 static void hand_over_run(struct mu_vthread *t)
 {
-	t->now = hand_over(MU_VT_RUN, t->now);
+	if (t->stands_in)
+		serve_store();
+	else
+		t->now = hand_over(MU_VT_RUN, t->now);
+}
+
+/* ---- the thread that stands in for the commthreads ---- */
+
+/* One turn of it. Passes are bounded: work that only asks to be called again has time pass in between. */
+static void serve_turn(struct mu_vt_area *vt)
+{
+	struct mu_vthread *t = &me.in.thread;
+	int n = 1, found = 0;
+
+	/* What the program's threads did in calls is before this. */
+	__atomic_load_n(&vt->inside, __ATOMIC_ACQUIRE);
+	t->now = vt->serve_ps + mu_cost_ps[MU_COST_poll];
+	me.in.done_ps = vt->serve_ps;
+	for (int i = 0; i < SERVE_PASSES && n; i++) {
+		n = me.in.serve(me.in.p);
+		found |= n;
+	}
+	if (!enter_standing_in(t))
+		return;
+	vt->serve_ps = found ? me.in.done_ps : vt->serve_ps;
+	vt->serve_found = found != 0;
+	vt->serve_more = n != 0;
+	tell_over();
+	__atomic_store_n(&me.in.handed, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&vt->serve, MU_VT_SERVE_DONE, __ATOMIC_RELEASE);
+	futex(&vt->serve, FUTEX_WAKE, 1);
+	__atomic_store_n(&vt->serve_inside, 0, __ATOMIC_RELEASE);
+}
+
+static void *stand_in(void *arg)
+{
+	struct mu_vt_area *vt = arg;
+	pid_t tid = (pid_t)syscall(SYS_gettid);
+
+	self = &me.in.thread;
+	mu_vthread_ours(tid);
+	vt->serve_tid = (uint32_t)tid;
+	__atomic_store_n(&me.in.thread.tid, tid, __ATOMIC_RELEASE);
+	futex((uint32_t *)&me.in.thread.tid, FUTEX_WAKE_PRIVATE, 1);
+	while (!__atomic_load_n(&me.in.stop, __ATOMIC_ACQUIRE)) {
+		uint32_t serve = __atomic_load_n(&vt->serve, __ATOMIC_ACQUIRE);
+
+		if (serve == MU_VT_SERVE_GO)
+			serve_turn(vt);
+		else
+			futex(&vt->serve, FUTEX_WAIT, serve);
+	}
+	return NULL;
+}
+
+static void stand_in_begin(struct mu_vt_area *vt)
+{
+	int alone = __libc_single_threaded && !me.list->next, rc;
+	struct stat st = { 0 };
+
+	me.in.list_fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	me.in.stop = 0;
+	me.in.thread = (struct mu_vthread){ .stands_in = 1, .called = 1 };
+	me.in.vt = vt;
+	mu_lock(&me.lock); /* nobody looks at the threads before it is known */
+	rc = me.in.list_fd < 0 ? -errno : mu_comm_start(stand_in, vt, &me.in.pthread);
+	while (!rc && !__atomic_load_n(&me.in.thread.tid, __ATOMIC_ACQUIRE))
+		futex((uint32_t *)&me.in.thread.tid, FUTEX_WAIT_PRIVATE, 0);
+	mu_unlock(&me.lock);
+	if (rc) {
+		drv_warn("virtual clock: no thread for asynchronous progress (%s): who spins without a call is not served",
+		         strerror(-rc));
+		if (me.in.list_fd >= 0)
+			close(me.in.list_fd);
+		return;
+	}
+	/* Sanitizers have threads of their own. */
+	me.in.before = alone && !fstat(me.in.list_fd, &st) ? (unsigned)st.st_nlink - 2 : 2;
+	me.in.runs = 1;
+}
+
+static void stand_in_end(struct mu_vt_area *vt)
+{
+	if (!me.in.runs)
+		return;
+	__atomic_store_n(&me.in.stop, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&vt->serve, MU_VT_SERVE_DONE, __ATOMIC_RELEASE);
+	futex(&vt->serve, FUTEX_WAKE, 1);
+	pthread_join(me.in.pthread, NULL);
+	close(me.in.list_fd);
+	me.in.runs = 0;
+}
+
+void mu_vt_serves(uint64_t channels, int (*serve)(struct mu_process *p), struct mu_process *p)
+{
+	struct mu_vthread *t = enter();
+
+	if (!t)
+		return;
+	me.in.serve = serve;
+	me.in.p = p;
+	if (channels && !me.in.runs)
+		stand_in_begin(me.vt);
+	me.vt->serves = me.in.runs ? channels : 0;
+	leave(t);
 }
 
 /* ---- attach, detach ---- */
@@ -315,6 +515,7 @@ static void hand_over_run(struct mu_vthread *t)
 static void child_after_fork(void)
 {
 	me.vt = NULL;
+	me.in.runs = 0;
 	mu_virtual = 0;
 }
 
@@ -337,13 +538,16 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 	self->state = MU_VTHREAD_RUNS;
 	self->now = 0;
 	me.runs = self;
+	drv_wake_process_init(); /* the simulator's barriers reach this process */
 	me.host = host;
 	me.local = local;
 	me.vt = &mu_host_area(host, local)->vt;
 	me.horizon = 0;
 	me.until = UINT64_MAX;
 	me.flags = MU_VT_WORKED;
+	me.vt->inside = 1;
 	self->now = hand_over(MU_VT_ATTACH, 0);
+	leave(self);
 	me.spin_ns = me.vt->arg[MU_VT_ARG_SPIN_NS] / 2; /* before the simulator takes the whole process to spin */
 	return 0;
 }
@@ -366,6 +570,7 @@ void mu_vt_detach(void)
 			futex(&t->go, FUTEX_WAKE_PRIVATE, 1);
 		}
 	mu_unlock(&me.lock);
+	stand_in_end(vt);
 }
 
 /* ---- the calls of the library ---- */
@@ -387,7 +592,7 @@ void mu_charge_now(enum mu_cost cost, uint64_t times)
 		me.flags |= MU_VT_CLOCK;
 	else if (cost != MU_COST_poll)
 		work_seen(t);
-	release();
+	leave(t);
 }
 
 /* What we start may come back to us, no sooner than at `time`. */
@@ -410,7 +615,7 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 	me.vt->dirty |= 1ull << channel;
 	work_seen(t);
 	horizon_at_most(t->now + me.vt->arg[MU_VT_ARG_SELF_PS]);
-	release();
+	leave(t);
 }
 
 void mu_vt_node(unsigned what)
@@ -423,7 +628,7 @@ void mu_vt_node(unsigned what)
 	work_seen(t);
 	if (what >= MU_NODE_ROUTES) {
 		hand_over_run(t);
-		release();
+		leave(t);
 		return;
 	}
 	horizon_at_most(t->now + me.vt->arg[what < MU_NODE_SIGNALS ? MU_VT_ARG_SELF_PS : MU_VT_ARG_SIGNAL_PS]);
@@ -451,13 +656,15 @@ void mu_vt_check(void)
 {
 	struct mu_vthread *t = enter();
 
-	if (!t || t->side)
+	if (!t)
 		return;
-	if (t->now >= me.until || (t->now >= me.horizon && several()))
+	if (t->side || t->stands_in)
+		;
+	else if (t->now >= me.until || (t->now >= me.horizon && several()))
 		schedule(t, MU_VTHREAD_READY);
 	else if (t->now >= me.horizon)
 		hand_over_run(t);
-	release();
+	leave(t);
 }
 
 void mu_vt_idle(void)
@@ -465,8 +672,12 @@ void mu_vt_idle(void)
 	struct mu_vthread *t = enter();
 	int worked;
 
-	if (!t || t->side)
+	if (!t)
 		return;
+	if (t->side || t->stands_in) {
+		leave(t);
+		return;
+	}
 	/* The first empty poll costs no hand-over if nothing can have happened during it. */
 	worked = t->worked;
 	t->worked = 0;
@@ -476,20 +687,22 @@ void mu_vt_idle(void)
 		else
 			t->now = hand_over_idle(t->now, me.flags, UINT64_MAX);
 	}
-	release();
+	leave(t);
 }
 
 void mu_vt_tell(void)
 {
 	struct mu_vthread *t = enter();
 
-	if (!t || !several())
+	if (!t)
 		return;
-	mu_lock(&me.lock);
-	if (look_again(t->now))
-		me.until = t->now; /* they have their turn with our next call */
-	mu_unlock(&me.lock);
-	release();
+	if (several()) {
+		mu_lock(&me.lock);
+		if (look_again(t->now))
+			me.until = t->now; /* they have their turn with our next call */
+		mu_unlock(&me.lock);
+	}
+	leave(t);
 }
 
 void mu_vt_side_begin(unsigned k)
@@ -502,7 +715,7 @@ void mu_vt_side_begin(unsigned k)
 	t->main_ps = t->now;
 	if (me.side_ps[k] > t->now)
 		t->now = me.side_ps[k];
-	release();
+	leave(t);
 }
 
 void mu_vt_side_end(unsigned k)
@@ -512,9 +725,11 @@ void mu_vt_side_end(unsigned k)
 	if (!t)
 		return;
 	me.side_ps[k] = t->now;
+	if (t->stands_in && t->now > me.in.done_ps)
+		me.in.done_ps = t->now;
 	t->now = t->main_ps;
 	t->side = 0;
-	release();
+	leave(t);
 }
 
 uint64_t mu_vt_now_ps(void)
@@ -522,6 +737,7 @@ uint64_t mu_vt_now_ps(void)
 	const struct mu_vthread *t = enter();
 	uint64_t now = t ? t->now : me.left_ps;
 
-	release();
+	if (t)
+		leave(t);
 	return now;
 }

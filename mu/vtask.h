@@ -15,6 +15,8 @@
 #include "mu/host.h"
 #include "mu/mu.h"
 
+struct mu_process;
+
 enum mu_vt_request {
 	MU_VT_ATTACH, /* first call: join, resume at time 0 */
 	MU_VT_RUN,    /* passed the horizon: resume at now_ps */
@@ -27,10 +29,19 @@ enum mu_vt_turn {
 	MU_VT_NOT_JOINED, /* as the segment starts */
 	MU_VT_TASK,
 	MU_VT_SIMULATOR,
+	MU_VT_TAKEN, /* the task has not called for long, and time goes on without it */
+};
+
+/* mu_vt_area.serve: the turns of the thread that stands in for the commthreads. */
+enum mu_vt_serve {
+	MU_VT_SERVE_DONE,  /* it sleeps */
+	MU_VT_SERVE_GO,    /* serve the channels */
+	MU_VT_SERVE_STORE, /* not done: the simulator is to take what it started, then it goes on */
+	MU_VT_SERVE_WAIT,  /* not done, and the turn is the task's: it goes on when that is over */
 };
 
 /* mu_vt_area.arg: of MU_VT_IDLE; and what the simulator publishes. */
-enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SPUN_PS, MU_VT_ARG_SIGNAL_PS,
+enum { MU_VT_ARG_POLL_PS, MU_VT_ARG_FLAGS, MU_VT_ARG_SELF_PS, MU_VT_ARG_SIGNAL_PS,
        MU_VT_ARG_STORE_PS, MU_VT_ARG_LIMIT_PS, MU_VT_ARG_UNSURE,
        MU_VT_ARG_SPIN_NS, MU_VT_ARGS };
 enum {
@@ -71,5 +82,11 @@ uint64_t mu_vt_now_ps(void);
  */
 void mu_vt_side_begin(unsigned k);
 void mu_vt_side_end(unsigned k);
+/*
+ * Channels of the process that commthreads serve, a bit each. From the first on a thread stands by, asleep until the
+ * simulator takes the turn from a thread of the program that does not call: then `serve` runs on it, with the
+ * commthreads' clocks, and returns how much it found. Thread: one at a time.
+ */
+void mu_vt_serves(uint64_t channels, int (*serve)(struct mu_process *p), struct mu_process *p);
 
 #endif

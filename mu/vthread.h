@@ -32,6 +32,7 @@ struct mu_vthread {
 	uint8_t side;   /* acts for a commthread */
 	uint8_t spins;  /* taken to wait for its memory */
 	uint8_t seen;
+	uint8_t stands_in; /* the library's own, for commthreads: in no list, and it takes no part in the turns */
 	uint64_t now, main_ps;
 	struct mu_vthread_look {
 		uint64_t slices, cpu_ns, since_ns; /* times it ran; CPU time, and the clock, when that last changed */
@@ -45,6 +46,8 @@ struct mu_vthread {
  * for spin_ns of CPU time, or sleeps on something that is none of the process's). Thread: one at a time.
  */
 int mu_vthread_look(struct mu_vthread **list, uint64_t spin_ns, int *unsure);
+/* A thread of the library's own, which is not looked at. */
+void mu_vthread_ours(pid_t tid);
 /* The record of a thread, made if there is none. NULL: no memory. */
 struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid);
 

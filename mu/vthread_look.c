@@ -36,6 +36,13 @@ struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
 	return t;
 }
 
+static pid_t ours; /* atomic */
+
+void mu_vthread_ours(pid_t tid)
+{
+	__atomic_store_n(&ours, tid, __ATOMIC_RELAXED);
+}
+
 /* Returns the bytes read, 0 if there is no such thread; -1 if that cannot be known. */
 static ssize_t slurp(pid_t tid, const char *name, char *text, size_t size)
 {
@@ -116,7 +123,6 @@ static int settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int *uns
 		t->look.burned_from = t->look.cpu_ns + 1;
 	if (letter != 'R' || t->look.cpu_ns + 1 - t->look.burned_from < (t->spins ? NOTICE_NS : spin_ns))
 		return 0;
-	t->look.burned_from = 0;
 	t->spins = 1;
 	*unsure = 1;
 	return 1;
@@ -157,7 +163,8 @@ static int look_once(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 		t->seen = 0;
 	while ((e = readdir(d))) {
 		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
-		struct mu_vthread *t = tid > 0 ? mu_vthread_get(list, tid) : NULL;
+		int program = tid > 0 && tid != __atomic_load_n(&ours, __ATOMIC_RELAXED);
+		struct mu_vthread *t = program ? mu_vthread_get(list, tid) : NULL;
 		char letter;
 
 		if (!t)
@@ -179,5 +186,9 @@ static int look_once(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 int mu_vthread_look(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 {
 	/* Nobody of those seen asleep first may have been let go by one seen later: all twice. */
-	return look_once(list, spin_ns, unsure) && look_once(list, spin_ns, unsure);
+	if (!look_once(list, spin_ns, unsure) || !look_once(list, spin_ns, unsure))
+		return 0;
+	for (struct mu_vthread *t = *list; t; t = t->next)
+		t->look.burned_from = 0; /* next time it is to have looked again */
+	return 1;
 }

@@ -18,9 +18,13 @@ crash() {
 }
 
 if [ "${2:-}" = virtual ]; then
-	# All cases but the one that spins on memory without a call; the same run twice gives the same events.
+	# The same run twice gives the same events.
 	for c in start malloc contig order acc overlap strided long_patches vector nonblocking aggregate rmw mutex; do
 		run "virtual time, two nodes: $c" --clock virtual --shape 2x1x1x1x1x1 "$program" "$c"
+	done
+	# A process that waits on its memory: by RDMA and its progress thread; and where neighbours store there themselves.
+	for shape in 3x1x1x1x1x1 2x1x1x1x1x2; do
+		QUINTORUS_SPIN_MS=50 run "virtual time, $shape: progress" --clock virtual --shape $shape "$program" progress
 	done
 	run 'virtual time, four nodes, two tasks each' --clock virtual --shape 2x2x1x1x1x2 "$program" mutex
 	once=$(torus run --clock virtual --shape 2x2x1x1x1x1 "$program" order 2>&1 | grep -o 'hash .*')
