@@ -85,6 +85,41 @@ static int part_start(void *arg, const struct armci_shape *s)
 	return 0;
 }
 
+/* Do strides alone tell that no two pieces at the target share a byte? */
+static bool apart(const struct armci_shape *s)
+{
+	uint64_t span = s->count[0];
+	unsigned seen = 0;
+	int i, k, least;
+
+	for (i = 0; i < s->levels; i++) {
+		least = -1;
+		for (k = 0; k < s->levels; k++)
+			if (!(seen >> k & 1) && (least < 0 || llabs(s->rstride[k]) < llabs(s->rstride[least])))
+				least = k;
+		if ((uint64_t)llabs(s->rstride[least]) < span)
+			return false;
+		span += (uint64_t)llabs(s->rstride[least]) * (s->count[least + 1] - 1);
+		seen |= 1u << least;
+	}
+	return true;
+}
+
+struct one_by_one {
+	const struct armci_acc *acc;
+	struct armci_seg *seg;
+	int proc, rc;
+};
+
+static void piece_alone(void *arg, char *local, uintptr_t remote, size_t bytes)
+{
+	struct one_by_one *o = arg;
+	struct armci_shape s = {.local = local, .remote = remote, .count = {bytes}};
+
+	if (!o->rc)
+		o->rc = armci_acc_source_shape(o->acc, &s, o->seg, o->proc);
+}
+
 int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape *s,
 			   struct armci_seg *seg, int proc)
 {
@@ -92,6 +127,12 @@ int armci_acc_source_shape(const struct armci_acc *acc, const struct armci_shape
 	struct pipe w = {.acc = acc, .seg = seg, .proc = proc};
 	int i, failed = 0;
 
+	if (!apart(s)) { /* each must find what the one before has added */
+		struct one_by_one o = {acc, seg, proc, 0};
+
+		armci_shape_walk(s, piece_alone, &o);
+		return o.rc;
+	}
 	most = most < 4096 ? 4096 : most / 4096 * 4096;
 	for (i = 0; i < PIPES; i++) {
 		w.part[i].buf = PARMCI_Malloc_local((armci_size_t)most);

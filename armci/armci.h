@@ -351,7 +351,8 @@ int ARMCI_Destroy_mutexes(void);
  * call returns without it (a line on stderr; ARMCIX_Is_dead): nobody gets it any more. If its holder dies the next gets it.
  */
 void ARMCI_Lock(int mutex, int proc);
-/* Complete the caller's writes to all targets, then give the mutex on. */
+/* Complete the caller's writes to all targets, then give the mutex on. One that the caller does not hold stays as it is: a
+ * line on stderr of proc says so. */
 void ARMCI_Unlock(int mutex, int proc);
 
 /* ---- groups: rank lists and ranks are int; a handle is small and may be copied ---- */

@@ -39,7 +39,7 @@ long ARMCIX_Counter(const char *name)
 {
 	int i;
 
-	for (i = 0; i < ARMCI_COUNTERS; i++)
+	for (i = 0; name && i < ARMCI_COUNTERS; i++)
 		if (!strcmp(name, about[i].name))
 			return (long)__atomic_load_n(&armci_counter[i], __ATOMIC_RELAXED);
 	return -1;

@@ -96,9 +96,11 @@ static void serve_unlock(pami_context_t context, struct mutex *m, int number, in
 {
 	if (m->holder != proc && armci_task_gone(proc))
 		return; /* it was taken from it before this was dispatched */
-	if (m->holder != proc)
-		armci_die("process %d unlocks mutex %d, which process %d holds", proc, number,
-			  m->holder);
+	if (m->holder != proc) { /* its mistake, not ours */
+		drv_error("armci: process %d unlocks mutex %d of process %d, which %s: nothing is done", proc, number,
+			  armci_world.me, m->holder == NOBODY ? "nobody holds" : "another holds");
+		return;
+	}
 	pass_on(context, m);
 }
 

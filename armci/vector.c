@@ -36,6 +36,16 @@ static struct armci_list list_of(enum armci_kind kind, const armci_giov_t *g)
 	};
 }
 
+/* Local addresses; remote ones are looked up anyway. */
+static bool has_null(const struct armci_list *l)
+{
+	size_t i;
+
+	for (i = 0; i < l->count && l->local[i]; i++)
+		;
+	return i < l->count;
+}
+
 static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci_giov_t *darr, int len,
 		  int proc, enum armci_wait wait, armci_hdl_t *h)
 {
@@ -44,6 +54,8 @@ static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci
 	for (i = 0; i < len && !rc; i++) {
 		struct armci_list l = list_of(kind, &darr[i]);
 
+		if (l.bytes && has_null(&l))
+			return FAIL;
 		rc = armci_run_list(kind, acc, &l, proc, wait, h);
 	}
 	return rc;
