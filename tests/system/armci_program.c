@@ -617,6 +617,28 @@ static const struct {
     {"progress", case_progress},
 };
 
+/* Calls that can return no error. */
+static void crash_argument(const char *how)
+{
+	int list[2] = {me, me}, beyond = n, x = 0;
+	ARMCI_Group g;
+
+	if (!strcmp(how, "fence"))
+		ARMCI_Fence(n);
+	else if (!strcmp(how, "operation"))
+		ARMCI_Rmw(99, &x, mem[0], 1, 0);
+	else if (!strcmp(how, "odd-word"))
+		ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &x, (char *)mem[0] + 1, 1, 0);
+	else if (!strcmp(how, "group-twice"))
+		ARMCI_Group_create(2, list, &g);
+	else if (!strcmp(how, "group-rank"))
+		ARMCI_Group_create(1, &beyond, &g);
+	else if (!strcmp(how, "operator"))
+		armci_msg_igop(&x, 1, "nonsense");
+	else if (!strcmp(how, "notify"))
+		armci_notify(-1);
+}
+
 /* Each of these must end the job with a message and a non-zero status. */
 static void crash(const char *how)
 {
@@ -634,6 +656,8 @@ static void crash(const char *how)
 			ARMCI_Free(&d);
 		else if (!strcmp(how, "mutex"))
 			ARMCI_Lock(0, 0);
+		else
+			crash_argument(how);
 	}
 	ARMCI_Barrier();
 	printf("still running after %s\n", how);
