@@ -222,14 +222,15 @@ static void sleep_lightly(struct mu_channel *ch, struct drv_wake *bell)
  */
 enum { RAN_NOBODY, RAN_PARTNER, RAN_OTHER, RAN_ITS_SLICE };
 
-static int yield_to(void)
+/* spins_us: how long another such thread may keep the core before it yields. */
+static int yield_to(uint64_t spins_us)
 {
 	uint64_t before = drv_clock_ticks(), us = drv_clock_ticks_per_us(), took;
 
 	sched_yield();
 	took = drv_clock_ticks() - before;
 	return took < PARTNER_MIN_US * us ? RAN_NOBODY :
-	       took < PARTNER_MAX_US * us ? RAN_PARTNER :
+	       took < (spins_us + PARTNER_MAX_US) * us ? RAN_PARTNER :
 	       took < SLICE_MIN_US * us   ? RAN_OTHER :
 	                                    RAN_ITS_SLICE;
 }
@@ -296,7 +297,7 @@ void mu_idle(struct mu_channel *ch)
 	seq = __atomic_load_n(&p->area->posted.seq, __ATOMIC_ACQUIRE);
 	if (seq != idle->seq ||
 	    (!still_robbed(idle) && now - idle->since < p->spin_us * drv_clock_ticks_per_us())) {
-		int who = yield_to();
+		int who = yield_to(p->yields || idle->shared ? 0 : p->yield_us);
 
 		idle->seq = seq;
 		idle->shared = who == RAN_PARTNER;
@@ -492,7 +493,7 @@ static void after_work(struct mu_process *p, struct engine *e, int serves)
 	} else if (e->stay) {
 		e->stay--;
 	} else {
-		who = yield_to();
+		who = yield_to(0);
 		e->shared = who != RAN_NOBODY;
 		e->stay = who >= RAN_OTHER ? STAY_ROUNDS : 0;
 	}
