@@ -281,14 +281,42 @@ static int complete(struct mu_channel *ch)
 	return n;
 }
 
+/* Gets that came for channels which idle threads help with: answered before anything else, as this channel's are. */
+static void run_behind(struct mu_process *p, uint64_t behind)
+{
+	int n = 0;
+
+	for (; behind; behind &= behind - 1) {
+		struct mu_comm_entry *e = &p->comm.entry[__builtin_ctzll(behind)];
+		struct mu_channel *ch;
+
+		if (!mu_try(&e->running))
+			continue; /* its owner, or who helps, does it */
+		ch = e->fn && mu_inject_pending(e->ch) && mu_try(&e->ch->engine) ? e->ch : NULL;
+		mu_unlock(&e->running); /* its owner looks again soon where this is taken; the engine keeps it open */
+		if (ch) {
+			mu_engine_inject(ch);
+			mu_unlock(&ch->engine);
+			n++;
+		}
+	}
+	if (n)
+		mu_path_flush(p, NULL);
+}
+
 static int poll_port(struct mu_channel *ch)
 {
 	struct mu_process *p = ch->p;
+	uint64_t behind = 0;
 	int n = 0;
 
 	if (p->holder && mu_try(&p->holding)) {
 		n = mu_holder_poll_for(p->holder, ch);
+		behind = p->behind;
+		p->behind = 0;
 		mu_unlock(&p->holding);
+		if (behind)
+			run_behind(p, behind);
 	}
 	if (p->live)
 		n += mu_live_poll(p->live);

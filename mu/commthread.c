@@ -103,9 +103,9 @@ static void step_aside(struct mu_comm_entry *e, uint64_t now)
 {
 	if (!e->look_at) {
 		point(e, 0, 0);
-		e->tick_ns = MU_TICK_MIN_NS;
+		__atomic_store_n(&e->tick_ns, MU_TICK_MIN_NS, __ATOMIC_RELAXED);
 	} else if (e->tick_ns < MU_TICK_MAX_NS) {
-		e->tick_ns *= 2;
+		__atomic_store_n(&e->tick_ns, e->tick_ns * 2, __ATOMIC_RELAXED);
 	}
 	e->look_at = now + (uint64_t)e->tick_ns;
 }
@@ -167,7 +167,8 @@ static int ready(struct mu_process *p, unsigned k, int64_t *ns)
 		int64_t until = *ns;
 
 		if (!mu_try(&e->running)) {
-			until = MU_TICK_MIN_NS; /* somebody helps, or takes it away */
+			until = __atomic_load_n(&e->tick_ns, __ATOMIC_RELAXED); /* somebody helps, or takes it away */
+			until = until < MU_TICK_MIN_NS ? MU_TICK_MIN_NS : until;
 		} else {
 			if (e->fn && e->look_at)
 				until = e->look_at > now ? (int64_t)(e->look_at - now) : 0;

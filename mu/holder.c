@@ -117,8 +117,10 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch, const MUHWI
 		if (nothing_before(ch))
 			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
 		mu_unlock(&ch->engine);
-		if (!rc && __atomic_load_n(&h->p->comm.entry[ch->index].shared, __ATOMIC_RELAXED))
+		if (!rc && __atomic_load_n(&h->p->comm.entry[ch->index].shared, __ATOMIC_RELAXED)) {
 			__atomic_store_n(&h->p->comm.wanted, 1, __ATOMIC_RELAXED);
+			h->p->behind |= 1ull << ch->index;
+		}
 	}
 	return rc;
 }

@@ -193,6 +193,7 @@ struct mu_process {
 	struct mu_holder *holder;    /* MU_HOLDER_TASK: ours */
 	uint32_t holding;            /* lock of holder */
 	struct mu_channel *here;     /* dispatching from the wires, with the lock held, on this channel */
+	uint64_t behind;             /* bit per channel that others help with, for which gets came meanwhile; under the lock */
 	struct drv_ring_tx outbound_tx;
 	struct mu_live *live;        /* fabric torus */
 	uint8_t *cut;                /* [tasks] the way there or back leads over a lost host; NULL: no host is lost */

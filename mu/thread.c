@@ -72,7 +72,10 @@ int mu_channel_ready(struct mu_channel *ch, int watches)
 	return drv_ring_ready(&ch->a->ring, &ch->rx) || mu_lane_ready(ch, 0) || (watches && (watched_ready(ch) || work_pending(ch)));
 }
 
-/* software: of the program's threads too, not of the engines alone. */
+/*
+ * software: of the program's threads too, not of the engines alone. What is left to send on a channel that they help with
+ * is theirs to go on with, as what is left on their own.
+ */
 static int anything_ready(struct mu_process *p, int software, int *unsent)
 {
 	int ready = 0;
@@ -85,7 +88,10 @@ static int anything_ready(struct mu_process *p, int software, int *unsent)
 
 		ready |= ch && (software || !__atomic_load_n(&ch->owned, __ATOMIC_RELAXED)) &&
 		         mu_channel_ready(ch, software);
-		*unsent |= ch && mu_inject_pending(ch);
+		if (!ch || !mu_inject_pending(ch))
+			continue;
+		*unsent = 1;
+		ready |= software && __atomic_load_n(&p->comm.entry[i].shared, __ATOMIC_RELAXED);
 	}
 	mu_unlock(&p->channels_lock);
 	return ready || (p->live && mu_live_busy(p->live));
