@@ -259,7 +259,8 @@ static int open_contexts(void)
 
 static int set_dispatch(void)
 {
-	pami_dispatch_hint_t hint = {.consistency = PAMI_HINT_ENABLE};
+	pami_dispatch_hint_t hint = {.consistency = PAMI_HINT_ENABLE},
+			     follow = {.consistency = PAMI_HINT_ENABLE, .use_rdma = PAMI_HINT_DISABLE};
 	pami_dispatch_callback_function request = {.p2p = armci_serve_request},
 					reply = {.p2p = armci_am_reply},
 					mail = {.p2p = armci_mail_arrives};
@@ -271,9 +272,11 @@ static int set_dispatch(void)
 	/* Both on both: a context may send only the ids it knows. */
 	if ((!armci_world.single &&
 	     (PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
-	      PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS)) ||
+	      PAMI_Dispatch_set(serve, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	      PAMI_Dispatch_set(serve, ARMCI_DISPATCH_DATA, reply, NULL, follow) != PAMI_SUCCESS)) ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REQUEST, request, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_REPLY, reply, NULL, hint) != PAMI_SUCCESS ||
+	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_DATA, reply, NULL, follow) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_set(origin, ARMCI_DISPATCH_MAIL, mail, NULL, hint) != PAMI_SUCCESS ||
 	    PAMI_Dispatch_query(origin, ARMCI_DISPATCH_REQUEST, q, 2) != PAMI_SUCCESS) {
 		drv_error("armci: cannot register active messages");

@@ -111,6 +111,17 @@ static void answer_sent(pami_context_t context, void *cookie, pami_result_t resu
 	armci_pool_put(cookie);
 }
 
+/* Between hosts a fetched answer is a round trip more; within one it is the only copy. */
+static size_t data_dispatch(pami_endpoint_t origin, size_t bytes)
+{
+	pami_task_t task;
+	size_t offset;
+
+	PAMI_Endpoint_query(origin, &task, &offset);
+	return bytes <= ARMCI_FOLLOW_BYTES && !armci_world.shared[task] ? ARMCI_DISPATCH_DATA
+									: ARMCI_DISPATCH_REPLY;
+}
+
 static void serve_get(pami_context_t context, const struct armci_request *r, const char *payload,
 		      pami_endpoint_t origin)
 {
@@ -135,7 +146,7 @@ static void serve_get(pami_context_t context, const struct armci_request *r, con
 	memset(&m, 0, sizeof(m));
 	m.send = (pami_send_immediate_t){.header = {&a->header, sizeof(a->header)},
 					 .data = {a->data, bytes},
-					 .dispatch = ARMCI_DISPATCH_REPLY,
+					 .dispatch = data_dispatch(origin, bytes),
 					 .dest = origin};
 	if (sizeof(a->header) + bytes <= armci_world.immediate_max) {
 		rc = PAMI_Send_immediate(context, &m.send);

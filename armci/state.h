@@ -32,6 +32,7 @@ enum {
 	ARMCI_DISPATCH_REQUEST = 1, /* on SERVE */
 	ARMCI_DISPATCH_REPLY = 2,   /* on ORIGIN */
 	ARMCI_DISPATCH_MAIL = 3,    /* on ORIGIN: armci_msg_snd */
+	ARMCI_DISPATCH_DATA = 4,    /* on ORIGIN: as REPLY, for answers of another host */
 	ARMCI_TAG_CLUSTER = -7001,  /* of armci_grp_clus_brdcst's messages */
 };
 
@@ -39,6 +40,8 @@ enum {
 #define ARMCI_CHUNK_BYTES                                                                               \
 	(256u << 10)                  /* payload of one active message: bounds what a target buffers    \
 				       */
+#define ARMCI_FOLLOW_BYTES                                                                              \
+	(64u << 10)                   /* answers so long are sent with their data, longer ones fetched */
 #define ARMCI_WINDOW_BYTES (1u << 20) /* unacknowledged active-message payload to one target */
 #define ARMCI_OPS_MAX      4096u      /* outstanding operations; more wait for old ones */
 #define ARMCI_STRIPES      64u
