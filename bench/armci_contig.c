@@ -90,74 +90,136 @@ static void raw_get(void *arg, long count)
 	araw_run(c->raw, false, c->bytes, count, c->window);
 }
 
-struct variant {
-	const char *name;
-	abench_fn fn;
-};
-
-/* Variants are interleaved at each size, so that a slow moment of the machine hits all alike; but PAMI's
- * are measured behind ARMCI's, since the partner polls for one of them at a time. */
-static void sweep(struct contig *c, const char *bench, const struct variant *v, size_t variants,
-		  size_t least, bool rate)
+static void add(void *arg, long count)
 {
-	struct abench *a = c->a;
-	size_t i;
+	struct contig *c = arg;
+	long old;
 
-	for (i = 0; i < variants && !abench_wanted(a, v[i].name); i++)
-		;
-	if (i == variants)
-		return;
-	for (c->bytes = a->size ? a->size : least; c->bytes <= (a->size ? a->size : MOST); c->bytes *= 2)
-		for (i = 0; i < variants; i++)
-			if (abench_wanted(a, v[i].name)) {
-				struct abench_time t = abench_measure(a, v[i].fn, c);
-
-				abench_row(a, bench, v[i].name, c->bytes, rate ? "GB/s" : "us",
-					   rate ? (double)c->bytes * 1e-9 : 1e6, rate, &t);
-			}
+	while (count--)
+		ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, c->a->mem[c->a->peer], 1, c->a->peer);
 }
 
-static int run(struct abench *a, const char *bench, const struct variant *v, size_t variants,
-	       size_t least, unsigned window)
+static void raw_add(void *arg, long count)
 {
-	struct contig c = {.a = a, .window = window};
+	struct contig *c = arg;
+
+	araw_add(c->raw, count);
+}
+
+/* What is measured, and which of the others it is compared with (-1: none). */
+struct contig_variant {
+	struct abench_variant v;
+	enum araw_mode mode;
+	int beside;
+};
+
+struct contig_bench {
+	const char *name;
+	const struct contig_variant *variant;
+	size_t variants, least, most;
+	unsigned window;
+};
+
+/* Those that are wanted, at one size. */
+struct contig_sweep {
+	struct contig c;
+	const struct contig_variant *variant[ABENCH_VARIANTS];
+};
+
+static void before(void *arg, size_t i)
+{
+	struct contig_sweep *s = arg;
+
+	araw_partner(s->c.raw, s->variant[i]->mode);
+}
+
+static void one_size(struct contig_sweep *s, const struct contig_bench *b)
+{
+	struct bench_samples samples[ABENCH_VARIANTS] = {{0}};
+	struct abench_variant v[ABENCH_VARIANTS];
+	bool rate = b->window > 1;
+	size_t n = 0, i, k;
+
+	for (i = 0; i < b->variants; i++)
+		if (abench_wanted(s->c.a, b->variant[i].v.name)) {
+			s->variant[n] = &b->variant[i];
+			v[n++] = b->variant[i].v;
+		}
+	abench_alternate(s->c.a, v, n, before, s, samples);
+	for (i = 0; i < n; i++)
+		for (k = 0; k < n && !s->c.a->is_virtual; k++)
+			if (s->variant[i]->beside >= 0 &&
+			    s->variant[k] == &b->variant[s->variant[i]->beside]) {
+				char name[64];
+
+				snprintf(name, sizeof(name), "%s / %s", v[i].name, v[k].name);
+				abench_ratio(s->c.a, b->name, name, s->c.bytes, &samples[i], &samples[k],
+					     rate);
+			}
+	for (i = 0; i < n; i++) {
+		struct abench_time t = abench_time_of(&samples[i]);
+
+		abench_row(s->c.a, b->name, v[i].name, s->c.bytes, rate ? "GB/s" : "us",
+			   rate ? (double)s->c.bytes * 1e-9 : 1e6, rate, &t);
+		bench_samples_free(&samples[i]);
+	}
+}
+
+/* Memory, regions and buffers are the same for all. */
+static int run(struct abench *a, const struct contig_bench *b)
+{
+	struct contig_sweep s = {.c = {.a = a, .window = b->window}};
+	struct contig *c = &s.c;
 
 	abench_open_memory(a, MOST + 64);
-	c.local = abench_local(MOST + 64);
-	c.raw = araw_open(a, c.local, MOST + 64);
-	if (a->drives)
-		sweep(&c, bench, v, variants - 2, least, window > 1);
-	ARMCI_Barrier();
-	if (a->me == a->peer && !a->drives)
-		araw_serve(c.raw); /* the partner polls what is measured */
+	c->local = abench_local(MOST + 64);
+	c->raw = araw_open(a, c->local, MOST + 64);
 	if (a->drives) {
-		sweep(&c, bench, v + variants - 2, 2, least, window > 1);
-		araw_release(c.raw);
+		for (c->bytes = a->size ? a->size : b->least; c->bytes <= (a->size ? a->size : b->most);
+		     c->bytes *= 2)
+			one_size(&s, b);
+		araw_partner(c->raw, ARAW_END);
+	} else if (a->me == a->peer) {
+		araw_serve(c->raw);
 	}
 	ARMCI_Barrier();
-	araw_close(c.raw);
-	ARMCI_Free_local(c.local);
+	araw_close(c->raw);
+	ARMCI_Free_local(c->local);
 	abench_close_memory(a);
 	return 0;
 }
 
 int abench_latency(struct abench *a)
 {
-	static const struct variant v[] = {{"put", put},
-					   {"put+fence", put_fence},
-					   {"get", get},
-					   {"PAMI rput", raw_put},
-					   {"PAMI rget", raw_get}};
+	static const struct contig_variant v[] = {{{"put", put}, ARAW_ARMCI, -1},
+						  {{"put+fence", put_fence}, ARAW_ARMCI, 3},
+						  {{"get", get}, ARAW_ARMCI, 4},
+						  {{"PAMI rput", raw_put}, ARAW_PAMI, -1},
+						  {{"PAMI rget", raw_get}, ARAW_PAMI, -1}};
+	static const struct contig_bench b = {"latency", v, 5, 8, MOST, 1};
 
-	return run(a, "latency", v, 5, 8, 1);
+	return run(a, &b);
 }
 
 int abench_bandwidth(struct abench *a)
 {
-	static const struct variant v[] = {
-	    {"put", put_stream}, {"get", get_stream}, {"PAMI rput", raw_put}, {"PAMI rget", raw_get}};
+	static const struct contig_variant v[] = {{{"put", put_stream}, ARAW_ARMCI, 2},
+						  {{"get", get_stream}, ARAW_ARMCI, 3},
+						  {{"PAMI rput", raw_put}, ARAW_PAMI, -1},
+						  {{"PAMI rget", raw_get}, ARAW_PAMI, -1}};
+	static const struct contig_bench b = {"bandwidth", v, 4, 256, MOST, STREAM};
 
-	return run(a, "bandwidth", v, 4, 256, STREAM);
+	return run(a, &b);
+}
+
+int abench_add(struct abench *a)
+{
+	static const struct contig_variant v[] = {{{"fetch-and-add", add}, ARAW_ARMCI, 1},
+						  {{"PAMI rmw", raw_add}, ARAW_PAMI, -1},
+						  {{"get", get}, ARAW_ARMCI, -1}};
+	static const struct contig_bench b = {"add", v, 3, 8, 8, 1};
+
+	return run(a, &b);
 }
 
 /* ---- bgq-t2 ---- */

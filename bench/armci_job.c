@@ -125,26 +125,80 @@ static double timed(abench_fn fn, void *arg, long count)
 	return armci_timer() - begin;
 }
 
+/* How many operations take so long. */
+static long count_of(abench_fn fn, void *arg, double wanted)
+{
+	long count = 1;
+	double seconds;
+
+	fn(arg, 1); /* regions are asked for, pages touched */
+	while ((seconds = timed(fn, arg, count)) < wanted / 2 && count < 1L << 24)
+		count = seconds > wanted / 16 ? (long)((double)count * wanted / seconds) + 1 : count * 8;
+	return count;
+}
+
+struct abench_time abench_time_of(struct bench_samples *s)
+{
+	struct abench_time t = {.median = bench_quantile(s, 0.5),
+				.low = bench_quantile(s, 0),
+				.high = bench_quantile(s, 1),
+				.repetitions = (unsigned)s->count};
+
+	return t;
+}
+
 struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg)
 {
 	struct bench_samples s = {0};
 	struct abench_time t;
-	long count = 1;
-	double seconds;
+	long count = count_of(fn, arg, a->seconds);
 	unsigned i;
 
-	fn(arg, 1); /* regions are asked for, pages touched */
-	while ((seconds = timed(fn, arg, count)) < a->seconds / 2 && count < 1L << 24)
-		count = seconds > a->seconds / 16 ? (long)((double)count * a->seconds / seconds) + 1
-						  : count * 8;
 	for (i = 0; i < a->repetitions; i++)
 		bench_samples_add(&s, timed(fn, arg, count) / (double)count);
-	t.median = bench_quantile(&s, 0.5);
-	t.low = bench_quantile(&s, 0);
-	t.high = bench_quantile(&s, 1);
-	t.repetitions = a->repetitions;
+	t = abench_time_of(&s);
 	bench_samples_free(&s);
 	return t;
+}
+
+void abench_alternate(struct abench *a, const struct abench_variant *v, size_t variants,
+		      void (*before)(void *arg, size_t i), void *arg, struct bench_samples s[])
+{
+	long count[ABENCH_VARIANTS];
+	unsigned round;
+	size_t k, i;
+
+	if (variants > ABENCH_VARIANTS)
+		abench_die("%zu variants", variants);
+	for (i = 0; i < variants; i++) {
+		if (before)
+			before(arg, i);
+		count[i] = count_of(v[i].fn, arg, a->seconds / (a->is_virtual ? 1 : 4));
+	}
+	for (round = 0; round < a->repetitions; round++)
+		for (k = 0; k < variants; k++) {
+			i = round % 2 ? variants - 1 - k : k;
+			if (before)
+				before(arg, i);
+			timed(v[i].fn, arg, count[i] / 16 + 1);
+			bench_samples_add(&s[i], timed(v[i].fn, arg, count[i]) / (double)count[i]);
+		}
+}
+
+void abench_ratio(struct abench *a, const char *bench, const char *variant, size_t x,
+		  const struct bench_samples *ours, const struct bench_samples *theirs, bool inverse)
+{
+	struct bench_samples s = {0};
+	struct abench_time t;
+	size_t i;
+
+	for (i = 0; i < ours->count && i < theirs->count; i++)
+		bench_samples_add(&s, inverse ? theirs->value[i] / ours->value[i]
+					      : ours->value[i] / theirs->value[i]);
+	t = (struct abench_time){bench_quantile(&s, 0.5), bench_quantile(&s, 0.25),
+				 bench_quantile(&s, 0.75), (unsigned)s.count};
+	abench_row(a, bench, variant, x, "x", 1, false, &t);
+	bench_samples_free(&s);
 }
 
 void abench_row(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,

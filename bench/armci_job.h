@@ -44,6 +44,23 @@ struct abench_time {
 	unsigned repetitions;
 };
 struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg);
+/*
+ * The same for several, in blocks that alternate (there and back), so that what a machine does in the
+ * meantime happens to all of them: s[i] gets the seconds of an operation of v[i] in each round.
+ * before(arg, i), if given, is called ahead of each block of v[i], and does not count.
+ */
+struct abench_variant {
+	const char *name;
+	abench_fn fn;
+};
+enum { ABENCH_VARIANTS = 8 };
+void abench_alternate(struct abench *a, const struct abench_variant *v, size_t variants,
+		      void (*before)(void *arg, size_t i), void *arg, struct bench_samples s[]);
+/* Median, least, most of s, which it sorts. */
+struct abench_time abench_time_of(struct bench_samples *s);
+/* A row: the rounds' ratios of two variants, median and quartiles. Ahead of abench_time_of(). */
+void abench_ratio(struct abench *a, const char *bench, const char *variant, size_t x,
+		  const struct bench_samples *ours, const struct bench_samples *theirs, bool inverse);
 /* A row on stdout; x is the row's "bytes". scale: of seconds to unit (1e6: us); inverse: scale /
  * seconds. */
 void abench_row(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
@@ -55,8 +72,10 @@ void abench_number(struct abench *a, const char *bench, const char *variant, siz
 /* The benches: 0, or the process's exit status. Every process calls. */
 int abench_latency(struct abench *a);    /* armci-t1, bgq-f4, f6 */
 int abench_bandwidth(struct abench *a);  /* armci-f14, bgq-f5, f7 */
+int abench_add(struct abench *a);        /* bgq-f10, at a process that waits */
 int abench_attributes(struct abench *a); /* bgq-t2 */
 int abench_patch(struct abench *a);      /* armci-f18 */
+int abench_rows(struct abench *a);       /* armci-f18, many short rows */
 int abench_chunks(struct abench *a);     /* bgq-f9 */
 int abench_overlap(struct abench *a);    /* armci-f19 */
 int abench_aggregate(struct abench *a);  /* armci-f20 */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Patches, chunks, collected transfers, overlap: what the shape of the data and the calls cost. */
+/* Patches, chunks, collected transfers: what the shape of the data and the calls cost. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/armci_job.h"
 
-/* ---- armci-f18: an n x n patch of doubles out of ORDER x ORDER ---- */
+/* ---- armci-f18: a patch of doubles out of ORDER x ORDER: n x n, or ROWS rows of some bytes ---- */
 
-enum { ORDER = 1024, MIB = 1 << 20, POINTS = 1000 };
+enum { ORDER = 1024, MIB = 1 << 20, POINTS = 1000, ROWS = 128 };
 
 struct patch {
 	struct abench *a;
 	double *local;
-	int rows;
+	int rows, row_bytes;
 	size_t chunk;
 	bool acc;
 };
@@ -20,10 +20,20 @@ struct patch {
 static void one_strided(void *arg, long count)
 {
 	struct patch *p = arg;
-	int near = p->rows * 8, far = ORDER * 8, counts[2] = {p->rows * 8, p->rows};
+	int near = p->row_bytes, far = ORDER * 8, counts[2] = {p->row_bytes, p->rows};
 
 	while (count--)
 		ARMCI_GetS(p->a->mem[p->a->peer], &far, p->local, &near, counts, 1, p->a->peer);
+}
+
+static void *row_there(const struct patch *p, int i)
+{
+	return (double *)p->a->mem[p->a->peer] + i * ORDER;
+}
+
+static void *row_here(const struct patch *p, int i)
+{
+	return (char *)p->local + (size_t)i * (size_t)p->row_bytes;
 }
 
 static void many_gets(void *arg, long count)
@@ -33,8 +43,7 @@ static void many_gets(void *arg, long count)
 
 	while (count--) {
 		for (i = 0; i < p->rows; i++)
-			ARMCI_NbGet((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows,
-				    p->rows * 8, p->a->peer, NULL);
+			ARMCI_NbGet(row_there(p, i), row_here(p, i), p->row_bytes, p->a->peer, NULL);
 		ARMCI_WaitAll();
 	}
 }
@@ -47,33 +56,90 @@ static void row_by_row(void *arg, long count)
 
 	while (count--)
 		for (i = 0; i < p->rows; i++)
-			ARMCI_Get((double *)p->a->mem[p->a->peer] + i * ORDER, p->local + i * p->rows,
-				  p->rows * 8, p->a->peer);
+			ARMCI_Get(row_there(p, i), row_here(p, i), p->row_bytes, p->a->peer);
 }
 
-int abench_patch(struct abench *a)
+/* What a get of one element takes: no strided get can take less. */
+static void one_element(void *arg, long count)
 {
-	static const struct {
-		const char *name;
-		abench_fn fn;
-	} v[] = {{"strided", one_strided}, {"n gets", many_gets}, {"n blocking gets", row_by_row}};
+	struct patch *p = arg;
+
+	while (count--)
+		ARMCI_Get(p->a->mem[p->a->peer], p->local, 8, p->a->peer);
+}
+
+/* All variants of one patch, x in the rows. */
+static void patch_measure(struct patch *p, const char *bench, size_t x)
+{
+	static const struct abench_variant v[] = {{"strided", one_strided},
+						  {"n gets", many_gets},
+						  {"n blocking gets", row_by_row},
+						  {"one get", one_element}};
+	enum { VARIANTS = sizeof(v) / sizeof(v[0]) };
+	struct bench_samples s[VARIANTS] = {{0}};
+	struct abench_variant wanted[VARIANTS];
+	size_t n = 0, i;
+
+	for (i = 0; i < VARIANTS; i++)
+		if (abench_wanted(p->a, v[i].name))
+			wanted[n++] = v[i];
+	abench_alternate(p->a, wanted, n, NULL, p, s);
+	if (n == VARIANTS) {
+		abench_ratio(p->a, bench, "n gets / strided", x, &s[1], &s[0], false);
+		abench_ratio(p->a, bench, "n blocking gets / strided", x, &s[2], &s[0], false);
+		abench_ratio(p->a, bench, "n gets / one get", x, &s[1], &s[3], false);
+	}
+	for (i = 0; i < n; i++) {
+		struct abench_time t = abench_time_of(&s[i]);
+
+		abench_row(p->a, bench, wanted[i].name, x, "us", 1e6, false, &t);
+		bench_samples_free(&s[i]);
+	}
+}
+
+static void patch_square(struct patch *p)
+{
+	struct abench *a = p->a;
+
+	for (p->rows = a->size ? (int)a->size : 8; p->rows <= (a->size ? (int)a->size : 512);
+	     p->rows *= 2) {
+		p->row_bytes = p->rows * 8;
+		patch_measure(p, "patch", (size_t)p->rows);
+	}
+}
+
+static void patch_thin(struct patch *p)
+{
+	struct abench *a = p->a;
+
+	p->rows = ROWS;
+	for (p->row_bytes = a->size ? (int)a->size : 8; p->row_bytes <= (a->size ? (int)a->size : 4096);
+	     p->row_bytes *= 2)
+		patch_measure(p, "rows", (size_t)p->row_bytes);
+}
+
+static int run_patches(struct abench *a, void (*sweep)(struct patch *p))
+{
 	struct patch p = {.a = a};
-	size_t i;
 
 	abench_open_memory(a, ORDER * ORDER * 8);
 	p.local = abench_local(ORDER * ORDER * 8);
-	for (p.rows = a->size ? (int)a->size : 4; a->drives && p.rows <= (a->size ? (int)a->size : 512);
-	     p.rows *= 2)
-		for (i = 0; i < 3; i++)
-			if (abench_wanted(a, v[i].name)) {
-				struct abench_time t = abench_measure(a, v[i].fn, &p);
-
-				abench_row(a, "patch", v[i].name, (size_t)p.rows, "us", 1e6, false, &t);
-			}
+	if (a->drives)
+		sweep(&p);
 	ARMCI_Barrier();
 	ARMCI_Free_local(p.local);
 	abench_close_memory(a);
 	return 0;
+}
+
+int abench_patch(struct abench *a)
+{
+	return run_patches(a, patch_square);
+}
+
+int abench_rows(struct abench *a)
+{
+	return run_patches(a, patch_thin);
 }
 
 /* ---- bgq-f9, bgq-f11: 1 MiB in chunks of l0 bytes, twice as far apart at the target ---- */
@@ -267,94 +333,6 @@ int abench_aggregate(struct abench *a)
 		}
 	ARMCI_Barrier();
 	ARMCI_Free_local(p.local);
-	abench_close_memory(a);
-	return 0;
-}
-
-/* ---- armci-f19: a computation of growing length between a get and its wait ---- */
-
-struct overlap {
-	struct abench *a;
-	char *local;
-	size_t bytes;
-	double delay;
-};
-
-static void get_and_compute(void *arg, long count)
-{
-	struct overlap *o = arg;
-	armci_hdl_t h;
-
-	while (count--) {
-		ARMCI_INIT_HANDLE(&h);
-		ARMCI_NbGet(o->a->mem[o->a->peer], o->local, (int)o->bytes, o->a->peer, &h);
-		if (o->delay > 0)
-			ARMCIX_Compute(o->delay);
-		ARMCI_Wait(&h);
-	}
-}
-
-static void only_start(void *arg, long count)
-{
-	struct overlap *o = arg;
-	double begin, spent = 0;
-	armci_hdl_t h;
-	long i;
-
-	for (i = 0; i < count; i++) {
-		ARMCI_INIT_HANDLE(&h);
-		begin = armci_timer();
-		ARMCI_NbGet(o->a->mem[o->a->peer], o->local, (int)o->bytes, o->a->peer, &h);
-		spent += armci_timer() - begin;
-		ARMCI_Wait(&h);
-	}
-	o->delay = spent / (double)count;
-}
-
-/*
- * The longest delay that makes the whole no more than 2% longer (plus what a call to compute takes), by
- * halving; as a share of the time without one. What the call itself takes of the processor cannot be
- * hidden.
- */
-static void overlap_of(struct overlap *o)
-{
-	struct abench *a = o->a;
-	struct abench_time bare, with;
-	double lo = 0, hi, start, floor;
-	int i;
-
-	o->delay = 0;
-	bare = abench_measure(a, get_and_compute, o);
-	only_start(o, 100);
-	start = o->delay;
-	o->delay = 1e-12;
-	floor = abench_measure(a, get_and_compute, o).median;
-	floor = floor > bare.median ? floor : bare.median;
-	hi = bare.median * 1.2;
-	for (i = 0; i < (a->is_virtual ? 8 : 7); i++) {
-		o->delay = (lo + hi) / 2;
-		with = abench_measure(a, get_and_compute, o);
-		if (with.median <= floor * 1.02)
-			lo = o->delay;
-		else
-			hi = o->delay;
-	}
-	abench_number(a, "overlap", "total", o->bytes, "us", bare.median * 1e6);
-	abench_number(a, "overlap", "hidden", o->bytes, "%", 100 * lo / bare.median);
-	abench_number(a, "overlap", "call", o->bytes, "%", 100 * start / bare.median);
-}
-
-int abench_overlap(struct abench *a)
-{
-	struct overlap o = {.a = a};
-
-	abench_open_memory(a, MIB);
-	o.local = abench_local(MIB);
-	for (o.bytes = a->size ? a->size : 1024; a->drives && o.bytes <= (a->size ? a->size : MIB);
-	     o.bytes *= 4)
-		overlap_of(&o);
-	ARMCI_Barrier();
-	ARMCI_Free_local(o.local);
 	abench_close_memory(a);
 	return 0;
 }

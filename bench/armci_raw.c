@@ -13,6 +13,7 @@ struct araw {
 	pami_memregion_t here, there;
 	volatile long pending;
 	size_t bytes;
+	int mode; /* the partner's */
 };
 
 static void check(pami_result_t rc, const char *what)
@@ -61,7 +62,9 @@ static void done(pami_context_t context, void *cookie, pami_result_t result)
 	((struct araw *)cookie)->pending--;
 }
 
-/* The last word of the partner's memory says so. */
+enum { TAG_MODE = 2, TAG_READY = 3 };
+
+/* The last word of the partner's memory: not 0 where it shall stop polling PAMI. */
 static volatile int *word(struct araw *r)
 {
 	return (volatile int *)((char *)r->a->mem[r->a->peer] + r->bytes - sizeof(int));
@@ -69,13 +72,36 @@ static volatile int *word(struct araw *r)
 
 void araw_serve(struct araw *r)
 {
-	while (!__atomic_load_n(word(r), __ATOMIC_ACQUIRE))
-		PAMI_Context_advance(r->context, 10);
+	int mode = ARAW_ARMCI, ready = 1;
+
+	while (mode != ARAW_END) {
+		if (mode == ARAW_PAMI) {
+			while (!__atomic_load_n(word(r), __ATOMIC_ACQUIRE))
+				PAMI_Context_advance(r->context, 10);
+			*word(r) = 0;
+			mode = ARAW_ARMCI;
+		} else {
+			armci_msg_rcv(TAG_MODE, &mode, sizeof(mode), NULL, 0);
+		}
+		armci_msg_snd(TAG_READY, &ready, sizeof(ready), 0);
+	}
 }
 
-void araw_release(struct araw *r)
+void araw_partner(struct araw *r, enum araw_mode mode)
 {
-	ARMCI_PutValueInt(1, (void *)word(r), r->a->peer);
+	int to = (int)mode, ready;
+
+	if (to == r->mode || r->a->peer == 0)
+		return;
+	if (r->mode == ARAW_PAMI) {
+		ARMCI_PutValueInt(1, (void *)word(r), r->a->peer);
+		armci_msg_rcv(TAG_READY, &ready, sizeof(ready), NULL, r->a->peer);
+	}
+	if (to != ARAW_ARMCI) {
+		armci_msg_snd(TAG_MODE, &to, sizeof(to), r->a->peer);
+		armci_msg_rcv(TAG_READY, &ready, sizeof(ready), NULL, r->a->peer);
+	}
+	r->mode = to;
 }
 
 void araw_run(struct araw *r, bool put, size_t bytes, long count, unsigned window)
@@ -98,6 +124,26 @@ void araw_run(struct araw *r, bool put, size_t bytes, long count, unsigned windo
 			check(PAMI_Rget(r->context, &g), "PAMI_Rget");
 		}
 		while (r->pending >= (long)window || (i + 1 == count && r->pending))
+			PAMI_Context_advance(r->context, 1);
+	}
+}
+
+void araw_add(struct araw *r, long count)
+{
+	uint64_t one = 1, old;
+	pami_rmw_t p = {.dest = r->peer,
+			.cookie = r,
+			.done_fn = done,
+			.local = &old,
+			.remote = r->a->mem[r->a->peer],
+			.value = &one,
+			.operation = PAMI_ATOMIC_FETCH_ADD,
+			.type = PAMI_TYPE_UNSIGNED_LONG_LONG};
+
+	while (count--) {
+		r->pending++;
+		check(PAMI_Rmw(r->context, &p), "PAMI_Rmw");
+		while (r->pending)
 			PAMI_Context_advance(r->context, 1);
 	}
 }

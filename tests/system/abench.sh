@@ -25,7 +25,7 @@ for clock in real virtual; do
 	done
 done
 run 'mg, one process' -n 1 abench mg
-for bench in latency bandwidth patch chunks accumulate; do
+for bench in latency add bandwidth patch rows chunks accumulate; do
 	run "$bench" --shape 2x1x1x1x1x1 abench $bench --size 64 --repetitions 1
 done
 run aggregate --shape 2x1x1x1x1x1 abench aggregate --repetitions 1
