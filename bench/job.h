@@ -89,26 +89,26 @@ const struct bench_command *bench_command_wait(struct bench_job *job);
  * around. The driver ends the served task with a quit command, sent here.
  */
 void bench_pairs(struct bench_job *job, void (*drive)(struct bench_job *, unsigned peer, void *arg),
-                 void (*serve)(struct bench_job *, void *arg), void *arg);
+		 void (*serve)(struct bench_job *, void *arg), void *arg);
 
 /* How many operations fill a repetition, if `count` of them took `seconds`. */
 uint64_t bench_scale(struct bench_job *job, uint64_t count, double seconds);
 /*
- * The same of an expression that runs them and gives the seconds: the fastest of five, since the first one connects
- * and any may meet whoever else wants the processors (a repetition would be shorter than a time slice of theirs).
- * Of fewer where they take long.
+ * The same of an expression that runs them and gives the seconds: the fastest of five, since the first
+ * one connects and any may meet whoever else wants the processors (a repetition would be shorter than a
+ * time slice of theirs). Of fewer where they take long.
  */
-#define bench_warm(job, count, run)                                                                \
-	({                                                                                         \
-		double best_ = (run), all_ = best_;                                                \
-                                                                                                   \
-		for (int i_ = 0; i_ < 4 && all_ < 0.1 && !(job)->is_virtual; i_++) {               \
-			double seconds_ = (run);                                                   \
-                                                                                                   \
-			all_ += seconds_;                                                          \
-			best_ = seconds_ < best_ ? seconds_ : best_;                               \
-		}                                                                                  \
-		bench_scale(job, count, best_);                                                    \
+#define bench_warm(job, count, run)                                                                     \
+	({                                                                                              \
+		double best_ = (run), all_ = best_;                                                     \
+                                                                                                        \
+		for (int i_ = 0; i_ < 4 && all_ < 0.1 && !(job)->is_virtual; i_++) {                    \
+			double seconds_ = (run);                                                        \
+                                                                                                        \
+			all_ += seconds_;                                                               \
+			best_ = seconds_ < best_ ? seconds_ : best_;                                    \
+		}                                                                                       \
+		bench_scale(job, count, best_);                                                         \
 	})
 unsigned bench_repetitions(const struct bench_job *job);
 /*
