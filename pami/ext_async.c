@@ -23,17 +23,31 @@ struct pami_async {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread int inside __attribute__((tls_model("initial-exec"))); /* this thread is in serve() */
+/* Whose serve() this thread is in; or NULL. */
+static __thread struct pami_context *serving __attribute__((tls_model("initial-exec")));
+
+static void suspend(struct pami_context *ctx)
+{
+	struct pami_async *a = ctx->async;
+
+	if (!a->resumed)
+		return;
+	a->resumed = 0;
+	if (a->suspend)
+		a->suspend(ctx, a->cookie);
+}
 
 static int serve(void *arg)
 {
-	struct pami_context *ctx = arg;
+	struct pami_context *ctx = arg, *outer = serving;
 	struct pami_async *a = ctx->async;
 	int events = 0;
 
-	if (!__atomic_load_n(&a->enabled, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(&a->enabled, __ATOMIC_ACQUIRE)) {
+		suspend(ctx); /* disabled from another context's commthread */
 		return 0;
-	inside++;
+	}
+	serving = ctx;
 	if (!a->resumed) {
 		a->resumed = 1;
 		if (a->resume)
@@ -50,7 +64,7 @@ static int serve(void *arg)
 		events += ctx->again != NULL || (ctx->todo & ~(unsigned)PAMI_TODO_QUEUE);
 		pami_lock_give(ctx);
 	}
-	inside--;
+	serving = outer;
 	return events;
 }
 
@@ -108,21 +122,23 @@ static pami_result_t async_enable(pami_context_t context, int event_type)
 	return pami_result(rc);
 }
 
-/* Away from its commthread, unless called from there: then it stays, switched off. */
+/*
+ * Away from its commthread, unless called from one, which could wait for itself: then it stays, switched off, and
+ * if it is another context's, its own one calls suspend.
+ */
 static void stop(struct pami_context *ctx)
 {
 	struct pami_async *a = ctx->async;
 
 	__atomic_store_n(&a->enabled, 0, __ATOMIC_RELEASE);
-	if (a->added && !inside) {
+	if (a->added && !serving) {
 		mu_commthread_remove(ctx->channel);
 		a->added = 0;
 	}
-	if (a->resumed) {
-		a->resumed = 0;
-		if (a->suspend)
-			a->suspend(ctx, a->cookie);
-	}
+	if (!a->added || serving == ctx)
+		suspend(ctx);
+	else
+		mu_wake_channel(ctx->channel);
 }
 
 static pami_result_t async_disable(pami_context_t context, int event_type)

@@ -36,7 +36,7 @@ static int handler_saw = -1;
 
 static void wait_for_the_put(void)
 {
-	uint64_t until = drv_clock_ns() + 30000000000u, address = (uint64_t)(uintptr_t)&late;
+	uint64_t until = drv_clock_ns() + 300000000000u, address = (uint64_t)(uintptr_t)&late;
 	unsigned char soft[MU_SOFT_BYTES] = {'w'};
 
 	JOB_CHECK(mu_send_short(second, 1, 0, soft, NULL, 0, &address, 8) == 0);

@@ -321,6 +321,60 @@ static void idle(void)
 		fprintf(stderr, "task %zu: %.1f ms of CPU time in 300 ms of nothing\n", me, used * 1e3);
 }
 
+/*
+ * Switched off by the commthread of another context: its own one calls suspend, last, and never two of the three run
+ * at a time.
+ */
+static uint32_t busy, resumes, advances, suspends, switched_off;
+
+static void resume_fn(pami_context_t c, void *cookie)
+{
+	CHECK_EQ(__atomic_exchange_n(&busy, 1, __ATOMIC_ACQ_REL), 0);
+	CHECK_EQ(advances + suspends, 0);
+	resumes++;
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+static void progress_fn(pami_context_t c, void *cookie)
+{
+	CHECK_EQ(__atomic_exchange_n(&busy, 1, __ATOMIC_ACQ_REL), 0);
+	CHECK_EQ(resumes, 1);
+	CHECK_EQ(suspends, 0);
+	sched_yield();
+	__atomic_fetch_add(&advances, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+static void suspend_fn(pami_context_t c, void *cookie)
+{
+	CHECK_EQ(__atomic_exchange_n(&busy, 1, __ATOMIC_ACQ_REL), 0);
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&suspends, 1, __ATOMIC_RELEASE);
+}
+
+static pami_result_t switch_off(pami_context_t c, void *cookie)
+{
+	CHECK_EQ(async_disable(contexts[2], 0), PAMI_SUCCESS);
+	__atomic_store_n(&switched_off, 1, __ATOMIC_RELEASE);
+	return PAMI_SUCCESS;
+}
+
+static void off_by_another(void)
+{
+	static pami_work_t work;
+
+	CHECK_EQ(async_register(contexts[2], progress_fn, suspend_fn, resume_fn, NULL), PAMI_SUCCESS);
+	CHECK_EQ(async_enable(contexts[2], 0), PAMI_SUCCESS);
+	while (!__atomic_load_n(&advances, __ATOMIC_ACQUIRE))
+		sched_yield();
+	CHECK_EQ(PAMI_Context_post(contexts[1], &work, switch_off, NULL), PAMI_SUCCESS);
+	while (!__atomic_load_n(&switched_off, __ATOMIC_ACQUIRE) || !__atomic_load_n(&suspends, __ATOMIC_ACQUIRE))
+		sched_yield();
+	CHECK_EQ(async_disable(contexts[2], 0), PAMI_SUCCESS);
+	CHECK_EQ(suspends, 1);
+	CHECK_EQ(async_register(contexts[2], NULL, NULL, NULL, NULL), PAMI_SUCCESS);
+}
+
 static void prepare(void)
 {
 	pami_extension_t e;
@@ -390,6 +444,8 @@ int main(int argc, char **argv)
 	CHECK_EQ(async_disable(contexts[1], 0), PAMI_SUCCESS);
 	CHECK_EQ(async_enable(contexts[1], 0), PAMI_SUCCESS);
 	CHECK_EQ(async_disable(contexts[2], 0), PAMI_SUCCESS);
+	if (!is_virtual)
+		off_by_another();
 	barrier();
 	return job_end(CONTEXTS);
 }
