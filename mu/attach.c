@@ -188,7 +188,8 @@ static void spin_policy(struct mu_process *p)
 	if (!sched_getaffinity(0, sizeof set, &set))
 		cpus = (unsigned)CPU_COUNT(&set);
 	/* The hosts of one machine (namespaces) share its cores, if torus run has not shared them out. */
-	p->yields = (getenv(MU_ENV_BOUND) ? p->host->locals : p->host->tasks) > cpus;
+	p->sharers = getenv(MU_ENV_BOUND) ? p->host->locals : p->host->tasks;
+	p->yields = p->sharers > cpus;
 	p->spin_us = p->yields ? 300 : 200; /* a turn of all that run may take tens of us */
 	/*
 	 * An answer from another host takes 5 to 50 us, and who yields in every round trip gives a program that computes

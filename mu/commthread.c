@@ -60,14 +60,14 @@ static uint64_t knob(const char *name, uint64_t lo, uint64_t hi, uint64_t normal
 void mu_comm_init(struct mu_process *p, unsigned cpus)
 {
 	struct mu_comm *c = &p->comm;
-	uint32_t t = p->host->shape.t, sharing = p->host->hosts > 1 ? p->host->tasks : p->host->locals;
+	uint32_t t = p->host->shape.t;
 	uint64_t normal;
 
 	/* The chip had 64 hardware threads a node, one of them the program's. */
 	if (p->virtual_clock)
 		normal = t < 64 ? 64 / t - 1 : 0;
 	else
-		normal = cpus / (sharing ? sharing : 1);
+		normal = cpus / (p->sharers ? p->sharers : 1);
 	normal = normal < 2 ? 1 : p->virtual_clock ? normal : normal - 1;
 	if (normal > MU_COMMTHREADS)
 		normal = MU_COMMTHREADS;
@@ -249,7 +249,7 @@ static void *commthread(void *arg)
 	struct mu_process *p = &mu_self;
 	struct mu_comm_passes at = { 0 };
 
-	drv_cpu_bind_service(p->local, p->host->hosts > 1 ? p->host->tasks : p->host->locals, t->number);
+	drv_cpu_bind_service(p->local, p->sharers, t->number);
 	while (!__atomic_load_n(&p->thread_stop, __ATOMIC_ACQUIRE)) {
 		uint64_t before;
 

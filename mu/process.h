@@ -203,6 +203,7 @@ struct mu_process {
 	int thread_runs, thread_stop;
 	uint32_t spin_us;            /* polls spin this long before they sleep */
 	uint32_t yield_us;           /* and this long before they yield, where every task has a core */
+	uint32_t sharers;            /* tasks that share the processors this one may use */
 	int yields;                  /* more tasks than cores: an empty poll yields at once */
 	int shares;                  /* large copies are done by both tasks (share.c) */
 	int lanes;                   /* small messages to near tasks go through lanes (lane.c) */

@@ -15,7 +15,6 @@
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -228,7 +227,9 @@ static int serve(struct mu_sim *s, uint32_t local, uint64_t *at)
 	*at = vt->serve_ps > *at ? vt->serve_ps : *at;
 	if (vt->serve_more)
 		call_again(s, local, *at);
-	t->touched |= vt->serve_found ? SIM_TOUCH_CHANGES : 0;
+	/* Only as part of a touch, which is counted: the rest of a turn may be served while the task runs. */
+	if (vt->serve_found && t->state == SIM_TASK_SPINS)
+		t->touched |= SIM_TOUCH_CHANGES;
 	return 0;
 }
 
@@ -337,7 +338,7 @@ static void pages_forget(struct mu_sim *s, uint32_t local)
 }
 
 /*
- * KiB used since then of memory it may write (pages of programs and libraries are used by other processes, too); 0 if the
+ * KiB used since then of memory it may write (pages of programs and libraries are used by other processes, too); the most if the
  * kernel does not tell.
  */
 static unsigned long pages_used_kib(struct mu_sim *s, uint32_t local)
@@ -349,7 +350,7 @@ static unsigned long pages_used_kib(struct mu_sim *s, uint32_t local)
 	snprintf(path, sizeof path, "/proc/%u/smaps", mu_host_area(s->host, local)->pid);
 	f = fopen(path, "re");
 	if (!f)
-		return 0;
+		return ULONG_MAX;
 	while (fgets(line, sizeof line, f)) {
 		if (sscanf(line, "Referenced: %lu", &kib) == 1)
 			sum += may[1] == 'w' ? kib : 0;

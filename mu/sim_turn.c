@@ -277,7 +277,8 @@ static int handed_over(struct mu_sim *s, uint32_t local)
 	sim_requests(s, local);
 	if (s->spinning)
 		seen_by_others(s, local, vt);
-	if (t->serving && (rc = sim_serve_rest(s, local)))
+	rc = t->serving ? sim_serve_rest(s, local) : 0;
+	if (rc || t->gone)
 		return rc;
 	switch (vt->request) {
 	case MU_VT_IDLE:

@@ -549,7 +549,7 @@ static void *engine_thread(void *arg)
 		uint64_t before;
 
 		if (serves && !bound++)
-			drv_cpu_bind_service(p->local, p->host->hosts > 1 ? p->host->tasks : p->host->locals, 0);
+			drv_cpu_bind_service(p->local, p->sharers, 0);
 		n += engine_round(p, &e);
 		if (n) {
 			at.loops = 0;

@@ -111,13 +111,20 @@ static uint64_t hand_over_idle(uint64_t now, uint64_t flags, uint64_t limit)
 
 /* ---- several threads (vthread.h) ---- */
 
-/* The thread that stands in is none of the program's: then the kernel is asked how many there are. */
-static int several(void)
+/* Does the list hold others? Of the thread that runs: whoever looks at the threads changes the list meanwhile. */
+static int others(const struct mu_vthread *t)
 {
+	return __atomic_load_n(&me.list, __ATOMIC_RELAXED) != t || __atomic_load_n(&t->next, __ATOMIC_RELAXED);
+}
+
+/* The thread that stands in is none of the program's: then the kernel is asked how many there are. */
+static int several(const struct mu_vthread *t)
+{
+	int more = !t->stands_in && others(t);
 	struct stat st;
 
-	if (__libc_single_threaded || me.list->next || !me.in.runs)
-		return !__libc_single_threaded || me.list->next;
+	if (more || __libc_single_threaded || !me.in.runs)
+		return more || !__libc_single_threaded;
 	return !fstat(me.in.list_fd, &st) && st.st_nlink > me.in.before + 2;
 }
 
@@ -273,12 +280,12 @@ static int look_after(void)
 	}
 	__atomic_store_n(&me.runs, NULL, __ATOMIC_RELAXED);
 	__atomic_store_n(&me.phase, CHOOSING, __ATOMIC_RELAXED);
-	turn_keep(t);
 	if (t->news)
 		look_again(t->now);
 	t->news = 0;
 	state_set(t, MU_VTHREAD_AWAY);
 	mu_unlock(&me.lock);
+	turn_keep(t); /* the simulator may first let the one that stands in do what needs the lock */
 	return choose(t->now);
 }
 
@@ -446,15 +453,16 @@ static void *stand_in(void *arg)
 	vt->serve_tid = (uint32_t)tid;
 	__atomic_store_n(&me.in.thread.tid, tid, __ATOMIC_RELEASE);
 	futex((uint32_t *)&me.in.thread.tid, FUTEX_WAKE_PRIVATE, 1);
-	while (!__atomic_load_n(&me.in.stop, __ATOMIC_ACQUIRE)) {
+	for (;;) {
 		uint32_t serve = __atomic_load_n(&vt->serve, __ATOMIC_ACQUIRE);
 
+		if (__atomic_load_n(&me.in.stop, __ATOMIC_ACQUIRE))
+			return NULL;
 		if (serve == MU_VT_SERVE_GO)
 			serve_turn(vt);
 		else
 			futex(&vt->serve, FUTEX_WAIT, serve);
 	}
-	return NULL;
 }
 
 static void stand_in_begin(struct mu_vt_area *vt)
@@ -464,6 +472,7 @@ static void stand_in_begin(struct mu_vt_area *vt)
 
 	me.in.list_fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	me.in.stop = 0;
+	__atomic_store_n(&vt->serve, MU_VT_SERVE_DONE, __ATOMIC_RELAXED);
 	me.in.thread = (struct mu_vthread){ .stands_in = 1, .called = 1 };
 	me.in.vt = vt;
 	mu_lock(&me.lock); /* nobody looks at the threads before it is known */
@@ -488,7 +497,7 @@ static void stand_in_end(struct mu_vt_area *vt)
 	if (!me.in.runs)
 		return;
 	__atomic_store_n(&me.in.stop, 1, __ATOMIC_RELEASE);
-	__atomic_store_n(&vt->serve, MU_VT_SERVE_DONE, __ATOMIC_RELEASE);
+	__atomic_store_n(&vt->serve, MU_VT_SERVE_END, __ATOMIC_RELEASE); /* which it never sleeps on */
 	futex(&vt->serve, FUTEX_WAKE, 1);
 	pthread_join(me.in.pthread, NULL);
 	close(me.in.list_fd);
@@ -660,7 +669,7 @@ void mu_vt_check(void)
 		return;
 	if (t->side || t->stands_in)
 		;
-	else if (t->now >= me.until || (t->now >= me.horizon && several()))
+	else if (t->now >= me.until || (t->now >= me.horizon && several(t)))
 		schedule(t, MU_VTHREAD_READY);
 	else if (t->now >= me.horizon)
 		hand_over_run(t);
@@ -669,6 +678,7 @@ void mu_vt_check(void)
 
 void mu_vt_idle(void)
 {
+	struct timespec nap = { 0, 1000000 };
 	struct mu_vthread *t = enter();
 	int worked;
 
@@ -676,13 +686,16 @@ void mu_vt_idle(void)
 		return;
 	if (t->side || t->stands_in) {
 		leave(t);
+		/* Is it for a thread of the program? The simulator sees who sleeps, and lets that go on. */
+		if (t->stands_in)
+			nanosleep(&nap, NULL);
 		return;
 	}
 	/* The first empty poll costs no hand-over if nothing can have happened during it. */
 	worked = t->worked;
 	t->worked = 0;
 	if (!worked || t->now >= me.horizon) {
-		if (several())
+		if (several(t))
 			schedule(t, MU_VTHREAD_IDLE);
 		else
 			t->now = hand_over_idle(t->now, me.flags, UINT64_MAX);
@@ -696,7 +709,7 @@ void mu_vt_tell(void)
 
 	if (!t)
 		return;
-	if (several()) {
+	if (several(t)) {
 		mu_lock(&me.lock);
 		if (look_again(t->now))
 			me.until = t->now; /* they have their turn with our next call */

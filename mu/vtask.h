@@ -37,6 +37,7 @@ enum mu_vt_serve {
 	MU_VT_SERVE_DONE,  /* it sleeps */
 	MU_VT_SERVE_GO,    /* serve the channels */
 	MU_VT_SERVE_STORE, /* not done: the simulator is to take what it started, then it goes on */
+	MU_VT_SERVE_END,   /* it is to end */
 	MU_VT_SERVE_WAIT,  /* not done, and the turn is the task's: it goes on when that is over */
 };
 

@@ -30,9 +30,9 @@ struct mu_vthread {
 	uint8_t worked; /* did something since its last empty poll */
 	uint8_t news;   /* did something that the others have not looked for */
 	uint8_t side;   /* acts for a commthread */
-	uint8_t spins;  /* taken to wait for its memory */
-	uint8_t seen;
 	uint8_t stands_in; /* the library's own, for commthreads: in no list, and it takes no part in the turns */
+	uint32_t seen;  /* who looks at the threads writes these two: a word each, as compilers load neighbours together */
+	uint32_t spins; /* taken to wait for its memory */
 	uint64_t now, main_ps;
 	struct mu_vthread_look {
 		uint64_t slices, cpu_ns, since_ns; /* times it ran; CPU time, and the clock, when that last changed */

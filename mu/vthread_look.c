@@ -32,7 +32,7 @@ struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
 		return NULL;
 	t->tid = tid;
 	t->next = *list;
-	*list = t;
+	__atomic_store_n(list, t, __ATOMIC_RELAXED); /* the thread that runs asks whether it is alone */
 	return t;
 }
 
@@ -143,7 +143,7 @@ static void drop_ended(struct mu_vthread **list)
 		if (t->seen || waits_in_call(t) || t->state == MU_VTHREAD_RUNS || !tgkill(getpid(), t->tid, 0)) {
 			list = &t->next; /* (the directory may pass one over when another ends) */
 		} else {
-			*list = t->next;
+			__atomic_store_n(list, t->next, __ATOMIC_RELAXED);
 			free(t);
 		}
 	}

@@ -42,7 +42,6 @@ static void bind_host(const struct plan *p, uint32_t host)
 	first = usable < hosts ? place % usable : place * usable / hosts;
 	last = usable < hosts ? first + 1 : (place + 1) * usable / hosts;
 	CPU_ZERO(&part);
-	unsetenv(MU_ENV_BOUND);
 	for (unsigned c = 0; c < CPU_SETSIZE; c++)
 		if (CPU_ISSET(c, &may) && n++ >= first && n <= last)
 			CPU_SET(c, &part);
@@ -134,6 +133,7 @@ static int start_there(struct job *j, uint32_t host)
 
 int job_agents_start(struct job *j)
 {
+	unsetenv(MU_ENV_BOUND); /* of a job that this one is a task of */
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		int remote = j->plan->host[i].kind == PLAN_HOST_SSH;
 		struct ctl_buf b = { 0 };
