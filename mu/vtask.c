@@ -135,11 +135,12 @@ static int several(const struct mu_vthread *t)
  */
 static inline void leave(const struct mu_vthread *t)
 {
-	struct mu_vt_area *vt = t->stands_in ? me.in.vt : me.vt;
+	int stands_in = t->stands_in;
+	struct mu_vt_area *vt = stands_in ? me.in.vt : me.vt;
 
-	tell_over();
+	tell_over(); /* from here on the record may go, if this thread ends */
 	if (vt) /* else another thread detached while we waited */
-		__atomic_store_n(t->stands_in ? &vt->serve_inside : &vt->inside, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(stands_in ? &vt->serve_inside : &vt->inside, 0, __ATOMIC_RELEASE);
 }
 
 /* Time went on without us. Have the turn back; the others of the process wait for us meanwhile. */
