@@ -361,7 +361,8 @@ void ARMCI_Unlock(int mutex, int proc);
  * Collective over the default group. pid_list: n ranks in it, entry i becomes rank i; n may be 0. Different processes may
  * name different, disjoint lists. A process that is not in its list gets a group of size 0 in which its rank is negative;
  * so does who is in one with a process that died (a line on stderr names it): calls with that group fail and change
- * nothing. If it dies meanwhile some may get a group, in which collectives fail.
+ * nothing. If it dies meanwhile some may get a group, in which collectives fail: make no others under that (those who
+ * have it may wait for those who do not), but from the world, by this call.
  */
 void ARMCI_Group_create(int n, int *pid_list, ARMCI_Group *out);
 /* As ARMCI_Group_create, collective over parent, with ranks in parent. */

@@ -15,7 +15,8 @@ extern "C" {
 /*
  * Collective over the parent. Members of equal colour become one group, ordered by key, then by rank;
  * with a negative colour (MPI_UNDEFINED) the caller is a member of none. 0, or FAIL6: a member of the parent died; then
- * *out is as ARMCI_Group_create leaves it.
+ * *out is as ARMCI_Group_create leaves it. If one dies during the call, or the parent was itself made while one died (so
+ * that only some have it), others may wait for ever: after a death make groups from the world, by ARMCI_Group_create.
  */
 int ARMCIX_Group_split(ARMCI_Group *parent, int color, int key, ARMCI_Group *out);
 /* A group of the same members in the same order, with a communicator of its own. Collective over the parent. 0 or FAIL6. */

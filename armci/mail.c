@@ -196,7 +196,7 @@ static int receive(int tag, void *buf, int buflen, int *msglen, int from)
 		while (!l->arrived)
 			armci_poll();
 		box.lost = l->lost;
-		if (!l->lost)
+		if (!l->lost && l->bytes) /* buf may be NULL for none */
 			memcpy(buf, l->data, l->bytes);
 		box.from = l->from;
 		box.bytes = l->bytes;

@@ -67,9 +67,14 @@ static void wake_waiting(void)
 		PAMI_Context_post(armci_world.context[ARMCI_ORIGIN], &wake, awake, NULL);
 }
 
-/* No ARMCI_ENTER: the context's lock is held, by whichever thread. */
+/*
+ * No ARMCI_ENTER: the context's lock is held, by whichever thread, or it is our own. What comes after
+ * armci_notify_release, which takes that lock too, is dropped.
+ */
 void armci_notify_serve(const struct armci_request *r)
 {
+	if (!counts.arrived)
+		return;
 	__atomic_store_n(&counts.arrived[r->addr], (unsigned)r->value, __ATOMIC_SEQ_CST);
 	wake_waiting();
 }

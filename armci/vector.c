@@ -51,11 +51,15 @@ static int vector(enum armci_kind kind, const struct armci_acc *acc, const armci
 {
 	int i, rc = check(darr, len, proc);
 
-	for (i = 0; i < len && !rc; i++) {
+	for (i = 0; i < len && !rc; i++) { /* all of them, before any is moved */
 		struct armci_list l = list_of(kind, &darr[i]);
 
 		if (l.bytes && has_null(&l))
 			return FAIL;
+	}
+	for (i = 0; i < len && !rc; i++) {
+		struct armci_list l = list_of(kind, &darr[i]);
+
 		rc = armci_run_list(kind, acc, &l, proc, wait, h);
 	}
 	return rc;

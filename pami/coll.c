@@ -411,8 +411,7 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 		return pami_fail(PAMI_INVAL, "no context, or no parameters");
 	s = ctx->coll;
 	if (PAMI_UNLIKELY(cmd->algorithm != s->last.algorithm ||
-	                  __atomic_load_n(&ctx->client->geometries->ended, __ATOMIC_ACQUIRE) != s->last.ended ||
-	                  s->last.geometry->state != PAMI_GEOMETRY_READY)) {
+	                  __atomic_load_n(&ctx->client->geometries->ended, __ATOMIC_ACQUIRE) != s->last.ended)) {
 		rc = look_up(ctx, cmd->algorithm);
 		if (rc != PAMI_SUCCESS)
 			return rc;

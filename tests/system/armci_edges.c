@@ -171,7 +171,7 @@ static void nothing(void)
 static void wrong_scalars(void)
 {
 	static const int no_process[] = {-1, -1000, 1 << 20};
-	double v = 7, one = 1;
+	double v = 7, one = 1, complex_one[2] = {1, 0};
 	int stride = 8, count[2] = {8, 4}, bad[2] = {8, -4}, shorter[2] = {-8, 4}, flag = 0, k;
 	void *p[2] = {&v, NULL}, *q[2] = {there(0), there(1)};
 	armci_giov_t good = {p, q, 8, 1}, list = {p, q, 8, 2}, less = {p, q, 8, -1}, neg = {p, q, -8, 1};
@@ -220,13 +220,33 @@ static void wrong_scalars(void)
 	CHECK(ARMCI_Acc(ARMCI_ACC_OFF, &one, &v, there(0), 8, next) == FAIL);
 	CHECK(ARMCI_Acc(ARMCI_ACC_RA + 1, &one, &v, there(0), 8, next) == FAIL);
 	CHECK(ARMCI_Acc(ARMCI_ACC_DBL, NULL, &v, there(0), 8, next) == FAIL);
-	CHECK(ARMCI_Acc(ARMCI_ACC_DCP, &one, &v, there(0), 8, next) == FAIL3);
+	CHECK(ARMCI_Acc(ARMCI_ACC_DCP, complex_one, &v, there(0), 8, next) == FAIL3);
 	count[0] = 12;
 	CHECK(ARMCI_AccS(ARMCI_ACC_DBL, &one, &v, &stride, there(0), &stride, count, 1, next) == FAIL3);
 	good.bytes = 6;
 	CHECK(ARMCI_AccV(ARMCI_ACC_FLT, &one, &good, 1, next) == FAIL3);
 	CHECK(ARMCI_Wait(&h) == 0 && ARMCI_WaitAll() == 0);
 	CHECK(v == 7 && flag == 0);
+}
+
+/* A set with no address, after one that is right: that is not moved either. */
+static void wrong_later(void)
+{
+	double v = 7, one = 1;
+	void *near[2] = {&v, NULL}, *far[2] = {there(0), there(1)};
+	armci_giov_t put[2] = {{near, far, 8, 1}, {near, far, 8, 2}}, get[2] = {{far, near, 8, 1}, {far, near, 8, 2}};
+	armci_hdl_t h;
+
+	ARMCI_INIT_HANDLE(&h);
+	CHECK(ARMCI_PutValueDouble(5, there(0), next) == 0);
+	CHECK(ARMCI_PutV(put, 2, next) == FAIL && ARMCI_NbPutV(put, 2, next, &h) == FAIL);
+	CHECK(ARMCI_AccV(ARMCI_ACC_DBL, &one, put, 2, next) == FAIL);
+	CHECK(ARMCI_NbAccV(ARMCI_ACC_DBL, &one, put, 2, next, &h) == FAIL);
+	CHECK(ARMCI_GetV(get, 2, next) == FAIL && ARMCI_NbGetV(get, 2, next, &h) == FAIL);
+	CHECK(ARMCI_Wait(&h) == 0 && ARMCI_WaitAll() == 0);
+	ARMCI_Fence(next);
+	CHECK(v == 7 && ARMCI_GetValueDouble(there(0), next) == 5);
+	ARMCI_Barrier();
 }
 
 /* Handles that name nothing: never set up, used up, copied before they were waited for. */
@@ -303,6 +323,7 @@ int main(void)
 	overlaps();
 	nothing();
 	wrong_scalars();
+	wrong_later();
 	handles();
 	unlock_others();
 	calls_without_data();

@@ -495,20 +495,17 @@ static void others_make(void)
 		ARMCI_Group_create(count, list, &others);
 }
 
-static int report(void)
+static int any_failed(void)
 {
 	int all = check_failures;
 
 	armci_msg_group_igop(&all, 1, "+", &others);
-	if (others.rank == 0)
-		printf("%s fuzz (%d processes)\n", all ? "FAIL" : "PASS", n);
-	fflush(stdout);
 	return all != 0;
 }
 
 int main(int argc, char **argv)
 {
-	int steps = argc > 1 ? atoi(argv[1]) : 300, i, rc;
+	int steps = argc > 1 ? atoi(argv[1]) : 300, i, rc, first;
 	struct drv_rng common; /* the same numbers everywhere */
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
@@ -547,7 +544,10 @@ int main(int argc, char **argv)
 	free(added);
 	free(counted);
 	free(mem);
-	rc = report();
+	rc = any_failed();
+	first = others.rank == 0;
 	ARMCI_Finalize();
+	if (first)
+		printf("%s fuzz (%d processes)\n", rc ? "FAIL" : "PASS", n);
 	return rc;
 }

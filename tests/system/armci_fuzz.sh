@@ -17,7 +17,7 @@ deaths() { # WHAT OPTIONS... PROGRAM OPERATIONS
 	local what=$1 out
 	shift
 	out=$(timeout $((seconds * ${QT_SCALE:-1})) torus run --on-death error "$@" "$seed" deaths $victim 2>&1)
-	if [ $? != 124 ] && grep -q '^PASS' <<<"$out" && grep -q 'the others go on' <<<"$out" && ! grep -q '^FAIL\|is false' <<<"$out"; then
+	if [ $? != 124 ] && grep -q '^PASS' <<<"$out" && grep -q 'the others go on' <<<"$out" && ! grep -q '^FAIL\|is false\|Sanitizer:\|runtime error' <<<"$out"; then
 		say ok "$what"
 	else
 		say FAIL "$what, seed $seed"

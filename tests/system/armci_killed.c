@@ -243,7 +243,7 @@ static void added(void)
 		wait_killed(); /* the library's threads serve */
 	ARMCI_INIT_HANDLE(&h);
 	if (!ARMCI_Same_node(VICTIM)) {
-		ended(ARMCI_NbAcc(ARMCI_ACC_DBL, &one, many, at(VICTIM, 0), sizeof(many), VICTIM, &h));
+		CHECK(ended(ARMCI_NbAcc(ARMCI_ACC_DBL, &one, many, at(VICTIM, 0), sizeof(many), VICTIM, &h)));
 		CHECK(ended(ARMCI_Wait(&h)));
 		ARMCI_Fence(VICTIM);
 	}

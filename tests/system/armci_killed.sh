@@ -13,6 +13,7 @@ survive() {
 	t run --on-death error --timeout $limit "$@"
 	[ "$(grep -c '^survivor [0-9]*: right$' "$dir/out")" = $((tasks - 1)) ] && [ "$status" != 124 ] ||
 		{ fail "$*: not all survived (status $status)"; head -40 "$dir/err" "$dir/out"; }
+	unsound "$*"
 	! grep -q 'dropped\|refused' "$dir/err" || fail "$*: $(grep 'dropped\|refused' "$dir/err" | head -3)"
 }
 

@@ -202,7 +202,6 @@ static void survive(size_t victim, const struct plan *p)
 
 	result = outcome(&t, make(&g, p, (unsigned)victim, victim, &t));
 	dead = result != PAMI_SUCCESS;
-	CHECK(!dead || p->stage == MAKES || p->polls);
 	if (dead)
 		refuses(g, p);
 	else if (p->stage == UPDATES)

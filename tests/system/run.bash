@@ -36,6 +36,12 @@ said() { # said out|err REGEX WHAT
 	grep -Eq -- "$2" "$dir/$1" || fail "$3: no '$2' in $1: $(head -3 "$dir/$1")"
 }
 
+# unsound WHAT: a sanitizer spoke in the last t; its status cannot tell where a task is killed.
+unsound() {
+	! grep -q 'Sanitizer:\|runtime error' "$dir/out" "$dir/err" ||
+		{ fail "$1: a sanitizer spoke"; grep -h -A20 'Sanitizer:\|runtime error' "$dir/out" "$dir/err" | head -60; }
+}
+
 lines() { # lines out|err N WHAT
 	local n
 	n=$(wc -l <"$dir/$1")
