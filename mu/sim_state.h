@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Private structures of the simulator. mu/sim.c makes and runs it, mu/sim_turn.c hands turns to
- * tasks, mu/node_sim.c is the MU of every node.
+ * tasks, mu/sim_spin.c takes them from those that do not call, mu/node_sim.c is the MU of every node.
  *
  * Channel index: local task * channels per task + channel.
  */

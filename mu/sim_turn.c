@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Turns: which task runs, from when, until where. Exactly one of simulator and tasks runs at a
- * time; all share a processor, so a hand-over is two futex calls and a context switch.
+ * time, but for tasks that do not call for long (sim_spin.c); all share a processor, so a hand-over is two futex calls and a context switch.
  *
  * Horizon of a task that gets its turn: the next event anywhere, or, if no event under way touches
  * its memory by itself, mu_receive_ps later, since nothing gets from an event elsewhere into its

@@ -37,7 +37,7 @@ void agent_sim_run(struct agent *a)
 	if (rc == -ECANCELED)
 		return;
 	if (rc) {
-		agent_fail(a, 1, rc == -EDEADLK ? "every task waits, nothing is under way: the program has a deadlock" :
+		agent_fail(a, 1, rc == -EDEADLK ? "nothing is under way, and every task waits (a deadlock), or spins for longer than it may (told above)" :
 		                 "the simulator stopped: %s", strerror(-rc));
 		return;
 	}
