@@ -100,6 +100,22 @@ static inline void barrier(void)
 	collective(&x);
 }
 
+/* A barrier before the first death, which may end it for who is still in it. All have come by then. */
+static inline void barrier_done(pami_context_t c, void *cookie, pami_result_t result)
+{
+	CHECK(result == PAMI_SUCCESS || result == PAMI_SHUTDOWN);
+	++*(int *)cookie;
+}
+
+static inline void barrier_before_death(void)
+{
+	int done = 0;
+	pami_xfer_t x = { .algorithm = algorithm(PAMI_XFER_BARRIER), .cb_done = barrier_done, .cookie = &done };
+
+	CHECK_EQ(PAMI_Collective(context, &x), PAMI_SUCCESS);
+	WAIT(done);
+}
+
 static inline void dispatch_set(pami_context_t c, size_t id, pami_dispatch_p2p_function fn, void *cookie,
                                 pami_dispatch_hint_t hint)
 {

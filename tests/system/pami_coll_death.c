@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 		if (me < SURVIVORS || me == v)
 			make(&quartet[v], (unsigned)v, range, 2, (v + seed) % 4 < 3);
 	}
-	barrier();
+	barrier_before_death();
 	for (size_t v = SURVIVORS; v < tasks; v++) {
 		struct plan p = plan_for(v, seed);
 		int before = failures;

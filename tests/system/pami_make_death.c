@@ -234,7 +234,7 @@ int main(int argc, char **argv)
 		                                        flag_done, &done), PAMI_SUCCESS);
 		WAIT(done);
 	}
-	barrier();
+	barrier_before_death();
 	for (size_t v = SURVIVORS; v < tasks; v++) {
 		struct plan p = plan_for(v, seed);
 		int before = failures;
