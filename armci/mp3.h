@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Short names over MPI that ARMCI's contributed programs use; where the compiler finds no mpi.h, over
- * ARMCI's own messages, so that they run under `torus run` alone.
+ * Short names over MPI that ARMCI's contributed programs use. Where the compiler finds no mpi.h,
+ * they stand for ARMCI's own message layer, so that such programs run under `torus run` alone.
  */
 #ifndef ARMCI_MP3_H
 #define ARMCI_MP3_H

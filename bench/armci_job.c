@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define _GNU_SOURCE
 #include <math.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,30 +20,22 @@ void abench_die(const char *format, ...)
 	abort();
 }
 
-static size_t number(const char *text)
+static size_t parse_number(const char *text)
 {
 	char *end;
 	size_t v = strtoull(text, &end, 0);
 
 	if (end == text || (*end && !strchr("kKmM", *end)))
-		abench_die("'%s' is no number", text);
+		abench_die("'%s' is not a number", text);
 	return v << (*end == 0 ? 0 : *end == 'k' || *end == 'K' ? 10 : 20);
 }
 
-/* One core a process where there are enough; the library's own threads stay free. Steadier within a
- * host; between hosts the threads that serve the wire then meet a process that cannot move away. */
-static void pin(const struct abench *a)
+/* The library's own threads exist already and stay free. Within a host the numbers are steadier
+ * then; between hosts the threads that serve the wire meet a process that cannot move away. */
+static void pin_process(const struct abench *a)
 {
-	cpu_set_t all, one;
-	int want, cpu = 0;
-
-	if (a->is_virtual || sched_getaffinity(0, sizeof(all), &all) || a->n > CPU_COUNT(&all))
-		return;
-	for (want = a->me; want >= 0 && cpu < CPU_SETSIZE; cpu++)
-		want -= CPU_ISSET(cpu, &all) != 0;
-	CPU_ZERO(&one);
-	CPU_SET(cpu - 1, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	if (!a->is_virtual)
+		bench_pin_to_core((unsigned)a->me, (unsigned)a->n);
 }
 
 void abench_open(struct abench *a, int argc, char **argv)
@@ -63,24 +54,24 @@ void abench_open(struct abench *a, int argc, char **argv)
 		if (!strcmp(argv[i], "--json"))
 			a->format = BENCH_JSON;
 		else if (!strcmp(argv[i], "--pin"))
-			pin(a);
+			pin_process(a);
 		else if (!strcmp(argv[i], "--csv"))
 			a->format = BENCH_CSV;
 		else if (!strcmp(argv[i], "--only") && i + 1 < argc)
 			a->only = argv[++i];
 		else if (!strcmp(argv[i], "--size") && i + 1 < argc)
-			a->size = number(argv[++i]);
+			a->size = parse_number(argv[++i]);
 		else if (!strcmp(argv[i], "--steps") && i + 1 < argc)
-			a->steps = number(argv[++i]);
+			a->steps = parse_number(argv[++i]);
 		else if (!strcmp(argv[i], "--repetitions") && i + 1 < argc)
-			a->repetitions = (unsigned)number(argv[++i]);
+			a->repetitions = (unsigned)parse_number(argv[++i]);
 		else if (!strcmp(argv[i], "--peer") && i + 1 < argc)
-			a->peer = (int)number(argv[++i]);
+			a->peer = (int)parse_number(argv[++i]);
 		else
-			abench_die(
-			    "'%s' is no option: --json --csv --pin --only VARIANT --size N --steps N "
-			    "--repetitions N --peer RANK",
-			    argv[i]);
+			abench_die("'%s' is no option: --json --csv --pin --only VARIANT --size N "
+				   "--steps N "
+				   "--repetitions N --peer RANK",
+				   argv[i]);
 	}
 	if (a->peer >= a->n)
 		abench_die("there is no process %d", a->peer);
@@ -112,12 +103,34 @@ void *abench_local(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
-bool abench_wanted(const struct abench *a, const char *variant)
+void abench_stream(struct abench *a, void *local, size_t bytes, long count, bool is_put)
+{
+	armci_hdl_t h[ABENCH_STREAM];
+	long i;
+
+	for (i = 0; i < ABENCH_STREAM; i++)
+		ARMCI_INIT_HANDLE(&h[i]);
+	for (i = 0; i < count; i++) {
+		armci_hdl_t *next = &h[i % ABENCH_STREAM];
+
+		ARMCI_Wait(next);
+		if (is_put)
+			ARMCI_NbPut(local, a->mem[a->peer], (int)bytes, a->peer, next);
+		else
+			ARMCI_NbGet(a->mem[a->peer], local, (int)bytes, a->peer, next);
+	}
+	for (i = 0; i < ABENCH_STREAM; i++)
+		ARMCI_Wait(&h[i]);
+	if (is_put)
+		ARMCI_Fence(a->peer);
+}
+
+bool abench_is_wanted(const struct abench *a, const char *variant)
 {
 	return !a->only || !strcmp(a->only, variant);
 }
 
-static double timed(abench_fn fn, void *arg, long count)
+static double time_call(abench_fn fn, void *arg, long count)
 {
 	double begin = armci_timer();
 
@@ -125,15 +138,16 @@ static double timed(abench_fn fn, void *arg, long count)
 	return armci_timer() - begin;
 }
 
-/* How many operations take so long. */
+/* Return how many operations take the time of a repetition. */
 static long count_of(abench_fn fn, void *arg, double wanted)
 {
 	long count = 1;
 	double seconds;
 
-	fn(arg, 1); /* regions are asked for, pages touched */
-	while ((seconds = timed(fn, arg, count)) < wanted / 2 && count < 1L << 24)
-		count = seconds > wanted / 16 ? (long)((double)count * wanted / seconds) + 1 : count * 8;
+	fn(arg, 1); /* the first call exchanges regions and touches pages */
+	while ((seconds = time_call(fn, arg, count)) < wanted / 2 && count < 1L << 24)
+		count = seconds > wanted / 16 ? (long)((double)count * wanted / seconds) + 1
+					      : count * 8;
 	return count;
 }
 
@@ -155,7 +169,7 @@ struct abench_time abench_measure(struct abench *a, abench_fn fn, void *arg)
 	unsigned i;
 
 	for (i = 0; i < a->repetitions; i++)
-		bench_samples_add(&s, timed(fn, arg, count) / (double)count);
+		bench_samples_add(&s, time_call(fn, arg, count) / (double)count);
 	t = abench_time_of(&s);
 	bench_samples_free(&s);
 	return t;
@@ -180,13 +194,15 @@ void abench_alternate(struct abench *a, const struct abench_variant *v, size_t v
 			i = round % 2 ? variants - 1 - k : k;
 			if (before)
 				before(arg, i);
-			timed(v[i].fn, arg, count[i] / 16 + 1);
-			bench_samples_add(&s[i], timed(v[i].fn, arg, count[i]) / (double)count[i]);
+			time_call(v[i].fn, arg, count[i] / 16 + 1);
+			bench_samples_add(&s[i],
+					  time_call(v[i].fn, arg, count[i]) / (double)count[i]);
 		}
 }
 
 void abench_ratio(struct abench *a, const char *bench, const char *variant, size_t x,
-		  const struct bench_samples *ours, const struct bench_samples *theirs, bool inverse)
+		  const struct bench_samples *ours, const struct bench_samples *theirs,
+		  bool inverse)
 {
 	struct bench_samples s = {0};
 	struct abench_time t;
@@ -201,8 +217,8 @@ void abench_ratio(struct abench *a, const char *bench, const char *variant, size
 	bench_samples_free(&s);
 }
 
-void abench_row(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
-		double scale, bool inverse, const struct abench_time *t)
+void abench_row(struct abench *a, const char *bench, const char *variant, size_t x,
+		const char *unit, double scale, bool inverse, const struct abench_time *t)
 {
 	struct bench_row r = {.bench = bench,
 			      .variant = variant,
@@ -220,8 +236,8 @@ void abench_row(struct abench *a, const char *bench, const char *variant, size_t
 	bench_out_row(a->format, &r);
 }
 
-void abench_number(struct abench *a, const char *bench, const char *variant, size_t x, const char *unit,
-		   double value)
+void abench_number(struct abench *a, const char *bench, const char *variant, size_t x,
+		   const char *unit, double value)
 {
 	struct abench_time t = {value, value, value, 1};
 

@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -30,7 +31,7 @@ void bench_samples_free(struct bench_samples *s)
 	memset(s, 0, sizeof(*s));
 }
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -43,7 +44,7 @@ double bench_quantile(struct bench_samples *s, double q)
 
 	if (!s->count)
 		return (double)NAN;
-	qsort(s->value, s->count, sizeof(*s->value), ascending);
+	qsort(s->value, s->count, sizeof(*s->value), compare_doubles);
 	at = (size_t)(q * (double)(s->count - 1) + 0.5);
 	return s->value[at];
 }
@@ -93,7 +94,7 @@ static void json_string(const char *s)
 	putchar('"');
 }
 
-static void fact(enum bench_format format, const char *name, const char *value, int first)
+static void print_fact(enum bench_format format, const char *name, const char *value, int first)
 {
 	if (format == BENCH_JSON) {
 		fputs(first ? "{\"facts\":{" : ",", stdout);
@@ -112,26 +113,28 @@ void bench_out_begin(enum bench_format format, const char *const *facts)
 	time_t now = time(NULL);
 
 	cpu_model(text, sizeof(text));
-	fact(format, "cpu", text, 1);
+	print_fact(format, "cpu", text, 1);
 	snprintf(text, sizeof(text), "%ld", sysconf(_SC_NPROCESSORS_ONLN));
-	fact(format, "cores", text, 0);
+	print_fact(format, "cores", text, 0);
 	if (uname(&u) == 0) {
 		snprintf(text, sizeof(text), "%s %s", u.sysname, u.release);
-		fact(format, "kernel", text, 0);
+		print_fact(format, "kernel", text, 0);
 	}
 	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", gmtime(&now));
-	fact(format, "date", when, 0);
-	fact(format, "commit", BENCH_COMMIT, 0);
+	print_fact(format, "date", when, 0);
+	print_fact(format, "commit", BENCH_COMMIT, 0);
 	for (; facts && facts[0] && facts[1]; facts += 2)
-		fact(format, facts[0], facts[1], 0);
+		print_fact(format, facts[0], facts[1], 0);
 	if (format == BENCH_JSON)
 		printf("}}\n");
 	else if (format == BENCH_CSV)
-		printf("bench,variant,bytes,unit,median,low,high,p50,p90,p99,p99.9,repetitions,from,to,"
+		printf("bench,variant,bytes,unit,median,low,high,p50,p90,p99,p99.9,repetitions,"
+		       "from,to,"
 		       "hops,pairs,check\n");
 	else
-		printf("%-10s %-12s %8s %5s %5s %5s %10s %-5s %-19s %s\n", "bench", "variant", "bytes",
-		       "from", "to", "hops", "median", "", "low .. high", "p50 / p90 / p99 / p99.9");
+		printf("%-10s %-12s %8s %5s %5s %5s %10s %-5s %-19s %s\n", "bench", "variant",
+		       "bytes", "from", "to", "hops", "median", "", "low .. high",
+		       "p50 / p90 / p99 / p99.9");
 	fflush(stdout);
 }
 
@@ -144,11 +147,11 @@ static void row_table(const struct bench_row *r)
 		if (place[i] >= 0)
 			snprintf(number[i], sizeof(number[i]), "%d", place[i]);
 	snprintf(spread, sizeof(spread), "%.4g .. %.4g", r->low, r->high);
-	printf("%-10s %-12s %8zu %5s %5s %5s %10.4g %-5s %-19s", r->bench, r->variant, r->bytes, number[0],
-	       number[1], number[2], r->value, r->unit, spread);
+	printf("%-10s %-12s %8zu %5s %5s %5s %10.4g %-5s %-19s", r->bench, r->variant, r->bytes,
+	       number[0], number[1], number[2], r->value, r->unit, spread);
 	if (r->percentile[0] != 0)
-		printf(" %.3g / %.3g / %.3g / %.3g", r->percentile[0], r->percentile[1], r->percentile[2],
-		       r->percentile[3]);
+		printf(" %.3g / %.3g / %.3g / %.3g", r->percentile[0], r->percentile[1],
+		       r->percentile[2], r->percentile[3]);
 	if (r->pairs > 1)
 		printf(" %u pairs", r->pairs);
 	if (r->check && *r->check)
@@ -164,14 +167,31 @@ void bench_out_row(enum bench_format format, const struct bench_row *r)
 	if (format == BENCH_TABLE)
 		row_table(r);
 	else if (format == BENCH_CSV)
-		printf("%s,%s,%zu,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%u,%d,%d,%d,%u,%s\n", r->bench,
-		       r->variant, r->bytes, r->unit, r->value, r->low, r->high, p[0], p[1], p[2], p[3],
-		       r->repetitions, r->from, r->to, r->hops, r->pairs, check);
+		printf("%s,%s,%zu,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%u,%d,%d,%d,%u,%s\n",
+		       r->bench, r->variant, r->bytes, r->unit, r->value, r->low, r->high, p[0],
+		       p[1], p[2], p[3], r->repetitions, r->from, r->to, r->hops, r->pairs, check);
 	else
-		printf("{\"bench\":\"%s\",\"variant\":\"%s\",\"bytes\":%zu,\"unit\":\"%s\",\"median\":%.6g,"
-		       "\"low\":%.6g,\"high\":%.6g,\"p50\":%.6g,\"p90\":%.6g,\"p99\":%.6g,\"p99.9\":%.6g,"
-		       "\"repetitions\":%u,\"from\":%d,\"to\":%d,\"hops\":%d,\"pairs\":%u,\"check\":\"%s\"}\n",
-		       r->bench, r->variant, r->bytes, r->unit, r->value, r->low, r->high, p[0], p[1], p[2],
-		       p[3], r->repetitions, r->from, r->to, r->hops, r->pairs, check);
+		printf("{\"bench\":\"%s\",\"variant\":\"%s\",\"bytes\":%zu,\"unit\":\"%s\","
+		       "\"median\":%.6g,"
+		       "\"low\":%.6g,\"high\":%.6g,\"p50\":%.6g,\"p90\":%.6g,\"p99\":%.6g,\"p99."
+		       "9\":%.6g,"
+		       "\"repetitions\":%u,\"from\":%d,\"to\":%d,\"hops\":%d,\"pairs\":%u,"
+		       "\"check\":\"%s\"}\n",
+		       r->bench, r->variant, r->bytes, r->unit, r->value, r->low, r->high, p[0],
+		       p[1], p[2], p[3], r->repetitions, r->from, r->to, r->hops, r->pairs, check);
 	fflush(stdout);
+}
+
+void bench_pin_to_core(unsigned index, unsigned count)
+{
+	cpu_set_t all, one;
+	int cpu = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || count > (unsigned)CPU_COUNT(&all))
+		return;
+	for (unsigned left = index + 1; left && cpu < CPU_SETSIZE; cpu++)
+		left -= CPU_ISSET(cpu, &all) != 0;
+	CPU_ZERO(&one);
+	CPU_SET(cpu - 1, &one);
+	sched_setaffinity(0, sizeof(one), &one);
 }

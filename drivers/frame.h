@@ -12,7 +12,8 @@
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
  *  24  | to: receiver's epoch, 0 unknown   | sequence of this frame            |
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
- *  32  | ack: next sequence expected       | checksum (CRC-32C, field as 0)    |
+ *  32  | ack: next sequence expected       | checksum (CRC-32C, field as 0) of |
+ *      |                                   | the frame, or of its header       |
  *      +--------+--------+--------+--------+--------+--------+--------+--------+
  *  40  | sack: bit i of these 128 says that frame ack + i is here              |
  *  48  |                                                                       |
@@ -46,11 +47,11 @@
 
 #define DRV_FRAME_MAGIC         0x31575451u /* "QTW1" */
 #define DRV_FRAME_MAGIC_SWAPPED 0x51545731u
-#define DRV_FRAME_VERSION       1
+#define DRV_FRAME_VERSION       2
 #define DRV_FRAME_HEADER        64u
 #define DRV_FRAME_TRAILER       32u
-#define DRV_FRAME_RUN           16u    /* header of a run; also what everything is aligned to */
-#define DRV_FRAME_BYTES_MAX     65520u /* what `bytes` can say */
+#define DRV_FRAME_RUN           16u    /* header of a run; also the alignment of everything */
+#define DRV_FRAME_BYTES_MAX     65520u /* the largest multiple of 16 that `bytes` can contain */
 #define DRV_FRAME_SACK          128u
 
 enum drv_frame_kind {
@@ -63,14 +64,17 @@ enum drv_frame_kind {
 };
 
 enum drv_frame_flag {
-	DRV_FRAME_SEALED = 1 << 0,    /* authenticated: a trailer behind the rest (drivers/seal.h) */
-	DRV_FRAME_CHECKED = 1 << 1,   /* checksum present */
-	DRV_FRAME_ASK = 1 << 2,       /* DATA: acknowledge at once; HELLO: answer */
-	DRV_FRAME_COMMIT = 1 << 3,    /* HELLO: `to` is my peer now; sequence is my first to it */
-	DRV_FRAME_READY = 1 << 4,     /* HELLO: I have your COMMIT, send data */
-	DRV_FRAME_CHECK_ME = 1 << 5,  /* HELLO: I refuse data without checksum */
-	DRV_FRAME_HIDDEN = 1 << 6,    /* SEALED, and encrypted behind the header */
-	DRV_FRAME_FLAGS = (1 << 7) - 1
+	DRV_FRAME_SEALED = 1 << 0,  /* authenticated: a trailer behind the rest (drivers/seal.h) */
+	DRV_FRAME_CHECKED = 1 << 1, /* checksum present */
+	DRV_FRAME_ASK = 1 << 2,     /* DATA: acknowledge at once; HELLO: answer */
+	DRV_FRAME_COMMIT = 1 << 3, /* HELLO: the sender has committed to `to`, from `sequence` on */
+	DRV_FRAME_READY = 1 << 4,  /* HELLO: the sender has received a COMMIT; data may follow */
+	DRV_FRAME_CHECK_ME = 1 << 5,       /* HELLO: the sender refuses data without checksum */
+	DRV_FRAME_HIDDEN = 1 << 6,         /* SEALED, and encrypted behind the header */
+	DRV_FRAME_HEADER_CHECKED = 1 << 7, /* checksum present, of the header alone: DATA, ACK */
+	DRV_FRAME_FIRST =
+	    1 << 8, /* HELLO with COMMIT: no frame of the sender was ever acknowledged */
+	DRV_FRAME_FLAGS = (1 << 9) - 1
 };
 
 struct drv_frame_header {
@@ -103,12 +107,21 @@ struct drv_frame_run {
 struct drv_frame_note {
 	uint32_t frame_bytes; /* HELLO: largest frame the sender takes; PROBE, ECHO: size tried */
 	uint32_t window;      /* HELLO: frames the sender stores out of order */
-	uint32_t held;        /* HELLO: epoch of yours that I hold, 0 none */
-	uint32_t reserved[5];
+	uint32_t known_epoch; /* HELLO: epoch of the receiver that the sender knows; 0: none */
+	uint32_t nonce;       /* HELLO: the answer must repeat it; 0: no query */
+	uint64_t life;        /* HELLO: life of the sender; it stays when its epoch changes */
+	uint32_t echo;        /* HELLO: nonce of the last query of the receiver */
+	uint32_t
+	    ready_life; /* HELLO with READY: drv_frame_fold_life() of the life that READY is for */
 };
 
+static inline uint32_t drv_frame_fold_life(uint64_t life)
+{
+	return (uint32_t)(life ^ life >> 32);
+}
+
 struct drv_frame_trailer {
-	uint64_t number; /* of the sender's transmission to this host */
+	uint64_t number; /* number of the sender's transmission to this host */
 	uint64_t zero;
 	unsigned char tag[16];
 };
@@ -133,12 +146,12 @@ DRV_FRAME_AT(drv_frame_run, tag, 8);
 /* Why a frame is refused. */
 enum drv_frame_fault {
 	DRV_FRAME_OK,
-	DRV_FRAME_SHORT,      /* no room for a header, or for what it announces */
-	DRV_FRAME_FOREIGN,    /* no magic: not ours */
+	DRV_FRAME_SHORT,      /* shorter than a header, or than the header says */
+	DRV_FRAME_FOREIGN,    /* no magic: from another program */
 	DRV_FRAME_BYTE_ORDER, /* from a machine of the other byte order */
 	DRV_FRAME_RELEASE,    /* other version */
 	DRV_FRAME_NO_KEY,     /* sealed, and this end has no key */
-	DRV_FRAME_UNSEALED,   /* not sealed where all are */
+	DRV_FRAME_UNSEALED,   /* not sealed in a job that seals */
 	DRV_FRAME_FORGED,     /* sealed with another key, or changed on the way */
 	DRV_FRAME_MALFORMED,  /* kind, flags, lengths or runs do not fit each other */
 	DRV_FRAME_UNCHECKED,  /* checksum missing where one is wanted */
@@ -146,7 +159,7 @@ enum drv_frame_fault {
 	DRV_FRAME_FAULTS
 };
 
-/* One sentence each, for logs; "?" for an unknown number. */
+/* Return a sentence for logs, or "?" for an unknown number. */
 const char *drv_frame_fault_text(enum drv_frame_fault fault);
 
 static inline uint32_t drv_frame_round(uint32_t bytes)
@@ -155,27 +168,38 @@ static inline uint32_t drv_frame_round(uint32_t bytes)
 }
 
 /*
- * Check a received frame as a whole, all runs included: afterwards header, note and runs may be
- * read without further checks. data: 8-byte aligned. want_checksum: refuse data without one
- * (kinds other than DATA, ACK always need one). Cost: one look at each run's header.
+ * How much of a frame its checksum covers. Frames of kinds other than DATA and ACK are covered
+ * whole.
  */
-enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes, int want_checksum);
+enum drv_frame_cover { DRV_FRAME_COVER_NONE, DRV_FRAME_COVER_HEADER, DRV_FRAME_COVER_ALL };
 
 /*
- * The same in two steps, for what lies between them (drivers/seal.h): is there a header of this release,
- * and the frame as long as it says; then, of an authentic frame, the rest, checksum aside.
+ * Check a received frame with all its runs; afterwards header, note and runs may be read without
+ * further checks. data: aligned to 8 bytes. want: refuse a frame whose checksum covers less (kinds
+ * other than DATA and ACK always need one). Cost: one read of each run header.
+ */
+enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes,
+				     enum drv_frame_cover want);
+
+/*
+ * The same in two steps, with the check of the seal between them (drivers/seal.h): first whether
+ * there is a header of this version and the frame is as long as it says; then, for an authentic
+ * frame, all else except the checksum.
  */
 enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t bytes);
 enum drv_frame_fault drv_frame_check_rest(const unsigned char *data);
 
-/* Sum up a finished frame (header->bytes valid): sets the flag and the checksum. */
-void drv_frame_sum(unsigned char *frame);
+/* Add a checksum of the whole frame to a complete frame (header->bytes is valid). */
+void drv_frame_add_checksum(unsigned char *frame);
+/* Add a checksum of the header alone: for DATA and ACK. */
+void drv_frame_add_header_checksum(unsigned char *frame);
 
 /*
- * Step through the runs of a checked DATA frame: *at is 0 before the first. Returns the run, its
- * payload right behind it, or NULL after the last one.
+ * Step through the runs of a checked DATA frame; *at is 0 before the first. Returns a run, followed
+ * by its payload, or NULL after the last one.
  */
-static inline const struct drv_frame_run *drv_frame_run_next(const unsigned char *frame, uint32_t *at)
+static inline const struct drv_frame_run *drv_frame_run_next(const unsigned char *frame,
+							     uint32_t *at)
 {
 	const struct drv_frame_header *h = (const void *)frame;
 	const struct drv_frame_run *run;

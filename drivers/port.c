@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening ports by name: "driver:arguments", with "wrapper(arguments)+" in front as often as
- * wanted. Drivers that bring libraries along are modules, loaded at their first use.
+ * Opens ports by name: "driver:arguments", preceded by any number of "wrapper(arguments)+". Drivers
+ * that need libraries are modules, which are loaded at their first use.
  */
 #define _GNU_SOURCE
 #include "drivers/port_driver.h"
@@ -20,23 +20,26 @@
 #define QUINTORUS_BUILD_MODULES ""
 #endif
 
-/* open == NULL: in a module of that name, which comes with the Debian package `needs`. */
+/*
+ * open == NULL: the driver is in a module of that name, for which the Debian package `needs` is
+ * needed.
+ */
 static const struct driver {
 	const char *name;
 	drv_port_open_fn open;
 	const char *needs;
 } drivers[] = {
-	{ "loop", drv_port_loop_open, NULL },
-	{ "shm", drv_port_shm_open, NULL },
-	{ "uring", NULL, "liburing-dev" },
-	{ "dpdk", NULL, "libdpdk-dev" },
+    {"loop", drv_port_loop_open, NULL},
+    {"shm", drv_port_shm_open, NULL},
+    {"uring", NULL, "liburing-dev"},
+    {"dpdk", NULL, "libdpdk-dev"},
 };
 
 static const struct wrapper {
 	const char *name;
 	drv_port_wrap_fn wrap;
 } wrappers[] = {
-	{ "fault", drv_port_fault_wrap },
+    {"fault", drv_port_fault_wrap},
 };
 
 int drv_port_fail(struct drv_port_why *why, int error, const char *format, ...)
@@ -96,28 +99,37 @@ int drv_port_arg_unit(const char *text, double *value)
 	return 0;
 }
 
-/* Never unloaded: DPDK cannot be initialised twice in a process. */
+/*
+ * Load the module of a driver. It is never unloaded, since DPDK cannot be initialised twice in a
+ * process.
+ */
 static int module_load(const struct driver *d, drv_port_open_fn *open, struct drv_port_why *why)
 {
 	char name[64], reason[sizeof why->text - 128];
 	const struct drv_port_module *m;
 
 	snprintf(name, sizeof name, "port_%s", d->name);
-	m = drv_module_symbol(name, QUINTORUS_BUILD_MODULES, "drv_port_module", reason, sizeof reason);
+	m = drv_module_symbol(name, QUINTORUS_BUILD_MODULES, "drv_port_module", reason,
+			      sizeof reason);
 	if (!m)
-		return drv_port_fail(why, -errno, "%s; build with %s present, or set QUINTORUS_MODULES to its "
-		                     "directory", reason, d->needs);
+		return drv_port_fail(why, -errno,
+				     "%s; build with %s present, or set QUINTORUS_MODULES to its "
+				     "directory",
+				     reason, d->needs);
 	if (m->abi != DRV_PORT_MODULE_ABI || m->port_bytes != sizeof(struct drv_port))
-		return drv_port_fail(why, -ENOEXEC, "libqt_%s.so is of another version of Quintorus; rebuild or "
-		                     "reinstall it", name);
+		return drv_port_fail(why, -ENOEXEC,
+				     "libqt_%s.so is of another version of Quintorus; rebuild or "
+				     "reinstall it",
+				     name);
 	*open = m->open;
 	return 0;
 }
 
 static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why);
 
-/* spec: name(args)+rest, name of n characters */
-static int wrapper_open(const char *spec, size_t n, struct drv_port **port, struct drv_port_why *why)
+/* Open a wrapper. spec: name(args)+rest; the name has n characters. */
+static int wrapper_open(const char *spec, size_t n, struct drv_port **port,
+			struct drv_port_why *why)
 {
 	const char *end = strchr(spec, ')');
 	struct drv_port *below;
@@ -125,8 +137,9 @@ static int wrapper_open(const char *spec, size_t n, struct drv_port **port, stru
 	int rc;
 
 	if (!end || end[1] != '+' || (size_t)(end - spec) - n > sizeof args)
-		return drv_port_fail(why, -EINVAL, "a wrapper is written name(key=value,...)+SPEC, with "
-		                                   "less than 256 characters between the brackets");
+		return drv_port_fail(why, -EINVAL,
+				     "a wrapper is written name(key=value,...)+SPEC, with "
+				     "less than 256 characters between the brackets");
 	memcpy(args, spec + n + 1, (size_t)(end - spec) - n - 1);
 	args[end - spec - (ptrdiff_t)n - 1] = 0;
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
@@ -140,7 +153,8 @@ static int wrapper_open(const char *spec, size_t n, struct drv_port **port, stru
 			drv_port_close(below);
 		return rc;
 	}
-	return drv_port_fail(why, -ENOENT, "there is no wrapper %.*s; there is fault", (int)n, spec);
+	return drv_port_fail(why, -ENOENT, "there is no wrapper %.*s; there is fault", (int)n,
+			     spec);
 }
 
 static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why)
@@ -151,8 +165,9 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 	if (spec[n] == '(')
 		return wrapper_open(spec, n, port, why);
 	if (spec[n] != ':')
-		return drv_port_fail(why, -EINVAL, "no ':' behind the driver's name; write e.g. shm: or "
-		                                   "uring:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
+		return drv_port_fail(why, -EINVAL,
+				     "no ':' behind the driver's name; write e.g. shm: or "
+				     "uring:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
 	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
 		const struct driver *d = &drivers[i];
 
@@ -167,13 +182,14 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 		}
 		return open(spec + n + 1, port, why);
 	}
-	return drv_port_fail(why, -ENOENT, "there is no driver %.*s; drivers are loop, shm, uring, dpdk",
-	                     (int)n, spec);
+	return drv_port_fail(why, -ENOENT,
+			     "there is no driver %.*s; drivers are loop, shm, uring, dpdk", (int)n,
+			     spec);
 }
 
 int drv_port_open(const char *spec, struct drv_port **port)
 {
-	struct drv_port_why why = { "" };
+	struct drv_port_why why = {""};
 	struct drv_port *made = NULL;
 	int rc = driver_open(spec, &made, &why);
 
@@ -189,4 +205,18 @@ void drv_port_close(struct drv_port *port)
 {
 	if (port)
 		port->ops->close(port);
+}
+
+bool drv_port_is_reachable(const char *spec, enum drv_port_place place)
+{
+	const char *dpdk = strstr(spec, "dpdk:");
+
+	switch (place) {
+	case DRV_PORT_ELSEWHERE:
+		return true;
+	case DRV_PORT_IN_NAMESPACE:
+		return dpdk && strncmp(dpdk, "dpdk:net_", 9); /* a NIC */
+	default:
+		return strstr(spec, "uring:") || (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
+	}
 }

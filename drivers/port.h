@@ -1,37 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A port: one way out of this process for frames. The contract every driver keeps; read this first.
+ * A port: one way for frames out of this process. Every driver keeps this contract; read it first.
  *
  * A frame is 1 .. frame_bytes_max bytes between this port and one peer port. A port may lose,
- * duplicate, reorder and (fault) corrupt frames; it never joins, splits or invents them. What
- * sits below (Ethernet header, IP and UDP, ring slot) is the driver's business.
+ * duplicate, reorder and (fault) corrupt frames; it never joins, splits or invents them. What lies
+ * below (Ethernet header, IP and UDP, ring slot) is the driver's business.
  *
- *   peers    a peer is a small index, got by drv_port_peer() from the text that the other side's
- *            drv_port_address() returned (carried there by whoever starts the job).
- *   sending  drv_port_tx_get() lends a transmit buffer (built in place: mbuf, registered buffer,
- *            memory), drv_port_tx_send() takes it back and hands a burst to the device at once.
- *            A buffer that was got and is not wanted goes back with drv_port_tx_put().
- *   receiving drv_port_rx() lends up to n received frames; the caller gives each burst back with
- *            drv_port_rx_done() before the next drv_port_rx(). data is at least 8-byte aligned.
- *   sleeping drv_port_arm() says how to sleep: returns a file descriptor that polls readable when
- *            a frame may be there (0 frames after waking is normal), or -ENOTSUP (now, or ever): tick instead.
- *            Frames that arrived before arming must be seen by one more drv_port_rx() after it.
+ *   peers     A peer is a small index. drv_port_peer() returns it for the text that
+ *             drv_port_address() of the other end returned; the starter of the job carries the
+ *             text from one end to the other.
+ *   sending   drv_port_tx_get() lends a transmit buffer (an mbuf, a registered buffer or memory) in
+ *             which the caller builds a frame. drv_port_tx_send() hands a burst of buffers to the
+ *             device at once. drv_port_tx_put() returns a buffer that is not needed.
+ *   receiving drv_port_rx() lends up to n received frames; the caller returns each burst with
+ *             drv_port_rx_done() before the next drv_port_rx(). data is aligned to at least 8
+ *             bytes.
+ *   sleeping  drv_port_arm() returns a file descriptor that polls readable when there may be a
+ *             frame (no frame after waking is normal), or -ENOTSUP if the port cannot provide one
+ *             now or ever; then poll periodically. After arming, call drv_port_rx() once more,
+ *             since the descriptor does not report frames that arrived before.
  *
- * One thread at a time per port (the holder's lock). No call sleeps. Errors: 0 or negative errno;
- * -EAGAIN is "not now" and is not logged.
+ * A port whose keep_max is not 0 lets a caller keep buffers that it sends. If `keep` of a frame is
+ * set, tx_send() leaves the buffer with the caller, who may read it, neither changes it nor sends
+ * it again, and returns it with tx_put(), also while the device still reads it. A caller keeps at
+ * most keep_max buffers at a time.
  *
- * "Not now" from tx_send() can be the device or the peer of the first frame not taken (its ring
- * is full while it does not poll): a caller with several peers keeps that frame and goes on with
- * the others. Frames to a peer that is gone are taken and lost.
+ * One thread at a time for each port (the lock of the holder). No call sleeps. Errors: 0 or a
+ * negative errno; -EAGAIN means "not now" and is not logged.
+ *
+ * "Not now" from tx_send() may be due to the device, or to the peer of the first frame that was not
+ * taken: its ring is full while it does not poll. A caller with several peers keeps that frame and
+ * continues with the others. Frames to a peer that has closed are taken and lost.
  *
  * Names (drv_port_open): "loop:NAME", "shm:NAME", "uring:10.0.0.1[:port]",
  * "dpdk:net_af_packet,iface=va", "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,
  * dup=0.01,reorder=0.05,corrupt=0.001,delay_us=50,seed=7)+uring:10.0.0.1". drivers/README.md
- * has the arguments of each.
+ * describes the arguments of each.
  */
 #ifndef DRIVERS_PORT_H
 #define DRIVERS_PORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,14 +52,15 @@ struct drv_port;
 struct drv_frame {
 	unsigned char *data;
 	uint32_t bytes; /* tx_get: capacity given; tx_send: bytes to send; rx: bytes received */
-	int32_t peer;   /* tx: to whom; rx: from whom, or -1: not a known peer (count and drop) */
-	void *cookie;   /* the driver's */
+	int32_t peer;   /* tx: target; rx: sender, or -1: not a known peer (count and drop) */
+	void *cookie;   /* for the driver */
+	bool keep;      /* tx_send: the buffer stays with the caller (keep_max); tx_get clears it */
 };
 
 struct drv_port_stat {
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
 	uint64_t tx_busy;    /* tx_get or tx_send said "not now" */
-	uint64_t rx_dropped; /* malformed, too long, from nobody known */
+	uint64_t rx_dropped; /* malformed, too long, or from an unknown sender */
 };
 
 struct drv_port_ops {
@@ -66,28 +76,33 @@ struct drv_port_ops {
 	void (*close)(struct drv_port *);
 };
 
-/* Drivers embed this as their first member. */
+/* Drivers embed this structure as their first member. */
 struct drv_port {
 	const struct drv_port_ops *ops;
 	uint32_t frame_bytes_max; /* largest frame this port carries now; constant after open */
+	uint32_t keep_max;        /* buffers that a caller may keep; constant after open; 0: none */
 	struct drv_port_stat stat;
 };
 
 /*
- * Open a port by name. On success *port is set and 0 returned; else negative errno and one logged
- * line that names the spec, the cause and the fix (-ENOENT unknown driver or module not installed,
+ * Open a port by name. Sets *port and returns 0, or returns a negative errno after logging one line
+ * that names the spec, the cause and the fix (-ENOENT unknown driver or module not installed,
  * -EINVAL bad argument, -ENODEV no such device, -EPERM ...).
  */
 int drv_port_open(const char *spec, struct drv_port **port);
-void drv_port_close(struct drv_port *port); /* NULL is fine */
+void drv_port_close(struct drv_port *port); /* NULL is allowed */
 
 /* Lend one transmit buffer of at least frame_bytes_max bytes; 0 or -EAGAIN. */
 static inline int drv_port_tx_get(struct drv_port *p, struct drv_frame *f)
 {
+	f->keep = false;
 	return p->ops->tx_get(p, f);
 }
 
-/* Send n (1 .. DRV_PORT_BURST) lent buffers; returns how many were taken (0 .. n), rest stay lent. */
+/*
+ * Send n (1 .. DRV_PORT_BURST) lent buffers. Returns how many were taken (0 .. n); the rest stay
+ * lent.
+ */
 static inline int drv_port_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	return p->ops->tx_send(p, f, n);
@@ -98,7 +113,7 @@ static inline void drv_port_tx_put(struct drv_port *p, struct drv_frame *f)
 	p->ops->tx_put(p, f);
 }
 
-/* Receive up to n frames; returns how many (0: none), or a negative errno when the port is broken. */
+/* Receive up to n frames. Returns their number, or a negative errno if the port is broken. */
 static inline int drv_port_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	return p->ops->rx(p, f, n);
@@ -114,7 +129,7 @@ static inline int drv_port_arm(struct drv_port *p)
 	return p->ops->arm(p);
 }
 
-/* Index (0 ..) of the peer with this address text; the same text gives the same index. */
+/* Return the index (0 ..) of the peer with this address; the same text gives the same index. */
 static inline int drv_port_peer(struct drv_port *p, const char *address)
 {
 	return p->ops->peer(p, address);
@@ -125,9 +140,22 @@ static inline int drv_port_address(struct drv_port *p, char *text, size_t bytes)
 	return p->ops->address(p, text, bytes);
 }
 
+/* Where the port of a host is, as seen by the starter of the job. */
+enum drv_port_place {
+	DRV_PORT_ON_THIS_MACHINE,
+	DRV_PORT_IN_NAMESPACE, /* of this machine, made for the job */
+	DRV_PORT_ELSEWHERE     /* another machine */
+};
 /*
- * The only IPv4 address of this host besides loopback, for a port that nobody named. Returns how many
- * there are; `all` lists them as " 10.0.0.1 (eth0) ...".
+ * Can others than the job send frames to a port of this specification? They cannot where it is
+ * shared memory, or an interface of a namespace that was made for the job. A job with such a port
+ * seals its frames by default (drivers/seal.h). A fault port may precede the specification.
+ */
+bool drv_port_is_reachable(const char *spec, enum drv_port_place place);
+
+/*
+ * Find the IPv4 addresses of this host besides loopback, for a port without a name. Writes the
+ * first to text and all to `all` as " 10.0.0.1 (eth0) ...". Returns their number.
  */
 int drv_port_own_address(char *text, size_t bytes, char *all, size_t all_bytes);
 

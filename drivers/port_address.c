@@ -20,14 +20,15 @@ int drv_port_own_address(char *text, size_t bytes, char *all, size_t all_bytes)
 	for (struct ifaddrs *i = list; i; i = i->ifa_next) {
 		char one[INET_ADDRSTRLEN];
 
-		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || i->ifa_flags & IFF_LOOPBACK ||
-		    !(i->ifa_flags & IFF_UP))
+		if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET ||
+		    i->ifa_flags & IFF_LOOPBACK || !(i->ifa_flags & IFF_UP))
 			continue;
 		inet_ntop(AF_INET, &((struct sockaddr_in *)i->ifa_addr)->sin_addr, one, sizeof one);
 		if (!n++)
 			snprintf(text, bytes, "%s", one);
 		if (used < all_bytes)
-			used += (size_t)snprintf(all + used, all_bytes - used, " %s (%s)", one, i->ifa_name);
+			used += (size_t)snprintf(all + used, all_bytes - used, " %s (%s)", one,
+						 i->ifa_name);
 	}
 	freeifaddrs(list);
 	return n;

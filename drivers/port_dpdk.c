@@ -7,12 +7,13 @@
  *   address   the MAC, aa:bb:cc:dd:ee:ff
  *
  *     0     6     12     14      16
- *     | dst | src | 88b5 | bytes | data ...           bytes: little end first
+ *     | dst | src | 88b5 | bytes | data ...           bytes: little-endian
  *
- * Ethernet pads frames to 60 bytes, so they carry their length. The header is 16 bytes and the
- * buffer 64-byte aligned: data is 16-byte aligned on both sides (where the device keeps that).
+ * Ethernet pads frames to 60 bytes, so each frame contains its length. The header has 16 bytes and
+ * the buffer is aligned to 64 bytes, so data is aligned to 16 bytes at both ends (if the device
+ * keeps the alignment).
  *
- * Hot: drv_port_tx_send(), drv_port_rx(). bench/port.c guards them.
+ * Hot: drv_port_tx_send(), drv_port_rx(). Bench: bench/micro/wire.c.
  */
 #define _GNU_SOURCE
 #include "drivers/port_dpdk.h"
@@ -20,12 +21,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,12 +43,13 @@
 #ifndef AF_XDP
 #define AF_XDP 44
 #endif
-#define DPDK_TX_LENT  256u /* so that lent buffers never starve receiving */
-#define DPDK_MIN      60u
-#define DPDK_DESCS    512u
-#define RECONNECT_US  10000u
-#define HANDSHAKE_US  500000u
-#define XDP_HINT      "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
+#define DPDK_TX_LENT 256u /* limits lent buffers, so that receiving always finds some */
+#define DPDK_KEPT    512u /* the same for those that the caller keeps after sending */
+#define DPDK_MIN     60u
+#define DPDK_DESCS   512u
+#define RECONNECT_US 10000u
+#define HANDSHAKE_US 500000u
+#define XDP_HINT     "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
 
 struct dpdk_port {
 	struct drv_port port;
@@ -53,29 +58,30 @@ struct dpdk_port {
 	unsigned tx_lent;
 	struct rte_mempool *pool;
 	struct rte_ether_addr mac;
-	int fd; /* the device's socket; -1: cannot sleep */
+	int fd;       /* socket of the device; -1: the port cannot sleep */
+	int releaser; /* io_uring with the packet socket (dpdk_release_later()); -1: none */
 	int probed, started;
 
-	int is_client; /* of memif */
+	int is_client; /* client end of a memif */
 	uint64_t reconnect_ticks;
 
 	struct rte_ether_addr *peer;
 	int peers;
-	int last_peer; /* most likely source */
+	int last_peer; /* the most likely sender */
 };
 
 struct dpdk_header {
 	struct rte_ether_addr dst, src;
-	uint16_t ethertype; /* big end first */
-	uint16_t bytes;     /* little end first */
+	uint16_t ethertype; /* big-endian */
+	uint16_t bytes;     /* little-endian */
 };
 
 _Static_assert(sizeof(struct dpdk_header) == DPDK_HEADER_BYTES, "16-byte header");
 
 /*
- * A memif client connects when it is started, once: when there is no server yet starting fails,
- * and a server that is just being opened turns it away. So it is started again while there is no
- * link, but not while it may be shaking hands (the PMD does not survive that).
+ * A memif client connects once, when it is started. Starting fails if there is no server yet, and a
+ * server that is being opened refuses the connection. So start the client again while there is no
+ * link, but not while it may be shaking hands, which the PMD does not survive.
  */
 static void dpdk_reconnect(struct dpdk_port *d)
 {
@@ -89,13 +95,15 @@ static void dpdk_reconnect(struct dpdk_port *d)
 			rte_eth_dev_stop(d->id);
 		d->started = !rte_eth_dev_start(d->id);
 	}
-	d->reconnect_ticks = now + (d->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
+	d->reconnect_ticks =
+	    now + (d->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
 }
 
 static int dpdk_tx_get(struct drv_port *p, struct drv_frame *f)
 {
 	struct dpdk_port *d = (struct dpdk_port *)p;
-	struct rte_mbuf *m = d->tx_lent < DPDK_TX_LENT ? rte_pktmbuf_alloc(d->pool) : NULL;
+	struct rte_mbuf *m =
+	    d->tx_lent < DPDK_TX_LENT + p->keep_max ? rte_pktmbuf_alloc(d->pool) : NULL;
 
 	if (!m) {
 		p->stat.tx_busy++;
@@ -130,24 +138,27 @@ static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struc
 	}
 	m->data_len = (uint16_t)bytes;
 	m->pkt_len = bytes;
+	if (f->keep)
+		rte_mbuf_refcnt_update(m, 1); /* the driver and the device drop one reference */
 	return m;
 }
 
-/* Does the device take nothing because its other side, or the device itself, is gone? */
+/* True if the device takes nothing because its other end, or the device itself, is absent. */
 static int dpdk_is_cut(struct dpdk_port *d)
 {
 	struct rte_eth_link link;
-	struct ifreq r = { 0 };
+	struct ifreq r = {0};
 	int fd, down;
 
 	if (!d->started)
 		return 1;
-	if (d->device.kind == DPDK_MEMIF)
+	if (d->device.kind != DPDK_AF_PACKET && d->device.kind != DPDK_AF_XDP)
 		return !rte_eth_link_get_nowait(d->id, &link) && !link.link_status;
-	if (!d->device.iface[0])
-		return 0;
-	/* The port's own socket knows its network namespace even if the thread has left it. */
-	fd = d->device.kind == DPDK_AF_PACKET ? d->fd : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	/*
+	 * The socket of the port belongs to its network namespace even if the thread has left it.
+	 */
+	fd = d->device.kind == DPDK_AF_PACKET ? d->fd
+					      : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return 0;
 	memcpy(r.ifr_name, d->device.iface, sizeof r.ifr_name);
@@ -157,8 +168,11 @@ static int dpdk_is_cut(struct dpdk_port *d)
 	return down;
 }
 
-/* What a cut device does not take is lost, as on a wire; else it stays with the caller. */
-static unsigned dpdk_tx_refused(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
+/*
+ * Frames that a cut device does not take are lost, as on a cable; otherwise they stay with the
+ * caller.
+ */
+static unsigned dpdk_lose_if_cut(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
 {
 	if (!dpdk_is_cut(d)) {
 		d->port.stat.tx_busy++;
@@ -183,11 +197,15 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		m[i] = dpdk_frame_finish(d, &f[i]);
 	sent = d->started ? rte_eth_tx_burst(d->id, 0, m, (uint16_t)n) : 0;
 	if (__builtin_expect(sent < n, 0))
-		sent += dpdk_tx_refused(d, m + sent, n - sent);
-	d->tx_lent -= sent;
+		sent += dpdk_lose_if_cut(d, m + sent, n - sent);
 	p->stat.tx_frames += sent;
-	for (unsigned i = 0; i < sent; i++)
+	for (unsigned i = 0; i < sent; i++) {
+		d->tx_lent -= !f[i].keep;
 		p->stat.tx_bytes += f[i].bytes;
+	}
+	for (unsigned i = sent; i < n; i++)
+		if (f[i].keep)
+			rte_mbuf_refcnt_update(m[i], -1);
 	return (int)sent;
 }
 
@@ -201,17 +219,18 @@ static int32_t dpdk_peer_of(struct dpdk_port *d, const struct rte_ether_addr *ma
 	return -1;
 }
 
-/* Is it one of ours and whole? */
+/* Check that a received frame was made by this driver and is complete. */
 static int dpdk_rx_check(const struct dpdk_port *d, const struct rte_mbuf *m)
 {
 	const struct dpdk_header *h = rte_pktmbuf_mtod(m, const struct dpdk_header *);
 	uint32_t bytes;
 
-	if (m->nb_segs != 1 || m->data_len < DPDK_HEADER_BYTES || h->ethertype != htons(DPDK_ETHERTYPE) ||
-	    !rte_is_same_ether_addr(&h->dst, &d->mac))
+	if (m->nb_segs != 1 || m->data_len < DPDK_HEADER_BYTES ||
+	    h->ethertype != htons(DPDK_ETHERTYPE) || !rte_is_same_ether_addr(&h->dst, &d->mac))
 		return 0;
 	bytes = rte_le_to_cpu_16(h->bytes);
-	return bytes && bytes <= m->data_len - DPDK_HEADER_BYTES && bytes <= d->port.frame_bytes_max;
+	return bytes && bytes <= m->data_len - DPDK_HEADER_BYTES &&
+	       bytes <= d->port.frame_bytes_max;
 }
 
 static int dpdk_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
@@ -250,7 +269,7 @@ static void dpdk_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
 		rte_pktmbuf_free(f[i].cookie);
 }
 
-/* Both kinds of socket poll readable while their receive ring holds something. */
+/* Both kinds of socket poll readable while their receive ring contains a frame. */
 static int dpdk_arm(struct drv_port *p)
 {
 	struct dpdk_port *d = (struct dpdk_port *)p;
@@ -281,7 +300,8 @@ static int dpdk_peer(struct drv_port *p, const char *address)
 static int dpdk_address(struct drv_port *p, char *text, size_t bytes)
 {
 	const unsigned char *m = ((struct dpdk_port *)p)->mac.addr_bytes;
-	int n = snprintf(text, bytes, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5]);
+	int n = snprintf(text, bytes, "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+			 m[5]);
 
 	return n < 0 || (size_t)n >= bytes ? -ENOSPC : 0;
 }
@@ -294,11 +314,46 @@ static uint64_t socket_cookie(int fd)
 	return fd < 0 || getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &n) ? 0 : cookie;
 }
 
-static void dpdk_stop(struct dpdk_port *d)
+/*
+ * Let a kernel worker release the packet socket. The release of a socket with mapped rings waits
+ * for three RCU grace periods (packet_set_ring() for each ring, packet_release()), each of which
+ * takes 10 to 500 ms while all processors are busy. The process that drops the last reference
+ * waits, in close() or, if it was killed, while it exits and cannot be reaped. A file that is
+ * registered with an io_uring is released by a worker after the ring is closed, so the process does
+ * not wait. Without io_uring the end takes as long as the kernel needs.
+ */
+static void dpdk_release_later(struct dpdk_port *d)
+{
+	struct io_uring_params params = {0};
+
+	d->releaser = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (d->releaser < 0)
+		return;
+	if (syscall(SYS_io_uring_register, d->releaser, IORING_REGISTER_FILES, &d->fd, 1)) {
+		close(d->releaser);
+		d->releaser = -1;
+	}
+}
+
+/*
+ * Stop receiving: until the worker has released the socket, it must not fill a ring that is not
+ * read.
+ */
+static void dpdk_receive_nothing(const struct dpdk_port *d)
+{
+	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = {.len = 1, .filter = &code};
+
+	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+static void dpdk_stop_device(struct dpdk_port *d)
 {
 	uint64_t cookie = d->device.kind == DPDK_AF_XDP ? socket_cookie(d->fd) : 0;
 	struct rte_eth_dev_info info;
 
+	if (d->releaser >= 0)
+		dpdk_receive_nothing(d);
 	if (d->started)
 		rte_eth_dev_stop(d->id);
 	if (d->probed) {
@@ -308,13 +363,37 @@ static void dpdk_stop(struct dpdk_port *d)
 		if (known)
 			rte_dev_remove(info.device);
 	}
-	/* net_af_xdp (22.11) leaves its socket open, and with it the interface's queue taken. */
+	/*
+	 * net_af_xdp (22.11) leaves its socket open, which keeps the queue of the interface
+	 * occupied.
+	 */
 	if (cookie && socket_cookie(d->fd) == cookie)
 		close(d->fd);
+	if (d->releaser >= 0)
+		close(d->releaser);
 	rte_mempool_free(d->pool);
 	d->pool = NULL;
 	d->started = d->probed = 0;
-	d->fd = -1;
+	d->fd = d->releaser = -1;
+}
+
+/*
+ * net_virtio_user writes to the socket of a peer that may have gone. The signal for that is not for
+ * the program.
+ */
+static void dpdk_stop(struct dpdk_port *d)
+{
+	const struct timespec now = {0};
+	sigset_t pipe, before;
+
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, &before);
+	dpdk_stop_device(d);
+	if (!sigismember(&before, SIGPIPE))
+		while (sigtimedwait(&pipe, NULL, &now) == SIGPIPE)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void dpdk_close(struct drv_port *p)
@@ -327,16 +406,16 @@ static void dpdk_close(struct drv_port *p)
 }
 
 static const struct drv_port_ops dpdk_ops = {
-	.name = "dpdk",
-	.tx_get = dpdk_tx_get,
-	.tx_send = dpdk_tx_send,
-	.tx_put = dpdk_tx_put,
-	.rx = dpdk_rx,
-	.rx_done = dpdk_rx_done,
-	.arm = dpdk_arm,
-	.peer = dpdk_peer,
-	.address = dpdk_address,
-	.close = dpdk_close,
+    .name = "dpdk",
+    .tx_get = dpdk_tx_get,
+    .tx_send = dpdk_tx_send,
+    .tx_put = dpdk_tx_put,
+    .rx = dpdk_rx,
+    .rx_done = dpdk_rx_done,
+    .arm = dpdk_arm,
+    .peer = dpdk_peer,
+    .address = dpdk_address,
+    .close = dpdk_close,
 };
 
 static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
@@ -349,23 +428,24 @@ static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
 	if (v->kind != DPDK_PCI) {
 		rc = rte_eal_hotplug_add("vdev", v->name, v->args);
 	} else if (!rte_eth_dev_get_port_by_name(v->name, &d->id)) {
-		rc = 0; /* EAL found it when it started */
+		rc = 0; /* EAL found the device when it started */
 	} else {
-		snprintf(devargs, sizeof devargs, "%s%s%s", v->name, v->args[0] ? "," : "", v->args);
+		snprintf(devargs, sizeof devargs, "%s%s%s", v->name, v->args[0] ? "," : "",
+			 v->args);
 		rc = rte_dev_probe(devargs);
 	}
 	if (!rc)
 		rc = rte_eth_dev_get_port_by_name(v->name, &d->id);
 	if (rc)
-		return drv_port_fail(why, rc == -EPERM ? rc : -ENODEV,
-		                     "DPDK cannot use the device: %s (%s)%s", dpdk_eal_complaint(),
-		                     strerror(-rc),
-		                     v->kind == DPDK_PCI ? "; bind it with dpdk-devbind.py -b vfio-pci" : "");
+		return drv_port_fail(
+		    why, rc == -EPERM ? rc : -ENODEV, "DPDK cannot use the device: %s (%s)%s",
+		    dpdk_eal_complaint(), strerror(-rc),
+		    v->kind == DPDK_PCI ? "; bind it with dpdk-devbind.py -b vfio-pci" : "");
 	d->probed = 1;
 	return 0;
 }
 
-/* Last in, first out, so that the buffers in use stay in the cache. */
+/* Create the buffer pool: last in, first out, so that the buffers in use stay in the cache. */
 static int dpdk_pool(struct dpdk_port *d, struct drv_port_why *why)
 {
 	struct dpdk_device *v = &d->device;
@@ -374,18 +454,20 @@ static int dpdk_pool(struct dpdk_port *d, struct drv_port_why *why)
 	if (!v->mbuf_bytes)
 		v->mbuf_bytes = ((v->mtu + 64 + 1023) & ~1023u) + RTE_PKTMBUF_HEADROOM;
 	snprintf(name, sizeof name, "qt%.20s", v->name);
-	d->pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes, SOCKET_ID_ANY,
-	                                         "stack");
+	d->pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes,
+						 SOCKET_ID_ANY, "stack");
 	if (!d->pool)
-		d->pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes, SOCKET_ID_ANY);
+		d->pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes,
+						  SOCKET_ID_ANY);
 	if (!d->pool)
-		return drv_port_fail(why, -ENOMEM, "no memory for %u buffers of %u bytes (%s); close other "
-		                                   "ports of this process", v->mbufs, v->mbuf_bytes,
-		                     rte_strerror(rte_errno));
+		return drv_port_fail(why, -ENOMEM,
+				     "no memory for %u buffers of %u bytes (%s); close other "
+				     "ports of this process",
+				     v->mbufs, v->mbuf_bytes, rte_strerror(rte_errno));
 	return 0;
 }
 
-/* A PCI device takes its MTU from us; the others have one and are only asked. */
+/* Set the MTU of a PCI device, or read that of another device. */
 static int dpdk_mtu(struct dpdk_port *d, struct rte_eth_conf *conf)
 {
 	struct rte_eth_dev_info info;
@@ -410,12 +492,13 @@ static int dpdk_mtu(struct dpdk_port *d, struct rte_eth_conf *conf)
 
 static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 {
-	struct rte_eth_conf conf = { 0 };
+	struct rte_eth_conf conf = {0};
 	uint16_t rx = DPDK_DESCS, tx = DPDK_DESCS;
 	int rc = dpdk_mtu(d, &conf);
 
 	if (rc)
-		return drv_port_fail(why, rc, "the device does not tell its MTU: %s", strerror(-rc));
+		return drv_port_fail(why, rc, "the device does not tell its MTU: %s",
+				     strerror(-rc));
 	rc = dpdk_pool(d, why);
 	if (rc)
 		return rc;
@@ -424,51 +507,63 @@ static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 	if (!rc)
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rx, &tx);
 	if (!rc)
-		rc = rte_eth_rx_queue_setup(d->id, 0, rx, (unsigned)rte_eth_dev_socket_id(d->id), NULL, d->pool);
+		rc = rte_eth_rx_queue_setup(d->id, 0, rx, (unsigned)rte_eth_dev_socket_id(d->id),
+					    NULL, d->pool);
 	if (!rc)
-		rc = rte_eth_tx_queue_setup(d->id, 0, tx, (unsigned)rte_eth_dev_socket_id(d->id), NULL);
+		rc = rte_eth_tx_queue_setup(d->id, 0, tx, (unsigned)rte_eth_dev_socket_id(d->id),
+					    NULL);
 	if (!rc)
 		rc = rte_eth_dev_start(d->id);
 	d->started = !rc;
 	d->is_client = d->device.kind == DPDK_MEMIF && !strstr(d->device.args, "role=server") &&
-	               !strstr(d->device.args, "role=master");
-	d->reconnect_ticks = drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
+		       !strstr(d->device.args, "role=master");
+	d->reconnect_ticks =
+	    drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
 	if (rc && d->is_client && strstr(dpdk_eal_complaint(), "Failed to connect"))
-		rc = 0; /* later */
+		rc = 0; /* it connects later */
 	if (rc)
-		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s", dpdk_eal_complaint(),
-		                     strerror(-rc), d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
+		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s",
+				     dpdk_eal_complaint(), strerror(-rc),
+				     d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
 	rc = rte_eth_macaddr_get(d->id, &d->mac);
 	if (rc)
-		return drv_port_fail(why, rc, "the device does not tell its MAC: %s", strerror(-rc));
+		return drv_port_fail(why, rc, "the device does not tell its MAC: %s",
+				     strerror(-rc));
+	if (!rte_is_valid_assigned_ether_addr(&d->mac)) /* net_ring has none and filters none */
+		rte_eth_random_addr(d->mac.addr_bytes);
 	d->port.frame_bytes_max = d->device.mtu - (DPDK_HEADER_BYTES - RTE_ETHER_HDR_LEN);
+	d->port.keep_max = d->device.keep ? DPDK_KEPT : 0;
 	return 0;
 }
 
-/* Let the kernel drop what is not ours before it is copied into the ring. */
+/* Let the kernel drop foreign frames before it copies them into the ring. */
 static void dpdk_filter(const struct dpdk_port *d)
 {
 	const unsigned char *m = d->mac.addr_bytes;
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DPDK_ETHERTYPE, 0, 5),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
-		         (uint32_t)m[0] << 24 | (uint32_t)m[1] << 16 | (uint32_t)m[2] << 8 | m[3], 0, 3),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)m[4] << 8 | m[5], 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-		BPF_STMT(BPF_RET | BPF_K, 0),
+	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DPDK_ETHERTYPE, 0, 5),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+		     (uint32_t)m[0] << 24 | (uint32_t)m[1] << 16 | (uint32_t)m[2] << 8 | m[3], 0,
+		     3),
+	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)m[4] << 8 | m[5], 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
-	struct sock_fprog program = { .len = sizeof code / sizeof *code, .filter = code };
+	struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
 
 	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/* The kernel lets go of the queue of a closed AF_XDP socket a little later. */
+/*
+ * Start the device. The kernel releases the queue of a closed AF_XDP socket a little later, so
+ * retry.
+ */
 static int dpdk_probe_and_start(struct dpdk_port *d, struct drv_port_why *why)
 {
-	const struct timespec nap = { .tv_nsec = 20000000 };
+	const struct timespec nap = {.tv_nsec = 20000000};
 	int rc = 0;
 
 	for (int i = 0; i < 25; i++) {
@@ -485,22 +580,26 @@ static int dpdk_probe_and_start(struct dpdk_port *d, struct drv_port_why *why)
 
 static int dpdk_open_locked(const char *args, struct dpdk_port *d, struct drv_port_why *why)
 {
-	struct dpdk_sockets before = { 0 };
+	struct dpdk_sockets before = {0};
 	int family, rc = dpdk_device_parse(args, &d->device, why);
 
 	if (!rc)
 		rc = dpdk_eal_start(&d->device, why);
 	if (rc)
 		return rc;
-	family = d->device.kind == DPDK_AF_PACKET ? AF_PACKET : d->device.kind == DPDK_AF_XDP ? AF_XDP : -1;
+	family = d->device.kind == DPDK_AF_PACKET ? AF_PACKET
+		 : d->device.kind == DPDK_AF_XDP  ? AF_XDP
+						  : -1;
 	if (family >= 0)
 		dpdk_sockets_list(family, &before);
 	rc = dpdk_probe_and_start(d, why);
 	if (!rc && family >= 0)
 		d->fd = dpdk_sockets_new(family, &before);
 	dpdk_sockets_free(&before);
-	if (!rc && d->fd >= 0 && family == AF_PACKET)
+	if (!rc && d->fd >= 0 && family == AF_PACKET) {
 		dpdk_filter(d);
+		dpdk_release_later(d);
+	}
 	return rc;
 }
 
@@ -512,7 +611,7 @@ static int dpdk_open(const char *args, struct drv_port **port, struct drv_port_w
 
 	if (!d)
 		return -ENOMEM;
-	d->fd = -1;
+	d->fd = d->releaser = -1;
 	d->port.ops = &dpdk_ops;
 	pthread_mutex_lock(&lock);
 	rc = dpdk_open_locked(args, d, why);

@@ -7,7 +7,7 @@
 
 #include "drivers/port_driver.h"
 
-/* Ethernet header and the length, so that data starts 16 bytes into an aligned buffer. */
+/* The Ethernet header and the length; data starts 16 bytes into an aligned buffer. */
 #define DPDK_HEADER_BYTES 16u
 #define DPDK_ETHERTYPE    0x88b5u /* IEEE 802 local experimental 1 */
 
@@ -15,26 +15,30 @@ enum dpdk_kind { DPDK_AF_PACKET, DPDK_AF_XDP, DPDK_MEMIF, DPDK_OTHER, DPDK_PCI }
 
 struct dpdk_device {
 	enum dpdk_kind kind;
-	char name[64];         /* "net_af_packet3", "0000:3b:00.0" */
-	char args[512];        /* devargs behind the name */
-	char iface[IF_NAMESIZE]; /* af_packet, af_xdp */
+	char name[64];           /* "net_af_packet3", "0000:3b:00.0" */
+	char args[512];          /* devargs after the name */
+	char iface[IF_NAMESIZE]; /* for af_packet and af_xdp */
 	uint32_t ifindex;
-	uint32_t mtu;          /* what the device carries after the Ethernet header; 0: ask it */
-	uint32_t mbuf_bytes;   /* data room with headroom; 0: from the mtu */
+	uint32_t mtu; /* bytes that the device carries after the Ethernet header; 0: ask it */
+	uint32_t mbuf_bytes; /* data room with headroom; 0: computed from the mtu */
 	uint32_t mbufs;
+	uint32_t keep; /* callers may keep the buffers that they send */
 };
 
-/* Parse and check the text behind "dpdk:"; fills in the defaults that depend on the interface. */
+/* Parse and check the text behind "dpdk:". Fills in the defaults that depend on the interface. */
 int dpdk_device_parse(const char *args, struct dpdk_device *d, struct drv_port_why *why);
 
-/* Start EAL at the first call; later calls check that this process may use it. */
+/* Start EAL at the first call. Later calls check that this process may use it. */
 int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why);
 
-/* The first complaint that DPDK logged since dpdk_eal_complaint_clear(), or "no reason given". */
+/*
+ * Return the first complaint that DPDK logged since dpdk_eal_complaint_clear(), or "no reason
+ * given".
+ */
 const char *dpdk_eal_complaint(void);
 void dpdk_eal_complaint_clear(void);
 
-/* Sockets of a family that this process has open; the caller frees the list. */
+/* The sockets of a family that this process has open. The caller frees the list. */
 struct dpdk_sockets {
 	int *fd;
 	unsigned count;
@@ -42,7 +46,10 @@ struct dpdk_sockets {
 
 void dpdk_sockets_list(int family, struct dpdk_sockets *list);
 void dpdk_sockets_free(struct dpdk_sockets *list);
-/* The socket of that family that is open now and was not in `before`; -1: none or several. */
+/*
+ * Return the socket of that family that is open now and was not in `before`, or -1 if there is none
+ * or if there are several.
+ */
 int dpdk_sockets_new(int family, const struct dpdk_sockets *before);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EAL for a guest: a library that is loaded into a program with threads, signals and a terminal
- * of its own. So: no huge pages, no files, no telemetry socket, nothing printed; the thread that
- * opened the port keeps its CPU mask (EAL pins it), and EAL's thread takes no signals.
+ * Starts EAL inside a program that has threads, signals and a terminal of its own. So there are no
+ * huge pages, files, telemetry socket or output; the thread that opens the port keeps its CPU mask
+ * (EAL would bind it), and the thread of EAL takes no signals.
  */
 #define _GNU_SOURCE
 #include "drivers/port_dpdk.h"
@@ -26,17 +26,17 @@
 
 #include "drivers/base/log.h"
 
-/* Address space, not memory: pages come when touched. Enough for eight jumbo ports. */
+/* Address space, not memory: pages are allocated when touched. Enough for eight jumbo ports. */
 #define EAL_MEMORY_MIB "256"
 
 static pthread_mutex_t eal_lock = PTHREAD_MUTEX_INITIALIZER;
-static pid_t eal_pid;   /* the process that started it; 0: not yet */
-static int eal_error;   /* it cannot be started twice, even after a failure */
+static pid_t eal_pid; /* the process that started EAL; 0: none yet */
+static int eal_error; /* EAL cannot be started twice, even after a failure */
 static int eal_has_pci;
 static char eal_cause[160];
 static char complaint[160];
 
-/* DPDK logs here. Keep the first complaint as the cause of what fails next. */
+/* Receives the log of DPDK. Keeps the first complaint as the cause of the next failure. */
 static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
 {
 	size_t n = bytes;
@@ -63,7 +63,7 @@ void dpdk_eal_complaint_clear(void)
 	complaint[0] = 0;
 }
 
-/* libbpf and libxdp, which net_af_xdp brings along, talk on stderr unless they are asked not to. */
+/* libbpf and libxdp, which net_af_xdp uses, print to stderr unless they are told not to. */
 static int xdp_print(int level, const char *format, va_list ap)
 {
 	static const char kernel_said[] = "libbpf: Kernel error message: ";
@@ -80,10 +80,10 @@ static int xdp_print(int level, const char *format, va_list ap)
 	return 0;
 }
 
-static void xdp_quiet(void)
+static void silence_xdp(void)
 {
-	static const char *const names[][2] = { { "libbpf.so.1", "libbpf_set_print" },
-		                                { "libxdp.so.1", "libxdp_set_print" } };
+	static const char *const names[][2] = {{"libbpf.so.1", "libbpf_set_print"},
+					       {"libxdp.so.1", "libxdp_set_print"}};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		void *h = dlopen(names[i][0], RTLD_LAZY | RTLD_NOLOAD);
@@ -98,11 +98,11 @@ static void xdp_quiet(void)
 	}
 }
 
-static int eal_huge_pages_free(void)
+static int eal_has_free_huge_pages(void)
 {
 	static const char *const files[] = {
-		"/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
-		"/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages",
+	    "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+	    "/sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages",
 	};
 	int found = 0;
 
@@ -138,7 +138,7 @@ static int eal_init(const struct dpdk_device *d, const cpu_set_t *cpus)
 	} else {
 		argv[argc++] = (char *)"--no-pci";
 	}
-	if (d->kind == DPDK_PCI && eal_huge_pages_free()) {
+	if (d->kind == DPDK_PCI && eal_has_free_huge_pages()) {
 		argv[argc++] = (char *)"--in-memory";
 	} else {
 		argv[argc++] = (char *)"--no-shconf";
@@ -148,17 +148,18 @@ static int eal_init(const struct dpdk_device *d, const cpu_set_t *cpus)
 	}
 	argv[argc] = NULL;
 	rc = rte_eal_init(argc, argv);
-	/* Even when it shares nothing EAL makes an empty directory. */
+	/* EAL makes an empty directory even if it shares nothing. */
 	snprintf(directory, sizeof directory, "%s/dpdk/quintorus-%d",
-	         getuid() ? (getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR") : "/tmp") : "/var/run",
-	         (int)getpid());
+		 getuid() ? (getenv("XDG_RUNTIME_DIR") ? getenv("XDG_RUNTIME_DIR") : "/tmp")
+			  : "/var/run",
+		 (int)getpid());
 	rmdir(directory);
 	return rc;
 }
 
 static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why)
 {
-	static const cookie_io_functions_t log_to_us = { .write = eal_log_write };
+	static const cookie_io_functions_t log_to_us = {.write = eal_log_write};
 	FILE *log = fopencookie(NULL, "w", log_to_us);
 	sigset_t all, signals;
 	cpu_set_t cpus;
@@ -177,7 +178,7 @@ static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why
 	pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
 	eal_pid = getpid();
 	eal_has_pci = d->kind == DPDK_PCI;
-	xdp_quiet();
+	silence_xdp();
 	if (rc < 0) {
 		eal_error = rte_errno ? -rte_errno : -EIO;
 		snprintf(eal_cause, sizeof eal_cause, "%s", dpdk_eal_complaint());
@@ -193,14 +194,17 @@ int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why)
 	if (!eal_pid)
 		rc = eal_start_first(d, why);
 	if (!rc && eal_error)
-		rc = drv_port_fail(why, eal_error, "DPDK does not start (%s); try the uring driver", eal_cause);
+		rc = drv_port_fail(why, eal_error, "DPDK does not start (%s); try the uring driver",
+				   eal_cause);
 	else if (!rc && eal_pid != getpid())
-		rc = drv_port_fail(why, -ENOTSUP, "this process was forked after DPDK had started in "
-		                                  "process %d; open the port there, or exec first",
-		                   (int)eal_pid);
+		rc = drv_port_fail(why, -ENOTSUP,
+				   "this process was forked after DPDK had started in "
+				   "process %d; open the port there, or exec first",
+				   (int)eal_pid);
 	else if (!rc && d->kind == DPDK_PCI && !eal_has_pci)
-		rc = drv_port_fail(why, -ENOTSUP, "DPDK was started without PCI in this process; open the "
-		                                  "PCI port before the others");
+		rc = drv_port_fail(why, -ENOTSUP,
+				   "DPDK was started without PCI in this process; open the "
+				   "PCI port before the others");
 	pthread_mutex_unlock(&eal_lock);
 	return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What drivers share: the table of drivers, modules, arguments, and peers by text. Private.
+ * Shared by drivers: the table of drivers, modules, and the parsing of arguments. Private.
  *
- * A driver is one function that opens a port from the text behind "name:". On failure it writes
- * cause and fix into `why` and returns a negative errno; drv_port_open() logs them with the spec.
+ * A driver is a function that opens a port from the text behind "name:". On failure it writes cause
+ * and fix into `why` and returns a negative errno; drv_port_open() logs them with the spec.
  */
 #ifndef DRIVERS_PORT_DRIVER_H
 #define DRIVERS_PORT_DRIVER_H
@@ -22,18 +22,18 @@ typedef int (*drv_port_open_fn)(const char *args, struct drv_port **port, struct
 int drv_port_loop_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 int drv_port_shm_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 
-/* Wrappers, "name(args)+spec": take over the port below on success only. */
+/* Wrappers, "name(args)+spec". They take ownership of the port below on success only. */
 typedef int (*drv_port_wrap_fn)(const char *args, struct drv_port *below, struct drv_port **port,
-                                struct drv_port_why *why);
+				struct drv_port_why *why);
 
 int drv_port_fault_wrap(const char *args, struct drv_port *below, struct drv_port **port,
-                        struct drv_port_why *why);
+			struct drv_port_why *why);
 
 /*
- * Drivers with libraries of their own are modules, libqt_port_NAME.so, that export this structure
- * under the name drv_port_module. abi changes with port.h and with this file.
+ * Drivers that need libraries are modules, libqt_port_NAME.so, which export this structure as
+ * drv_port_module. abi changes with port.h and with this file.
  */
-#define DRV_PORT_MODULE_ABI 1u
+#define DRV_PORT_MODULE_ABI 2u
 
 struct drv_port_module {
 	uint32_t abi;
@@ -44,23 +44,25 @@ struct drv_port_module {
 #define DRV_PORT_MODULE(open_fn)                                                                   \
 	extern const struct drv_port_module drv_port_module;                                       \
 	__attribute__((visibility("default"))) const struct drv_port_module drv_port_module = {    \
-		DRV_PORT_MODULE_ABI, sizeof(struct drv_port), open_fn                              \
-	}
+	    DRV_PORT_MODULE_ABI, sizeof(struct drv_port), open_fn}
 
-/* Write the cause (and the fix) and return `error`. */
+/* Write the cause and the fix, and return `error`. */
 int drv_port_fail(struct drv_port_why *why, int error, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 
 /*
- * Next "key=value" or "word" of a comma-separated list: copied to text (bytes), *value points into
- * it behind '=' or is NULL. Moves *list on. 1: there was one; 0: end; -EINVAL: longer than bytes.
+ * Read the next "key=value" or "word" of a comma-separated list into text (bytes). *value points
+ * behind '=' in it, or is NULL. Advances *list. Returns 1, 0 at the end, or -EINVAL if it is too
+ * long.
  */
 int drv_port_arg_next(const char **list, char *text, size_t bytes, char **value);
 
-/* Unsigned decimal number in min .. max, nothing behind it; 0 or -EINVAL. */
+/*
+ * Parse an unsigned decimal number in min .. max without trailing characters. Returns 0 or -EINVAL.
+ */
 int drv_port_arg_u64(const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
-/* A number 0 .. 1; 0 or -EINVAL. */
+/* Parse a number from 0 to 1. Returns 0 or -EINVAL. */
 int drv_port_arg_unit(const char *text, double *value);
 
 #endif

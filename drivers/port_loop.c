@@ -5,9 +5,9 @@
  *   spec      loop:[NAME][,frame=BYTES]    BYTES 64 .. 65536, default 9000
  *   address   NAME/SERIAL                  ports opened with the same NAME reach each other
  *
- * Each port has an inbox, a ring of slots that hold a frame each. Sending copies a frame into
- * the inbox of its peer: a full inbox is "not now", a closed port swallows. One lock for all loop
- * ports, so that two threads may hold two of them.
+ * Each port has an inbox: a ring of slots that contain one frame each. Sending copies a frame into
+ * the inbox of its peer, so a caller may keep its buffer. A full inbox means "not now"; frames to a
+ * closed port are lost. All loop ports share one lock, so that two threads may use two of them.
  */
 #define _GNU_SOURCE
 #include "drivers/port_driver.h"
@@ -20,12 +20,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LOOP_SLOTS       256u /* inbox frames */
-#define LOOP_TX          64u  /* transmit buffers */
+#define LOOP_SLOTS       256u              /* inbox frames */
+#define LOOP_KEPT        64u               /* frames that the caller may keep */
+#define LOOP_TX          (64u + LOOP_KEPT) /* transmit buffers */
 #define LOOP_FRAME_BYTES 9000u
 
 struct loop_slot {
-	uint64_t from; /* serial of the sender */
+	uint64_t from; /* serial number of the sender */
 	uint32_t bytes;
 	unsigned char *data;
 };
@@ -36,7 +37,9 @@ struct loop_port {
 	char name[64];
 	struct loop_port *next; /* all open loop ports */
 
-	/* Inbox: slots head .. tail - 1 are full; lent first ones are with the caller. */
+	/*
+	 * Inbox: slots head .. tail - 1 are full; the first `lent` of them are lent to the caller.
+	 */
 	struct loop_slot slot[LOOP_SLOTS];
 	uint32_t head, tail, lent;
 	int armed, eventfd;
@@ -82,7 +85,10 @@ static void loop_tx_put(struct drv_port *p, struct drv_frame *f)
 	l->tx_free[l->tx_free_count++] = f->data;
 }
 
-/* 0: taken (or swallowed), -EAGAIN: inbox full. Under the lock. */
+/*
+ * Returns 0 if the frame was taken or lost, -EAGAIN if the inbox is full. The caller holds the
+ * lock.
+ */
 static int loop_deliver(struct loop_port *from, struct loop_port *to, const struct drv_frame *f)
 {
 	struct loop_slot *s;
@@ -94,14 +100,14 @@ static int loop_deliver(struct loop_port *from, struct loop_port *to, const stru
 	s = &to->slot[to->tail++ % LOOP_SLOTS];
 	s->from = from->serial;
 	s->bytes = f->bytes;
-	if (f->bytes <= to->port.frame_bytes_max) /* else its receiver counts and drops it */
+	if (f->bytes <= to->port.frame_bytes_max) /* otherwise the receiver counts and drops it */
 		memcpy(s->data, f->data, f->bytes);
 	if (to->armed) {
 		uint64_t one = 1;
 
 		to->armed = 0;
 		if (write(to->eventfd, &one, sizeof one) < 0)
-			return 0; /* cannot fill up: written once per arming */
+			return 0; /* it cannot fill up, since it is written once for each arming */
 	}
 	return 0;
 }
@@ -119,7 +125,8 @@ static int loop_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		}
 		p->stat.tx_frames++;
 		p->stat.tx_bytes += f[i].bytes;
-		loop_tx_put(p, &f[i]);
+		if (!f[i].keep)
+			loop_tx_put(p, &f[i]);
 	}
 	pthread_mutex_unlock(&loop_lock);
 	return (int)i;
@@ -154,7 +161,7 @@ static int loop_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 		p->stat.rx_bytes += s->bytes;
 		got++;
 	}
-	if (!got) { /* dropped ones only: nobody will give them back */
+	if (!got) { /* all were dropped, so the caller will not return them */
 		l->head += l->lent;
 		l->lent = 0;
 	}
@@ -188,7 +195,7 @@ static int loop_arm(struct drv_port *p)
 	}
 	pthread_mutex_lock(&loop_lock);
 	if (read(l->eventfd, &drained, sizeof drained) < 0)
-		drained = 0; /* was empty */
+		drained = 0; /* it was empty */
 	l->armed = 1;
 	pthread_mutex_unlock(&loop_lock);
 	return l->eventfd;
@@ -249,16 +256,16 @@ static void loop_close(struct drv_port *p)
 }
 
 static const struct drv_port_ops loop_ops = {
-	.name = "loop",
-	.tx_get = loop_tx_get,
-	.tx_send = loop_tx_send,
-	.tx_put = loop_tx_put,
-	.rx = loop_rx,
-	.rx_done = loop_rx_done,
-	.arm = loop_arm,
-	.peer = loop_peer,
-	.address = loop_address,
-	.close = loop_close,
+    .name = "loop",
+    .tx_get = loop_tx_get,
+    .tx_send = loop_tx_send,
+    .tx_put = loop_tx_put,
+    .rx = loop_rx,
+    .rx_done = loop_rx_done,
+    .arm = loop_arm,
+    .peer = loop_peer,
+    .address = loop_address,
+    .close = loop_close,
 };
 
 static int loop_parse(const char *args, struct loop_port *l, struct drv_port_why *why)
@@ -274,7 +281,8 @@ static int loop_parse(const char *args, struct loop_port *l, struct drv_port_why
 	args += n + (args[n] == ',');
 	while ((rc = drv_port_arg_next(&args, word, sizeof word, &value)) > 0)
 		if (strcmp(word, "frame") || drv_port_arg_u64(value, 64, 65536, &frame))
-			return drv_port_fail(why, -EINVAL, "'%s': only frame=BYTES (64 .. 65536) is known", word);
+			return drv_port_fail(why, -EINVAL,
+					     "'%s': only frame=BYTES (64 .. 65536) is known", word);
 	if (rc)
 		return drv_port_fail(why, rc, "an argument is too long");
 	l->port.frame_bytes_max = (uint32_t)frame;
@@ -291,6 +299,7 @@ int drv_port_loop_open(const char *args, struct drv_port **port, struct drv_port
 		return -ENOMEM;
 	l->eventfd = -1;
 	l->port.ops = &loop_ops;
+	l->port.keep_max = LOOP_KEPT;
 	rc = loop_parse(args, l, why);
 	if (rc)
 		goto err_free;

@@ -5,23 +5,26 @@
  *   spec      shm:NAME[,frame=BYTES][,slots=N]   BYTES 64 .. 65536 (9000), N 4 .. 4096 (128)
  *   address   NAME/PID.RANDOM                    ports opened with the same NAME reach each other
  *
- * For each peer the sender makes a ring in a memfd and hands it over once, in a datagram to the
- * peer's abstract socket. So there is no name in any file system: what processes leave when they
- * are killed is nothing. (Abstract sockets belong to a network namespace: both ends must be in one.)
+ * For each peer the sender creates a ring in a memfd and passes it once, in a datagram to the
+ * abstract socket of the peer. Nothing has a name in a file system, so killed processes leave
+ * nothing behind. (Abstract sockets belong to a network namespace: both ends must be in the same
+ * one.)
  *
  *     line 0         magic, slots, slot_bytes     constant
- *     line 1         armed                        receiver sleeps: sender clears it and wakes
- *     line 2 ...     slots: | flag | data ...     flag 0: empty, else bytes of data
+ *     line 1         armed                        the receiver sleeps: a sender clears it and wakes
+ *     line 2 ...     slots: | flag | data ...     flag 0: empty, otherwise bytes of data
  *
- * Each side walks the slots in order with an index of its own; only flags are shared. The sender
- * stores a flag last (W1, release); the receiver loads it (R1, acquire), lends the data out, and
- * stores 0 when it is given back (W2, pairs with R2).
+ * Each end goes through the slots in order with an index of its own; only the flags are shared. The
+ * sender stores a flag last (W1, release). The receiver loads it (R1, acquire), lends the data to
+ * its caller, and stores 0 when the caller returns it (W2, pairs with R2).
  *
  * The same socket wakes a sleeper: drv_port_arm() returns it, and a sender that finds `armed` set
- * sends an empty datagram. Sender: flag, then armed; receiver: armed, then flags; the receiver's
- * membarrier stands for the fence that the sender would need between its two.
+ * sends an empty datagram. The sender stores the flag and then loads `armed`; the receiver stores
+ * `armed` and then loads the flags. The membarrier of the receiver takes the place of the fence
+ * that the sender would need between its two accesses.
  */
 #define _GNU_SOURCE
+#include "drivers/base/atomic.h"
 #include "drivers/port_driver.h"
 
 #include <errno.h>
@@ -41,11 +44,12 @@
 #include "drivers/base/wake.h"
 
 #define SHM_MAGIC         0x51547368u /* "QTsh" */
-#define SHM_TX            64u
+#define SHM_KEPT          256u        /* frames that the caller may keep; sending copies them */
+#define SHM_TX            (64u + SHM_KEPT)
 #define SHM_FRAME_BYTES   9000u
 #define SHM_SLOTS         128u
 #define SHM_SLOT_HEADER   16u
-#define SHM_CONTROL_EVERY 64u /* empty polls between two looks at the socket */
+#define SHM_CONTROL_EVERY 64u /* empty polls between two reads of the socket */
 #define SHM_SOCKET        "quintorus/shm/"
 #define SHM_SEALS         (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -58,18 +62,18 @@ struct shm_ring {
 
 struct shm_peer {
 	char *address;
-	struct shm_ring *ring; /* ours to send; NULL: peer is gone */
+	struct shm_ring *ring; /* the ring to this peer; NULL: the peer has closed */
 	size_t ring_bytes;
-	uint32_t next; /* slot to fill */
-	int memfd;     /* >= 0: still to be handed over */
+	uint32_t next; /* next slot to fill */
+	int memfd;     /* >= 0: not yet passed to the peer */
 };
 
 struct shm_source {
 	char *address;
 	struct shm_ring *ring;
 	size_t ring_bytes;
-	uint32_t slots, slot_bytes; /* as checked; the copies in the ring are not trusted later */
-	uint32_t next;              /* slot to look at */
+	uint32_t slots, slot_bytes; /* as checked once; the peer could change those in the ring */
+	uint32_t next;              /* next slot to read */
 	int32_t peer;
 };
 
@@ -78,7 +82,7 @@ struct shm_port {
 	char name[64], address[DRV_PORT_ADDRESS_BYTES];
 	uint32_t slots;
 	int socket;
-	int unsent; /* peers with memfd >= 0 */
+	int unsent; /* number of peers with memfd >= 0 */
 	unsigned empty_polls, turn;
 
 	struct shm_peer *peer;
@@ -116,15 +120,18 @@ static socklen_t shm_sockaddr(const char *address, struct sockaddr_un *a)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* A datagram to a peer, with a file descriptor or empty; 0, -EAGAIN, -ECONNREFUSED: gone ... */
+/*
+ * Send a datagram to a peer, with a file descriptor or empty. Returns 0, -EAGAIN, or -ECONNREFUSED
+ * and the like if the peer has closed.
+ */
 static int shm_datagram(const struct shm_port *s, const char *address, int fd)
 {
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
+	} control = {0};
 	struct sockaddr_un a;
-	struct msghdr m = { .msg_name = &a, .msg_namelen = shm_sockaddr(address, &a) };
+	struct msghdr m = {.msg_name = &a, .msg_namelen = shm_sockaddr(address, &a)};
 
 	if (fd >= 0) {
 		m.msg_control = control.bytes;
@@ -139,7 +146,7 @@ static int shm_datagram(const struct shm_port *s, const char *address, int fd)
 
 /* ---- sending ---- */
 
-static void shm_peer_gone(struct shm_port *s, struct shm_peer *p)
+static void shm_close_peer(struct shm_port *s, struct shm_peer *p)
 {
 	if (p->memfd >= 0) {
 		close(p->memfd);
@@ -151,8 +158,8 @@ static void shm_peer_gone(struct shm_port *s, struct shm_peer *p)
 	p->ring = NULL;
 }
 
-/* Hand the ring over, or find the peer gone. */
-static void shm_hand_over(struct shm_port *s, struct shm_peer *p)
+/* Pass the ring to the peer, or find that the peer has closed. */
+static void shm_pass_ring(struct shm_port *s, struct shm_peer *p)
 {
 	int rc = shm_datagram(s, p->address, p->memfd);
 
@@ -161,7 +168,7 @@ static void shm_hand_over(struct shm_port *s, struct shm_peer *p)
 		p->memfd = -1;
 		s->unsent--;
 	} else if (rc != -EAGAIN) {
-		shm_peer_gone(s, p);
+		shm_close_peer(s, p);
 	}
 }
 
@@ -172,23 +179,24 @@ static int shm_send_one(struct shm_port *s, struct shm_peer *p, const struct drv
 	if (!p->ring)
 		return 0;
 	flag = shm_slot(p->ring, shm_slot_bytes(s->port.frame_bytes_max), p->next);
-	if (__atomic_load_n(flag, __ATOMIC_ACQUIRE)) { /* R2: full */
+	if (atomic_load_acquire(flag)) { /* R2: full */
 		int rc = p->memfd >= 0 ? -EAGAIN : shm_datagram(s, p->address, -1);
 
 		if (rc && rc != -EAGAIN) {
-			shm_peer_gone(s, p);
+			shm_close_peer(s, p);
 			return 0;
 		}
 		return -EAGAIN;
 	}
 	memcpy((unsigned char *)flag + SHM_SLOT_HEADER, f->data, f->bytes);
-	__atomic_store_n(flag, f->bytes, __ATOMIC_RELEASE); /* W1 */
+	atomic_store_release(flag, f->bytes); /* W1 */
 	p->next = p->next + 1 == s->slots ? 0 : p->next + 1;
-	if (__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED))
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(__atomic_load_n(&p->ring->armed, __ATOMIC_RELAXED), 0)) {
-		__atomic_store_n(&p->ring->armed, 0, __ATOMIC_RELAXED);
-		shm_datagram(s, p->address, -1); /* full: readable already; gone: seen when full */
+	if (atomic_load_relaxed(&drv_wake_needs_fence))
+		atomic_fence_seq_cst();
+	if (__builtin_expect(atomic_load_relaxed(&p->ring->armed), 0)) {
+		atomic_store_relaxed(&p->ring->armed, 0);
+		shm_datagram(s, p->address, -1); /* if the socket is full it is readable; a closed
+						    peer is found when the ring is full */
 	}
 	return 0;
 }
@@ -222,14 +230,15 @@ static int shm_tx_send(struct drv_port *port, struct drv_frame *f, unsigned n)
 		struct shm_peer *p = &s->peer[f[i].peer];
 
 		if (__builtin_expect(p->memfd >= 0, 0))
-			shm_hand_over(s, p);
+			shm_pass_ring(s, p);
 		if (shm_send_one(s, p, &f[i])) {
 			port->stat.tx_busy++;
 			break;
 		}
 		port->stat.tx_frames++;
 		port->stat.tx_bytes += f[i].bytes;
-		shm_tx_put(port, &f[i]);
+		if (!f[i].keep)
+			shm_tx_put(port, &f[i]);
 	}
 	return (int)i;
 }
@@ -252,22 +261,22 @@ static void shm_source_drop(struct shm_port *s, unsigned i)
 	s->turn = 0;
 }
 
-/* Rings of senders that are gone and that are read to the end. */
-static void shm_sources_sweep(struct shm_port *s)
+/* Remove the rings of senders that have closed, once they have been read to the end. */
+static void shm_remove_ended_sources(struct shm_port *s)
 {
 	for (unsigned i = 0; i < s->sources;) {
 		struct shm_source *o = &s->source[i];
 		int rc = shm_datagram(s, o->address, -1);
 
 		if (rc && rc != -EAGAIN &&
-		    !__atomic_load_n(shm_slot(o->ring, o->slot_bytes, o->next), __ATOMIC_ACQUIRE))
+		    !atomic_load_acquire(shm_slot(o->ring, o->slot_bytes, o->next)))
 			shm_source_drop(s, i);
 		else
 			i++;
 	}
 }
 
-/* Map a ring that was handed to us: 0 or negative errno. */
+/* Map a ring that a sender has passed. Returns 0 or a negative errno. */
 static int shm_source_map(int fd, struct shm_source *o)
 {
 	struct stat st;
@@ -294,12 +303,12 @@ static int shm_source_map(int fd, struct shm_source *o)
 	return 0;
 }
 
-/* A ring from `address`: 0, or it is not wanted. */
+/* Add a ring from `address`. Returns 0, or an error if the ring is not wanted. */
 static int shm_source_add(struct shm_port *s, const char *address, int fd)
 {
 	struct shm_source o, *grown;
 
-	shm_sources_sweep(s);
+	shm_remove_ended_sources(s);
 	for (unsigned i = 0; i < s->sources; i++)
 		if (!strcmp(s->source[i].address, address))
 			return -EEXIST;
@@ -319,10 +328,13 @@ static int shm_source_add(struct shm_port *s, const char *address, int fd)
 	return 0;
 }
 
-/* The descriptor in a datagram (or -1), if the sender is of our user. */
-static int shm_control_fd(struct msghdr *m)
+/*
+ * Return the descriptor in a datagram, or -1 if there is none or the sender is another user's
+ * process.
+ */
+static int shm_received_fd(struct msghdr *m)
 {
-	int fd = -1, ours = 0;
+	int fd = -1, is_trusted = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
@@ -331,7 +343,9 @@ static int shm_control_fd(struct msghdr *m)
 			int extra;
 
 			memcpy(&fd, CMSG_DATA(c), sizeof fd);
-			if (c->cmsg_len >= CMSG_LEN(2 * sizeof fd)) { /* what the padding holds */
+			if (c->cmsg_len >=
+			    CMSG_LEN(2 *
+				     sizeof fd)) { /* a second descriptor fits into the padding */
 				memcpy(&extra, CMSG_DATA(c) + sizeof fd, sizeof extra);
 				close(extra);
 			}
@@ -340,18 +354,18 @@ static int shm_control_fd(struct msghdr *m)
 			struct ucred u;
 
 			memcpy(&u, CMSG_DATA(c), sizeof u);
-			ours = u.uid == geteuid() || u.uid == 0;
+			is_trusted = u.uid == geteuid() || u.uid == 0;
 		}
 	}
-	if (fd >= 0 && !ours) {
+	if (fd >= 0 && !is_trusted) {
 		close(fd);
 		fd = -1;
 	}
 	return fd;
 }
 
-/* Read the socket dry: wake-ups, and rings from new senders. */
-static void shm_control(struct shm_port *s)
+/* Read all datagrams from the socket: wake-ups, and rings from new senders. */
+static void shm_read_socket(struct shm_port *s)
 {
 	const size_t prefix = 1 + strlen(SHM_SOCKET);
 	union {
@@ -361,15 +375,17 @@ static void shm_control(struct shm_port *s)
 	struct sockaddr_un a;
 
 	for (int i = 0; i < 64; i++) {
-		struct msghdr m = { .msg_name = &a, .msg_namelen = sizeof a,
-			            .msg_control = control.bytes, .msg_controllen = sizeof control };
+		struct msghdr m = {.msg_name = &a,
+				   .msg_namelen = sizeof a,
+				   .msg_control = control.bytes,
+				   .msg_controllen = sizeof control};
 		char address[sizeof a.sun_path + 1];
 		size_t n;
 		int fd;
 
 		if (recvmsg(s->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 			break;
-		fd = shm_control_fd(&m);
+		fd = shm_received_fd(&m);
 		if (fd < 0)
 			continue;
 		n = m.msg_namelen - offsetof(struct sockaddr_un, sun_path);
@@ -386,24 +402,25 @@ static void shm_control(struct shm_port *s)
 	}
 	for (int i = 0; s->unsent && i < s->peers; i++)
 		if (s->peer[i].memfd >= 0)
-			shm_hand_over(s, &s->peer[i]);
+			shm_pass_ring(s, &s->peer[i]);
 }
 
-/* Up to n frames of one source, at most its slots less one. */
-static unsigned shm_source_rx(struct shm_port *s, struct shm_source *o, struct drv_frame *f, unsigned n)
+/* Receive up to n frames from one source, at most its slots less one. */
+static unsigned shm_source_rx(struct shm_port *s, struct shm_source *o, struct drv_frame *f,
+			      unsigned n)
 {
 	unsigned got = 0;
 
 	for (unsigned looked = 1; got < n && looked < o->slots; looked++) {
 		uint32_t *flag = shm_slot(o->ring, o->slot_bytes, o->next);
-		uint32_t bytes = __atomic_load_n(flag, __ATOMIC_ACQUIRE); /* R1 */
+		uint32_t bytes = atomic_load_acquire(flag); /* R1 */
 
 		if (!bytes)
 			break;
 		o->next = o->next + 1 == o->slots ? 0 : o->next + 1;
 		if (bytes > o->slot_bytes - SHM_SLOT_HEADER || bytes > s->port.frame_bytes_max) {
 			s->port.stat.rx_dropped++;
-			__atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+			atomic_store_release(flag, 0);
 			continue;
 		}
 		f[got].data = (unsigned char *)flag + SHM_SLOT_HEADER;
@@ -430,7 +447,7 @@ static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
 	}
 	if (!got && ++s->empty_polls >= SHM_CONTROL_EVERY) {
 		s->empty_polls = 0;
-		shm_control(s);
+		shm_read_socket(s);
 	}
 	return (int)got;
 }
@@ -438,25 +455,26 @@ static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
 static void shm_rx_done(struct drv_port *port, struct drv_frame *f, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		__atomic_store_n((uint32_t *)f[i].cookie, 0, __ATOMIC_RELEASE); /* W2 */
+		atomic_store_release((uint32_t *)f[i].cookie, 0); /* W2 */
 }
 
 static int shm_arm(struct drv_port *port)
 {
 	struct shm_port *s = (struct shm_port *)port;
 
-	shm_control(s);
+	shm_read_socket(s);
 	for (unsigned i = 0; i < s->sources; i++)
-		__atomic_store_n(&s->source[i].ring->armed, 1, __ATOMIC_RELAXED);
-	if (!__atomic_load_n(&drv_wake_needs_fence, __ATOMIC_RELAXED))
+		atomic_store_relaxed(&s->source[i].ring->armed, 1);
+	if (!atomic_load_relaxed(&drv_wake_needs_fence))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return s->unsent ? -ENOTSUP : s->socket; /* a ring still to be handed over needs ticks */
+	atomic_fence_seq_cst();
+	return s->unsent ? -ENOTSUP
+			 : s->socket; /* a ring that is not yet passed needs periodic polls */
 }
 
 /* ---- peers, opening, closing ---- */
 
-/* Make the ring to a peer: memfd, or negative errno. */
+/* Create the ring to a peer. Returns its memfd or a negative errno. */
 static int shm_ring_make(const struct shm_port *s, struct shm_ring **ring, size_t *bytes)
 {
 	uint32_t slot_bytes = shm_slot_bytes(s->port.frame_bytes_max);
@@ -486,13 +504,14 @@ static int shm_peer(struct drv_port *port, const char *address)
 {
 	struct shm_port *s = (struct shm_port *)port;
 	size_t n = strlen(s->name);
-	struct shm_peer p = { 0 }, *grown;
+	struct shm_peer p = {0}, *grown;
 	int known = shm_peer_of(s, address);
 
 	if (known >= 0)
 		return known;
 	if (strncmp(address, s->name, n) || address[n] != '/' || !address[n + 1] ||
-	    strlen(address) > sizeof(struct sockaddr_un) - sizeof(sa_family_t) - sizeof SHM_SOCKET - 1)
+	    strlen(address) >
+		sizeof(struct sockaddr_un) - sizeof(sa_family_t) - sizeof SHM_SOCKET - 1)
 		return -EINVAL;
 	if (s->peers == DRV_PORT_PEERS_MAX)
 		return -ENOSPC;
@@ -510,7 +529,7 @@ static int shm_peer(struct drv_port *port, const char *address)
 	}
 	grown[s->peers] = p;
 	s->unsent++;
-	shm_hand_over(s, &grown[s->peers]);
+	shm_pass_ring(s, &grown[s->peers]);
 	for (unsigned i = 0; i < s->sources; i++)
 		if (!strcmp(s->source[i].address, address))
 			s->source[i].peer = s->peers;
@@ -529,7 +548,7 @@ static void shm_close(struct drv_port *port)
 	struct shm_port *s = (struct shm_port *)port;
 
 	for (int i = 0; i < s->peers; i++) {
-		shm_peer_gone(s, &s->peer[i]);
+		shm_close_peer(s, &s->peer[i]);
 		free(s->peer[i].address);
 	}
 	while (s->sources)
@@ -543,16 +562,16 @@ static void shm_close(struct drv_port *port)
 }
 
 static const struct drv_port_ops shm_ops = {
-	.name = "shm",
-	.tx_get = shm_tx_get,
-	.tx_send = shm_tx_send,
-	.tx_put = shm_tx_put,
-	.rx = shm_rx,
-	.rx_done = shm_rx_done,
-	.arm = shm_arm,
-	.peer = shm_peer,
-	.address = shm_address,
-	.close = shm_close,
+    .name = "shm",
+    .tx_get = shm_tx_get,
+    .tx_send = shm_tx_send,
+    .tx_put = shm_tx_put,
+    .rx = shm_rx,
+    .rx_done = shm_rx_done,
+    .arm = shm_arm,
+    .peer = shm_peer,
+    .address = shm_address,
+    .close = shm_close,
 };
 
 static int shm_parse(const char *args, struct shm_port *s, struct drv_port_why *why)
@@ -574,17 +593,20 @@ static int shm_parse(const char *args, struct shm_port *s, struct drv_port_why *
 		else
 			rc = -EINVAL;
 		if (rc < 0)
-			return drv_port_fail(why, rc, "'%s': known are frame=BYTES (64 .. 65536) and "
-			                              "slots=N (4 .. 4096)", word);
+			return drv_port_fail(why, rc,
+					     "'%s': known are frame=BYTES (64 .. 65536) and "
+					     "slots=N (4 .. 4096)",
+					     word);
 	}
 	if (rc)
 		return drv_port_fail(why, rc, "an argument is too long");
 	s->port.frame_bytes_max = (uint32_t)frame;
+	s->port.keep_max = SHM_KEPT;
 	s->slots = (uint32_t)slots;
 	return 0;
 }
 
-/* The socket under a name of our own. */
+/* Bind the socket to a new abstract name. */
 static int shm_bind(struct shm_port *s, struct drv_port_why *why)
 {
 	int one = 1;
@@ -599,7 +621,8 @@ static int shm_bind(struct shm_port *s, struct drv_port_why *why)
 
 		if (getrandom(&random, sizeof random, 0) != sizeof random)
 			continue;
-		snprintf(s->address, sizeof s->address, "%s/%d.%08x", s->name, (int)getpid(), random);
+		snprintf(s->address, sizeof s->address, "%s/%d.%08x", s->name, (int)getpid(),
+			 random);
 		n = shm_sockaddr(s->address, &a);
 		if (!bind(s->socket, (struct sockaddr *)&a, n))
 			return 0;

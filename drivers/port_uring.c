@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uring: UDP over IPv4 through io_uring (Linux 6.1 or later). A module (liburing). No root needed.
+ * uring: UDP over IPv4 through io_uring (Linux 6.1 or later). A module (liburing). Needs no root.
  *
  *   spec      uring:ADDRESS[:PORT][,frame=BYTES][,zc=BYTES]
- *             ADDRESS is one of this host's; PORT 0 (default): the kernel chooses. frame= lowers
- *             what the interface's MTU gives. zc=: frames from this size on are sent from
- *             registered buffers without a copy (for real NICs; veth and loopback copy anyway)
+ *             ADDRESS is an address of this host. PORT 0 (default): the kernel chooses. frame=
+ *             lowers the size that the MTU of the interface permits. zc=: frames of this size and
+ *             more are sent from registered buffers without a copy (for NICs; veth and
+ *             loopback copy anyway)
  *   address   ADDRESS:PORT
  *
  * Receiving is one multishot recvmsg that fills buffers of a provided ring. A poll that finds
- * nothing reads two words of memory: the completion queue's tail, and the flag by which the kernel
- * says that it has work to finish in our thread; only then the kernel is entered.
+ * nothing reads two words of memory: the tail of the completion queue, and the flag by which the
+ * kernel says that it has work to finish in this thread. Only then does the poll enter the kernel.
  *
- * A send burst is one system call. UDP sends that copy are done when it returns, so their buffers
- * are free at once, and a full socket buffer is seen and is "not now".
+ * A burst is sent by one system call. UDP sends with a copy are complete when it returns, so their
+ * buffers are free at once, and a full socket buffer is noticed and means "not now".
  *
- * Frames of one size to one peer are a train: they go through the kernel as one (UDP_SEGMENT) and, where the
- * device carries them so, arrive in one buffer (UDP_GRO), of which each frame is lent where it lies.
+ * Consecutive frames of one size to one peer form a train: they pass through the kernel as one
+ * (UDP_SEGMENT) and, if the device supports it, arrive in one buffer (UDP_GRO). Each frame is lent
+ * from where it lies in that buffer.
  */
 #define _GNU_SOURCE
 #include "drivers/port_uring.h"
@@ -46,27 +48,28 @@ struct uring_port {
 	int socket;
 	struct sockaddr_in self;
 	uint32_t zc_bytes; /* 0: never */
-	uint32_t train;    /* longest frame of a train; 0: each goes alone */
-	uint32_t rx_bytes; /* of a receive buffer */
+	uint32_t train;    /* longest frame of a train; 0: no trains */
+	uint32_t rx_bytes; /* bytes of a receive buffer */
 
-	struct uring_ring *ring[URING_RINGS], *now; /* of threads that held the port; of the last one */
+	struct uring_ring *ring[URING_RINGS],
+	    *now; /* rings of the threads that have used the port; of the last one */
 	unsigned rings;
-	int full; /* logged that there is no ring for a thread */
+	int full; /* it was logged that a thread has no ring */
 
-	struct uring_rx item[URING_RINGS * URING_RX_MAX]; /* received, not lent yet */
+	struct uring_rx item[URING_RINGS * URING_RX_MAX]; /* received but not lent yet */
 	uint32_t head, tail;
 
 	struct sockaddr_in *peer;
 	int peers, last_peer;
 };
 
-/* Rings whose thread has ended; when all else fails. */
-static void uring_sweep(struct uring_port *u)
+/* Destroy the rings of threads that have ended. Called when no ring is left. */
+static void uring_destroy_ended_rings(struct uring_port *u)
 {
 	for (unsigned i = 0; i < u->rings;) {
 		struct uring_ring *r = u->ring[i];
 
-		if (!uring_ring_idle(r) || !tgkill(getpid(), r->tid, 0)) {
+		if (!uring_ring_is_idle(r) || !tgkill(getpid(), r->tid, 0)) {
 			i++;
 			continue;
 		}
@@ -75,7 +78,7 @@ static void uring_sweep(struct uring_port *u)
 	}
 }
 
-/* The ring of the calling thread becomes the current one: 0 or negative errno. */
+/* Make the ring of the calling thread the current one. Returns 0 or a negative errno. */
 static int uring_switch(struct uring_port *u, uint64_t thread, struct drv_port_why *why)
 {
 	int rc;
@@ -87,21 +90,21 @@ static int uring_switch(struct uring_port *u, uint64_t thread, struct drv_port_w
 		}
 	}
 	u->now = NULL;
-	uring_sweep(u);
+	uring_destroy_ended_rings(u);
 	if (u->rings == URING_RINGS)
 		return drv_port_fail(why, -EMFILE, "more than %u threads poll it", URING_RINGS);
 	rc = uring_ring_create(&u->ring[u->rings], u->socket, u->port.frame_bytes_max, u->rx_bytes,
-	                       u->zc_bytes != 0, why);
+			       u->zc_bytes != 0, why);
 	if (!rc)
 		u->now = u->ring[u->rings++];
 	return rc;
 }
 
-/* The ring to use now, or NULL (logged once). */
+/* Return the ring to use now, or NULL (logged once). */
 static struct uring_ring *uring_current(struct uring_port *u)
 {
 	uint64_t thread = uring_thread();
-	struct drv_port_why why = { "out of memory" };
+	struct drv_port_why why = {"out of memory"};
 
 	if (__builtin_expect(u->now && u->now->thread == thread, 1))
 		return u->now;
@@ -112,45 +115,47 @@ static struct uring_ring *uring_current(struct uring_port *u)
 	return u->now;
 }
 
-static void uring_received(struct uring_port *u, const struct uring_rx *rx, unsigned n)
+static void uring_add_received(struct uring_port *u, const struct uring_rx *rx, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		u->item[u->tail++ % (URING_RINGS * URING_RX_MAX)] = rx[i];
 }
 
-static void uring_look(struct uring_port *u)
+static void uring_poll_ring(struct uring_port *u)
 {
 	struct uring_rx rx[URING_RX_MAX];
 	struct uring_ring *r = uring_current(u);
 
 	if (r)
-		uring_received(u, rx, uring_ring_look(r, rx));
+		uring_add_received(u, rx, uring_ring_poll(r, rx));
 }
 
 /* ---- receiving ---- */
 
-static int uring_same(const struct sockaddr_in *a, const struct sockaddr_in *b)
+static int uring_is_same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
 {
 	return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
 }
 
 static int uring_peer_of(struct uring_port *u, const struct sockaddr_in *a)
 {
-	if (u->last_peer < u->peers && uring_same(a, &u->peer[u->last_peer]))
+	if (u->last_peer < u->peers && uring_is_same_address(a, &u->peer[u->last_peer]))
 		return u->last_peer;
 	for (int i = 0; i < u->peers; i++)
-		if (uring_same(a, &u->peer[i]))
+		if (uring_is_same_address(a, &u->peer[i]))
 			return u->last_peer = i;
 	return -1;
 }
 
-/* Bytes of each datagram in a buffer (of the last: or less). */
+/* Return the size of each datagram in a buffer; the last one may be shorter. */
 static uint32_t uring_segment(struct io_uring_recvmsg_out *out, struct msghdr *m)
 {
-	for (struct cmsghdr *c = io_uring_recvmsg_cmsg_firsthdr(out, m); c; c = io_uring_recvmsg_cmsg_nexthdr(out, m, c)) {
+	for (struct cmsghdr *c = io_uring_recvmsg_cmsg_firsthdr(out, m); c;
+	     c = io_uring_recvmsg_cmsg_nexthdr(out, m, c)) {
 		int bytes;
 
-		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO || c->cmsg_len < CMSG_LEN(sizeof bytes))
+		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO ||
+		    c->cmsg_len < CMSG_LEN(sizeof bytes))
 			continue;
 		memcpy(&bytes, CMSG_DATA(c), sizeof bytes);
 		if (bytes > 0 && (uint32_t)bytes < out->payloadlen)
@@ -160,8 +165,9 @@ static uint32_t uring_segment(struct io_uring_recvmsg_out *out, struct msghdr *m
 }
 
 /*
- * The next frame of a buffer: 1; 0: it was dropped; -1: not before those lent are given back. *done: it was the last.
- * A frame that would not lie on 8 bytes is moved to the front, when nothing there is lent.
+ * Take the next frame of a buffer. Returns 1; 0 if it was dropped; -1 if frames that are lent must
+ * be returned first. *done: it was the last one. A frame that does not lie on a multiple of 8 bytes
+ * is moved to the front of the buffer, when nothing there is lent.
  */
 static int uring_frame(struct uring_port *u, struct uring_rx *rx, struct drv_frame *f, int *done)
 {
@@ -210,9 +216,10 @@ static int uring_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	int done, rc = 0;
 
 	if (u->head == u->tail)
-		uring_look(u);
+		uring_poll_ring(u);
 	while (got < n && u->head != u->tail && rc >= 0) {
-		rc = uring_frame(u, &u->item[u->head % (URING_RINGS * URING_RX_MAX)], &f[got], &done);
+		rc = uring_frame(u, &u->item[u->head % (URING_RINGS * URING_RX_MAX)], &f[got],
+				 &done);
 		got += rc > 0;
 		u->head += (unsigned)done;
 	}
@@ -237,7 +244,7 @@ static int uring_arm(struct drv_port *p)
 	struct uring_ring *r = uring_current(u);
 
 	if (r && !r->receiving)
-		uring_look(u);
+		uring_poll_ring(u);
 	return r && r->receiving ? uring_ring_arm(r) : -ENOTSUP;
 }
 
@@ -250,7 +257,7 @@ static int uring_tx_get(struct drv_port *p, struct drv_frame *f)
 	struct uring_tx *t;
 
 	if (r && !r->tx_free_count)
-		uring_look(u); /* copy-free sends may be done */
+		uring_poll_ring(u); /* sends without copy may be complete */
 	if (!r || !r->tx_free_count) {
 		p->stat.tx_busy++;
 		return -EAGAIN;
@@ -269,7 +276,7 @@ static void uring_tx_put(struct drv_port *p, struct drv_frame *f)
 	t->ring->tx_free[t->ring->tx_free_count++] = t;
 }
 
-/* A registered buffer is known to its own ring only. */
+/* A registered buffer can be used with its own ring only. */
 static int uring_is_zc(const struct uring_port *u, const struct drv_frame *f)
 {
 	const struct uring_tx *t = f->cookie;
@@ -277,40 +284,47 @@ static int uring_is_zc(const struct uring_port *u, const struct drv_frame *f)
 	return u->zc_bytes && f->bytes >= u->zc_bytes && t->ring == u->now;
 }
 
-/* How many of these frames may go as one: of one size (the last may be shorter) to one peer. */
-static unsigned uring_train(const struct uring_port *u, const struct drv_frame *f, unsigned n)
+/*
+ * Return how many frames of a burst may leave as one: equal sizes (the last may be shorter), one
+ * peer.
+ */
+static unsigned uring_count_train(const struct uring_port *u, const struct drv_frame *f, unsigned n)
 {
 	uint32_t bytes = f[0].bytes, all = bytes;
 	unsigned k = 1;
 
 	if (bytes > u->train || u->zc_bytes)
 		return 1;
-	while (k < n && k < URING_TRAIN && f[k].peer == f[0].peer && f[k - 1].bytes == bytes && f[k].bytes <= bytes &&
-	       all + f[k].bytes <= URING_TRAIN_BYTES)
+	while (k < n && k < URING_TRAIN && f[k].peer == f[0].peer && f[k - 1].bytes == bytes &&
+	       f[k].bytes <= bytes && all + f[k].bytes <= URING_TRAIN_BYTES)
 		all += f[k++].bytes;
 	return k;
 }
 
-/* Queue the first frames of a burst; how many, 0: no room. */
-static unsigned uring_queue(struct uring_port *u, struct uring_ring *r, struct drv_frame *f, unsigned n,
-                            struct uring_tx **lead)
+/* Queue the first frames of a burst. Returns how many; 0: no room. */
+static unsigned uring_queue_burst(struct uring_port *u, struct uring_ring *r, struct drv_frame *f,
+				  unsigned n, struct uring_tx **lead)
 {
 	const struct sockaddr_in *to = &u->peer[f[0].peer];
 	struct uring_tx *t[URING_TRAIN];
-	unsigned k = uring_train(u, f, n);
+	unsigned k = uring_count_train(u, f, n);
 	int rc;
 
 	for (unsigned i = 0; i < k; i++) {
 		t[i] = f[i].cookie;
 		lead[i] = t[0];
 	}
-	rc = k > 1 ? uring_ring_send_train(r, t, k, to, f[0].bytes, f[k - 1].bytes) :
-	             uring_ring_send(r, t[0], to, f[0].bytes, uring_is_zc(u, f));
+	rc = k > 1 ? uring_ring_send_train(r, t, k, to, f[0].bytes, f[k - 1].bytes)
+		   : uring_ring_send(r, t[0], to, f[0].bytes, uring_is_zc(u, f));
 	return rc ? 0 : k;
 }
 
-/* How many of the queued ones were taken, up to the first that found no room. lead: whose error is each one's. */
-static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, struct uring_tx **lead, unsigned n)
+/*
+ * Return how many of the queued frames were taken, up to the first that found no room. lead: the
+ * buffer whose error is that of each frame.
+ */
+static unsigned uring_count_taken(struct uring_port *u, struct drv_frame *f, struct uring_tx **lead,
+				  unsigned n)
 {
 	unsigned i;
 
@@ -318,13 +332,14 @@ static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, struct ur
 		const struct uring_tx *t = lead[i];
 
 		if (t->error == -EAGAIN || t->error == -ENOBUFS || t->error == -ENOMEM)
-			break; /* those behind it failed too, or are sent twice when offered again */
+			break; /* later ones failed too, or will be sent twice */
 		if (t->error && t->message.msg_controllen &&
-		    (t->error == -EINVAL || t->error == -EIO || t->error == -EMSGSIZE || t->error == -EOPNOTSUPP)) {
-			u->train = 0; /* not on this device: offered again, alone */
+		    (t->error == -EINVAL || t->error == -EIO || t->error == -EMSGSIZE ||
+		     t->error == -EOPNOTSUPP)) {
+			u->train = 0; /* the caller offers them again, without a train */
 			break;
 		}
-		if (t->error || !uring_is_zc(u, &f[i]))
+		if (!f[i].keep && (t->error || !uring_is_zc(u, &f[i])))
 			uring_tx_put(&u->port, &f[i]);
 		u->port.stat.tx_frames++;
 		u->port.stat.tx_bytes += f[i].bytes;
@@ -332,15 +347,18 @@ static unsigned uring_taken(struct uring_port *u, struct drv_frame *f, struct ur
 	return i;
 }
 
-/* A single frame needs no ring: the plain call does the same with less around it. */
+/* Send a single frame. It needs no ring: the plain system call costs less. */
 static int uring_send_one(struct uring_port *u, struct drv_frame *f)
 {
 	const struct sockaddr_in *to = &u->peer[f->peer];
 	struct uring_tx *t = f->cookie;
 
-	t->error = sendto(u->socket, f->data, f->bytes, MSG_DONTWAIT, (const void *)to, sizeof *to) < 0 ? -errno : 0;
+	t->error =
+	    sendto(u->socket, f->data, f->bytes, MSG_DONTWAIT, (const void *)to, sizeof *to) < 0
+		? -errno
+		: 0;
 	t->message.msg_controllen = 0;
-	return (int)uring_taken(u, f, &t, 1);
+	return (int)uring_count_taken(u, f, &t, 1);
 }
 
 static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
@@ -359,12 +377,12 @@ static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 	if (n > DRV_PORT_BURST)
 		n = DRV_PORT_BURST;
 	while (r && queued < n && k) {
-		k = uring_queue(u, r, f + queued, n - queued, lead + queued);
+		k = uring_queue_burst(u, r, f + queued, n - queued, lead + queued);
 		queued += k;
 	}
 	if (queued) {
-		uring_received(u, rx, uring_ring_submit(r, rx));
-		taken = uring_taken(u, f, lead, queued);
+		uring_add_received(u, rx, uring_ring_submit(r, rx));
+		taken = uring_count_taken(u, f, lead, queued);
 	}
 	p->stat.tx_busy += taken < n;
 	return (int)taken;
@@ -372,7 +390,7 @@ static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 
 /* ---- peers, opening, closing ---- */
 
-/* "1.2.3.4:567" or, where a port may be left out, "1.2.3.4": 0 or -EINVAL. */
+/* Parse "1.2.3.4:567" or, where the port is optional, "1.2.3.4". Returns 0 or -EINVAL. */
 static int uring_parse_address(const char *text, int need_port, struct sockaddr_in *a)
 {
 	const char *colon = strchr(text, ':');
@@ -402,7 +420,7 @@ static int uring_peer(struct drv_port *p, const char *address)
 	if (uring_parse_address(address, 1, &a) || a.sin_addr.s_addr == htonl(INADDR_ANY))
 		return -EINVAL;
 	for (int i = 0; i < u->peers; i++)
-		if (uring_same(&a, &u->peer[i]))
+		if (uring_is_same_address(&a, &u->peer[i]))
 			return i;
 	if (u->peers == DRV_PORT_PEERS_MAX)
 		return -ENOSPC;
@@ -438,16 +456,16 @@ static void uring_close(struct drv_port *p)
 }
 
 static const struct drv_port_ops uring_ops = {
-	.name = "uring",
-	.tx_get = uring_tx_get,
-	.tx_send = uring_tx_send,
-	.tx_put = uring_tx_put,
-	.rx = uring_rx,
-	.rx_done = uring_rx_done,
-	.arm = uring_arm,
-	.peer = uring_peer,
-	.address = uring_address,
-	.close = uring_close,
+    .name = "uring",
+    .tx_get = uring_tx_get,
+    .tx_send = uring_tx_send,
+    .tx_put = uring_tx_put,
+    .rx = uring_rx,
+    .rx_done = uring_rx_done,
+    .arm = uring_arm,
+    .peer = uring_peer,
+    .address = uring_address,
+    .close = uring_close,
 };
 
 static int uring_parse(const char *args, struct uring_port *u, struct drv_port_why *why)
@@ -458,32 +476,40 @@ static int uring_parse(const char *args, struct uring_port *u, struct drv_port_w
 
 	if (rc <= 0 || value || uring_parse_address(word, 0, &u->self) ||
 	    u->self.sin_addr.s_addr == htonl(INADDR_ANY))
-		return drv_port_fail(why, -EINVAL, "write uring:ADDRESS or uring:ADDRESS:PORT with an IPv4 "
-		                                   "address of this host that the others reach");
+		return drv_port_fail(why, -EINVAL,
+				     "write uring:ADDRESS or uring:ADDRESS:PORT with an IPv4 "
+				     "address of this host that the others reach");
 	while ((rc = drv_port_arg_next(&args, word, sizeof word, &value)) > 0) {
-		rc = !strcmp(word, "frame") ? drv_port_arg_u64(value, 64, URING_FRAME_MAX, &frame) :
-		     !strcmp(word, "zc")    ? drv_port_arg_u64(value, 0, URING_FRAME_MAX, &zc) :
-		                              -EINVAL;
+		rc = !strcmp(word, "frame") ? drv_port_arg_u64(value, 64, URING_FRAME_MAX, &frame)
+		     : !strcmp(word, "zc")  ? drv_port_arg_u64(value, 0, URING_FRAME_MAX, &zc)
+					    : -EINVAL;
 		if (rc)
-			return drv_port_fail(why, rc, "'%s': known are frame=BYTES (64 .. 65507) and "
-			                              "zc=BYTES (0: never)", word);
+			return drv_port_fail(why, rc,
+					     "'%s': known are frame=BYTES (64 .. 65507) and "
+					     "zc=BYTES (0: never)",
+					     word);
 	}
 	if (rc)
 		return drv_port_fail(why, rc, "an argument is too long");
 	u->port.frame_bytes_max = (uint32_t)frame;
 	u->zc_bytes = (uint32_t)zc;
+	u->port.keep_max = zc ? 0 : URING_KEPT;
 	return 0;
 }
 
-/* The MTU of the interface with our address bounds the frame; 127.0.0.0/8 is all loopback's. */
+/*
+ * Bound the frame by the MTU of the interface that has the address; 127.0.0.0/8 belongs to
+ * loopback.
+ */
 static int uring_mtu(struct uring_port *u, struct drv_port_why *why)
 {
 	struct ifaddrs *all, *i;
-	struct ifreq r = { 0 };
+	struct ifreq r = {0};
 	uint32_t room;
 
 	if (getifaddrs(&all))
-		return drv_port_fail(why, -errno, "interfaces cannot be listed: %s", strerror(errno));
+		return drv_port_fail(why, -errno, "interfaces cannot be listed: %s",
+				     strerror(errno));
 	for (i = all; i; i = i->ifa_next) {
 		const struct sockaddr_in *a = (const void *)i->ifa_addr;
 
@@ -497,9 +523,11 @@ static int uring_mtu(struct uring_port *u, struct drv_port_why *why)
 		snprintf(r.ifr_name, sizeof r.ifr_name, "%s", i->ifa_name);
 	freeifaddrs(all);
 	if (!r.ifr_name[0])
-		return drv_port_fail(why, -EADDRNOTAVAIL, "no interface of this network namespace has that "
-		                                          "address; 'ip addr' lists them");
-	r.ifr_name[strcspn(r.ifr_name, ":")] = 0; /* an alias is on the interface before the colon */
+		return drv_port_fail(why, -EADDRNOTAVAIL,
+				     "no interface of this network namespace has that "
+				     "address; 'ip addr' lists them");
+	r.ifr_name[strcspn(r.ifr_name, ":")] =
+	    0; /* an alias belongs to the interface before the colon */
 	if (ioctl(u->socket, SIOCGIFMTU, &r))
 		return drv_port_fail(why, -errno, "no MTU of %s: %s", r.ifr_name, strerror(errno));
 	room = r.ifr_mtu > 92 ? (uint32_t)r.ifr_mtu - URING_UDP_HEADERS : 64;
@@ -516,13 +544,16 @@ static void uring_socket_room(int socket, int force, int plain)
 		setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
 }
 
-/* The kernel ends the rings of a closed port, or a killed process, a little after they are gone. */
+/*
+ * Bind the socket. The kernel ends the rings of a closed port or a killed process a little later.
+ */
 static int uring_bind(struct uring_port *u)
 {
-	const struct timespec nap = { .tv_nsec = 5000000 };
+	const struct timespec nap = {.tv_nsec = 5000000};
 	int rc;
 
-	for (int i = 0; (rc = bind(u->socket, (struct sockaddr *)&u->self, sizeof u->self)) && i < 50; i++) {
+	for (int i = 0;
+	     (rc = bind(u->socket, (struct sockaddr *)&u->self, sizeof u->self)) && i < 50; i++) {
 		if (errno != EADDRINUSE)
 			break;
 		nanosleep(&nap, NULL);
@@ -530,8 +561,8 @@ static int uring_bind(struct uring_port *u)
 	return rc;
 }
 
-/* May the kernel join and cut datagrams? Both are asked: Linux 4.18 and 5.0. Pays where two fit. */
-static void uring_trains(struct uring_port *u)
+/* Use trains if the kernel can join and split datagrams (Linux 4.18 and 5.0) and two frames fit. */
+static void uring_enable_trains(struct uring_port *u)
 {
 	int yes = 1, none = 0;
 
@@ -546,7 +577,7 @@ static void uring_trains(struct uring_port *u)
 
 static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 {
-	/* Frames go whole or not at all; what the path carries is found out above. */
+	/* Datagrams are not fragmented; the wire above finds out which size the path carries. */
 	int whole = IP_PMTUDISC_PROBE;
 	socklen_t n = sizeof u->self;
 	int rc;
@@ -558,29 +589,31 @@ static int uring_socket(struct uring_port *u, struct drv_port_why *why)
 	if (rc)
 		return rc;
 	setsockopt(u->socket, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
-	uring_trains(u);
+	uring_enable_trains(u);
 	uring_socket_room(u->socket, SO_RCVBUFFORCE, SO_RCVBUF);
 	uring_socket_room(u->socket, SO_SNDBUFFORCE, SO_SNDBUF);
 	if (uring_bind(u))
-		return drv_port_fail(why, -errno, "cannot bind: %s%s", strerror(errno),
-		                     errno == EADDRINUSE ? "; leave the port number out or take another" : "");
+		return drv_port_fail(
+		    why, -errno, "cannot bind: %s%s", strerror(errno),
+		    errno == EADDRINUSE ? "; leave the port number out or take another" : "");
 	if (getsockname(u->socket, (struct sockaddr *)&u->self, &n))
 		return -errno;
 	return 0;
 }
 
-/* Multishot recvmsg with buffers is refused at once where the kernel lacks it. */
-static int uring_try(struct uring_port *u, struct drv_port_why *why)
+/* Start receiving once: a kernel without multishot recvmsg with buffers refuses it at once. */
+static int uring_test_receive(struct uring_port *u, struct drv_port_why *why)
 {
 	int rc = uring_switch(u, uring_thread(), why);
 
 	if (rc)
 		return rc;
-	uring_look(u);
-	uring_look(u);
+	uring_poll_ring(u);
+	uring_poll_ring(u);
 	if (!u->now->receiving)
-		return drv_port_fail(why, -ENOSYS, "this kernel's io_uring cannot receive repeatedly; it needs "
-		                                   "Linux 6.1 or later");
+		return drv_port_fail(why, -ENOSYS,
+				     "this kernel's io_uring cannot receive repeatedly; it needs "
+				     "Linux 6.1 or later");
 	return 0;
 }
 
@@ -597,7 +630,7 @@ static int uring_open(const char *args, struct drv_port **port, struct drv_port_
 	if (!rc)
 		rc = uring_socket(u, why);
 	if (!rc)
-		rc = uring_try(u, why);
+		rc = uring_test_receive(u, why);
 	if (rc) {
 		uring_close(&u->port);
 		return rc;

@@ -35,7 +35,8 @@ static struct drv_seal *seal_open(enum drv_seal_kind kind, const unsigned char *
 	s->kind = kind;
 	s->out = EVP_CIPHER_CTX_new();
 	s->in = EVP_CIPHER_CTX_new();
-	if (s->out && s->in && EVP_EncryptInit_ex(s->out, EVP_aes_128_gcm(), NULL, key, NULL) == 1 &&
+	if (s->out && s->in &&
+	    EVP_EncryptInit_ex(s->out, EVP_aes_128_gcm(), NULL, key, NULL) == 1 &&
 	    EVP_DecryptInit_ex(s->in, EVP_aes_128_gcm(), NULL, key, NULL) == 1)
 		return s;
 	seal_close(s);
@@ -56,26 +57,30 @@ static int seal_frame(struct drv_seal *s, unsigned char *frame, uint32_t to, uin
 	unsigned char nonce[NONCE_BYTES];
 	int body = h->bytes - (int)DRV_FRAME_HEADER, done, hide = s->kind == DRV_SEAL_ENCRYPTED;
 
-	*t = (struct drv_frame_trailer){ .number = number };
+	*t = (struct drv_frame_trailer){.number = number};
 	h->bytes = (uint16_t)(h->bytes + DRV_FRAME_TRAILER);
 	h->flags |= DRV_FRAME_SEALED | (hide ? DRV_FRAME_HIDDEN : 0);
 	nonce_fill(nonce, h->source, (uint16_t)to, number);
 	if (EVP_EncryptInit_ex(s->out, NULL, NULL, NULL, nonce) != 1 ||
-	    EVP_EncryptUpdate(s->out, NULL, &done, frame, (int)DRV_FRAME_HEADER + (hide ? 0 : body)) != 1 ||
-	    (hide && body && EVP_EncryptUpdate(s->out, frame + DRV_FRAME_HEADER, &done, frame + DRV_FRAME_HEADER,
-	                                       body) != 1) ||
+	    EVP_EncryptUpdate(s->out, NULL, &done, frame,
+			      (int)DRV_FRAME_HEADER + (hide ? 0 : body)) != 1 ||
+	    (hide && body &&
+	     EVP_EncryptUpdate(s->out, frame + DRV_FRAME_HEADER, &done, frame + DRV_FRAME_HEADER,
+			       body) != 1) ||
 	    EVP_EncryptFinal_ex(s->out, nonce, &done) != 1 ||
 	    EVP_CIPHER_CTX_ctrl(s->out, EVP_CTRL_AEAD_GET_TAG, sizeof t->tag, t->tag) != 1)
 		return -EIO;
 	return 0;
 }
 
-static enum drv_frame_fault seal_check(struct drv_seal *s, unsigned char *frame, uint32_t self, uint64_t *number)
+static enum drv_frame_fault seal_check(struct drv_seal *s, unsigned char *frame, uint32_t self,
+				       uint64_t *number)
 {
 	struct drv_frame_header *h = (void *)frame;
 	struct drv_frame_trailer *t;
 	unsigned char nonce[NONCE_BYTES];
-	int body = h->bytes - (int)(DRV_FRAME_HEADER + DRV_FRAME_TRAILER), done, hide = h->flags & DRV_FRAME_HIDDEN;
+	int body = h->bytes - (int)(DRV_FRAME_HEADER + DRV_FRAME_TRAILER), done,
+	    hide = h->flags & DRV_FRAME_HIDDEN;
 
 	if (!(h->flags & DRV_FRAME_SEALED))
 		return DRV_FRAME_UNSEALED;
@@ -84,9 +89,11 @@ static enum drv_frame_fault seal_check(struct drv_seal *s, unsigned char *frame,
 	*number = t->number;
 	nonce_fill(nonce, h->source, (uint16_t)self, t->number);
 	if (EVP_DecryptInit_ex(s->in, NULL, NULL, NULL, nonce) != 1 ||
-	    EVP_DecryptUpdate(s->in, NULL, &done, frame, (int)DRV_FRAME_HEADER + (hide ? 0 : body)) != 1 ||
-	    (hide && body && EVP_DecryptUpdate(s->in, frame + DRV_FRAME_HEADER, &done, frame + DRV_FRAME_HEADER,
-	                                       body) != 1) ||
+	    EVP_DecryptUpdate(s->in, NULL, &done, frame,
+			      (int)DRV_FRAME_HEADER + (hide ? 0 : body)) != 1 ||
+	    (hide && body &&
+	     EVP_DecryptUpdate(s->in, frame + DRV_FRAME_HEADER, &done, frame + DRV_FRAME_HEADER,
+			       body) != 1) ||
 	    EVP_CIPHER_CTX_ctrl(s->in, EVP_CTRL_AEAD_SET_TAG, sizeof t->tag, t->tag) != 1 ||
 	    EVP_DecryptFinal_ex(s->in, nonce, &done) != 1)
 		return DRV_FRAME_FORGED;
@@ -96,5 +103,5 @@ static enum drv_frame_fault seal_check(struct drv_seal *s, unsigned char *frame,
 }
 
 __attribute__((visibility("default"))) const struct drv_seal_module drv_seal_module = {
-	DRV_SEAL_MODULE_ABI, seal_open, seal_frame, seal_check, seal_close,
+    DRV_SEAL_MODULE_ABI, seal_open, seal_frame, seal_check, seal_close,
 };

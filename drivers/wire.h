@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A wire: lossless, in order, exactly once, between two port holders, over a port that promises
- * nothing. One drv_wires object per holder: one port, a wire to each other host.
+ * nothing. Each holder has one drv_wires object: one port, and a wire to each other host.
  *
- * What travels are runs: a short header (kind, tag, bytes) and bytes of payload, at most
- * drv_wires_run_max() together in one frame, so a run is never split. Many runs share a frame.
+ * A wire carries runs: a short header (kind, tag, bytes) and a payload, together at most
+ * drv_wires_run_max() bytes. A run is never split; many runs share a frame. When a frame leaves:
  *
- *   idle wire      a run leaves before drv_wire_flush() returns; called from within fn, or where the
- *                  program has come to send many between two polls: at the end of the next poll
- *   burst unacked  runs join the open frame, which leaves when full, at the next drv_wires_poll(),
- *                  or at drv_wire_flush() when nothing is in flight
- *   window full    drv_wire_reserve() returns NULL: keep the run, poll, retry
+ *   The wire is idle: before drv_wire_flush() returns. If fn calls drv_wire_flush(), or if the
+ *     program has sent in bursts between its last polls: at the end of the poll.
+ *   Frames are in flight: runs join the open frame. It leaves when it is full, at the next
+ *     drv_wires_poll(), or at drv_wire_flush() once nothing is in flight.
+ *   The window is full: drv_wire_reserve() returns NULL. Keep the run, poll and try again.
  *
- * Acknowledgements ride on data; a bare one goes when the sender asks (each quarter of its
- * window), or a poll finds one owed for 50 us, or at once on a gap (with the selective bitmap).
- * Frames (drivers/frame.h) have magic, version, job and, on request, a seal (drivers/seal.h); what does
- * not fit the job, is malformed, forged or sent again by others is counted and dropped (counters of frames that cannot be given to a
- * host are in host [self]). A wire never declares its peer dead (agents do that). A peer that
- * comes back as a new process gets everything that its old self had not acknowledged.
+ * Acknowledgements travel with data. A bare one leaves when the sender asks for it (each quarter of
+ * its window), when one has been owed for 50 us, or at once after a gap (with the selective
+ * bitmap). Frames (drivers/frame.h) contain magic, version, job and, if wanted, a seal
+ * (drivers/seal.h). Frames of another job, malformed, forged or replayed ones are counted and
+ * dropped; the counters of host [self] contain those that cannot be attributed to a host. A wire
+ * never declares its peer dead (agents do that). If a peer returns as a new process, it receives
+ * everything that the former process had not acknowledged.
  *
- * One thread at a time per drv_wires. Time is given by the caller (nanoseconds, any origin).
+ * One thread at a time per drv_wires. The caller passes the time (nanoseconds, any origin).
  */
 #ifndef DRIVERS_WIRE_H
 #define DRIVERS_WIRE_H
@@ -34,26 +35,36 @@ struct drv_wires;
 
 #define DRV_WIRE_WINDOW_BYTES  (1u << 20)
 #define DRV_WIRE_WINDOW_FRAMES 256u
-/* Frames of this size pass every path; longer ones are tried before they are used. */
+/* Every path carries frames of this size. Longer ones are probed before they are used. */
 #define DRV_WIRE_FRAME_BYTES_MIN 1200u
 
 /*
- * CRC-32C over each frame, about 0.05 ns a byte at either end. One end that wants it makes both
- * use it. AUTO: on over the fault port, off elsewhere (Ethernet and shared memory have their own).
+ * CRC-32C of frames.
+ *   ON      over each frame, about 0.05 ns a byte at either end; one end that wants it makes both
+ *           ends use it
+ *   HEADER  over the header alone, some 10 ns at either end; configure it at both ends
+ *   AUTO    ON over the fault port, OFF over the memory ports loop and shm, HEADER over all others
  */
-enum drv_wire_checksum { DRV_WIRE_CHECKSUM_AUTO, DRV_WIRE_CHECKSUM_ON, DRV_WIRE_CHECKSUM_OFF };
+enum drv_wire_checksum {
+	DRV_WIRE_CHECKSUM_AUTO,
+	DRV_WIRE_CHECKSUM_ON,
+	DRV_WIRE_CHECKSUM_OFF,
+	DRV_WIRE_CHECKSUM_HEADER
+};
 
 struct drv_wire_conf {
-	uint64_t job;          /* both ends must agree; others are dropped */
-	uint32_t self;         /* own host index, 0 .. hosts - 1 */
-	uint32_t hosts;        /* wires 0 .. hosts - 1; [self] is unused */
-	uint32_t window_bytes; /* unacknowledged bytes per wire; 0: DRV_WIRE_WINDOW_BYTES */
-	uint32_t frame_bytes;  /* 0: what the port offers, discovered between the ends */
+	uint64_t job;           /* the same at both ends; frames of other jobs are dropped */
+	uint32_t self;          /* own host index, 0 .. hosts - 1 */
+	uint32_t hosts;         /* wires 0 .. hosts - 1; [self] is unused */
+	uint32_t window_bytes;  /* unacknowledged bytes per wire; 0: DRV_WIRE_WINDOW_BYTES */
+	uint32_t frame_bytes;   /* 0: what the port offers, discovered between the ends */
 	uint32_t window_frames; /* the same in frames, up to 4096; 0: DRV_WIRE_WINDOW_FRAMES */
-	enum drv_wire_checksum checksum; /* not used where frames are sealed: the tag says more */
+	enum drv_wire_checksum checksum; /* not used with seal, whose tag checks more */
 	enum drv_seal_kind seal;         /* both ends must agree to seal, be it encrypted or not */
-	unsigned char key[DRV_SEAL_KEY_BYTES]; /* of the job, with seal */
-	/* For tests that must repeat: epoch of this end (0: from the clock), first sequence. */
+	unsigned char key[DRV_SEAL_KEY_BYTES]; /* the key of the job, with seal */
+	/*
+	 * For tests that must be repeatable: epoch of this end (0: from the clock), first sequence.
+	 */
 	uint32_t epoch, first_sequence;
 };
 
@@ -62,49 +73,52 @@ struct drv_wire_stat {
 	uint64_t resent, acks, duplicates, out_of_order, bad_frames, wrong_job;
 	uint32_t frame_bytes; /* frame size in use to this peer */
 	uint64_t rtt_ns;      /* smoothed */
-	uint64_t acks_bare;   /* frames sent for an acknowledgement alone (acks: received) */
+	uint64_t acks_bare;   /* frames sent only to acknowledge (acks: received ones) */
 	uint64_t stale;       /* frames of an earlier life of either end, dropped */
-	uint64_t restarts;    /* times the peer came back as a new process */
-	uint64_t replays;     /* sealed frames that had been seen, dropped */
+	uint64_t restarts;    /* times that the peer returned as a new process */
+	uint64_t replays;     /* sealed frames that had been received before, dropped */
 	uint32_t window;      /* frames that may be in flight now */
 	uint32_t connected;   /* both directions agreed */
 };
 
 /*
- * A received run. payload is valid during the call only. Return 0 when taken; -EAGAIN when there
- * is no room now: the wire keeps the frame and offers the run again at the next poll, the sender
- * is held back by its window, later runs wait (order).
+ * Receives a run. The payload is valid during the call only. Return 0 to accept the run. Return
+ * -EAGAIN if there is no room now: the wire then keeps the frame and offers the run again at the
+ * next poll, later runs wait behind it, and the window stops the sender.
  */
 typedef int (*drv_wire_run_fn)(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
-                               const unsigned char *payload, uint32_t bytes);
+			       const unsigned char *payload, uint32_t bytes);
 
 /*
- * Takes over the port (closed by drv_wires_close, not by a failed open). -ENOMEM; -EINVAL, logged:
- * self or hosts out of range, port's or conf's frames too small; what drv_seal_open() says. conf is copied.
+ * Open wires over `port`. On success the wires own the port and drv_wires_close() closes it; a
+ * failed call leaves it open. -ENOMEM; -EINVAL, logged: self or hosts out of range, frames of the
+ * port or of conf too small; the errors of drv_seal_open(). conf is copied.
  */
-int drv_wires_open(struct drv_wires **wires, struct drv_port *port, const struct drv_wire_conf *conf);
+int drv_wires_open(struct drv_wires **wires, struct drv_port *port,
+		   const struct drv_wire_conf *conf);
 /*
- * Acknowledges what was delivered and says goodbye to each peer (which then stops resending to us,
- * and is idle), but waits for nothing: poll until drv_wires_idle() first. NULL is fine.
+ * Acknowledge what was delivered, say goodbye to each peer (which then stops resending) and free
+ * everything. The call waits for nothing, so poll until drv_wires_are_idle() first. NULL is
+ * allowed.
  */
 void drv_wires_close(struct drv_wires *wires);
 
 /*
- * Name the peer's port address; starts the handshake and the discovery of the frame size. The peer
- * may start later. Until both ends have named each other, runs wait in the window.
- * -EINVAL no such host; else what drv_port_peer() says.
+ * Set the port address of a host. This starts the handshake and the search for the frame size. The
+ * peer may start later; until both ends have set the other's address, runs wait in the window.
+ * -EINVAL: no such host; the errors of drv_port_peer().
  */
 int drv_wires_connect(struct drv_wires *wires, uint32_t host, const char *address);
 
-/* Largest payload of one run that fits a frame to this host now (it may grow after connecting). */
+/* Return the largest payload of one run to this host now. It may grow after connecting. */
 uint32_t drv_wires_run_max(const struct drv_wires *wires, uint32_t host);
 
-/* The open frame to one host: what the two inline functions below need. Private else. */
+/* The open frame to one host, for the inline functions below. Private otherwise. */
 struct drv_wire_open {
-	unsigned char *at;  /* next run header; NULL: no frame is open */
-	unsigned char *end; /* of the open frame */
-	unsigned char *last; /* header of its newest run; NULL: none yet */
-	uint64_t runs;      /* ever committed */
+	unsigned char *at;   /* where the next run header goes; NULL: no frame is open */
+	unsigned char *end;  /* end of the open frame */
+	unsigned char *last; /* header of the newest run in it; NULL: none yet */
+	uint64_t runs;       /* runs committed since the start */
 	uint32_t since_poll; /* runs and additions committed since the last poll */
 };
 
@@ -115,12 +129,14 @@ struct drv_wires_head {
 unsigned char *drv_wire_reserve_frame(struct drv_wires *wires, uint32_t host, uint32_t bytes);
 
 /*
- * Room for a run of up to `bytes` payload bytes (<= run_max) in the open frame, 16-byte aligned
- * (payload start); NULL: window full or port busy, poll and retry. Nothing else may be done on
- * this wire between reserve and commit; a reserve that is not committed is forgotten. May be
- * called, like commit and flush, from within fn. Cost: a compare, except once a frame.
+ * Reserve room in the open frame for a run of up to `bytes` payload bytes (<= run_max). Returns the
+ * start of the payload, aligned to 16 bytes, or NULL if the window is full or the port is busy;
+ * then poll and try again. Do nothing else on this wire between reserve and commit. A reservation
+ * that is not committed is forgotten. fn may call this function, commit and flush. Cost: a
+ * comparison, and a little more once a frame.
  */
-static inline unsigned char *drv_wire_reserve(struct drv_wires *wires, uint32_t host, uint32_t bytes)
+static inline unsigned char *drv_wire_reserve(struct drv_wires *wires, uint32_t host,
+					      uint32_t bytes)
 {
 	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
 
@@ -129,14 +145,14 @@ static inline unsigned char *drv_wire_reserve(struct drv_wires *wires, uint32_t 
 	return drv_wire_reserve_frame(wires, host, bytes);
 }
 
-/* The reserved run is complete: kind 0 .. 65535, tag any, bytes up to what was reserved. */
-static inline void drv_wire_commit(struct drv_wires *wires, uint32_t host, uint32_t kind, uint32_t tag,
-                                   uint32_t bytes)
+/* Complete the reserved run. kind: 0 .. 65535; tag: any; bytes: at most what was reserved. */
+static inline void drv_wire_commit(struct drv_wires *wires, uint32_t host, uint32_t kind,
+				   uint32_t tag, uint32_t bytes)
 {
 	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
 	struct drv_frame_run *run = (struct drv_frame_run *)(void *)o->at;
 
-	*run = (struct drv_frame_run){ .bytes = bytes, .kind = (uint16_t)kind, .tag = tag };
+	*run = (struct drv_frame_run){.bytes = bytes, .kind = (uint16_t)kind, .tag = tag};
 	o->last = o->at;
 	o->at += DRV_FRAME_RUN + drv_frame_round(bytes);
 	o->runs++;
@@ -144,12 +160,13 @@ static inline void drv_wire_commit(struct drv_wires *wires, uint32_t host, uint3
 }
 
 /*
- * More for the run committed last, whose reserve returned `payload`: room for `more` bytes right behind
- * its payload, or NULL: its frame has left, other runs came after it, or the frame is full. The same rules
- * and cost as for a reserve; drv_wire_more_commit() makes the run longer.
+ * Reserve `more` bytes directly behind the payload of the run that was committed last, whose
+ * reserve returned `payload`. Returns NULL if the frame of that run has left, if other runs follow
+ * it, or if the frame is full. The rules and the cost are those of a reserve.
+ * drv_wire_extend_commit() then makes the run longer.
  */
-static inline unsigned char *drv_wire_more(struct drv_wires *wires, uint32_t host, unsigned char *payload,
-                                           uint32_t more)
+static inline unsigned char *drv_wire_extend(struct drv_wires *wires, uint32_t host,
+					     unsigned char *payload, uint32_t more)
 {
 	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
 	uint32_t bytes;
@@ -160,7 +177,7 @@ static inline unsigned char *drv_wire_more(struct drv_wires *wires, uint32_t hos
 	return (uint64_t)bytes + more <= (uint64_t)(o->end - payload) ? payload + bytes : NULL;
 }
 
-static inline void drv_wire_more_commit(struct drv_wires *wires, uint32_t host, uint32_t more)
+static inline void drv_wire_extend_commit(struct drv_wires *wires, uint32_t host, uint32_t more)
 {
 	struct drv_wire_open *o = &((struct drv_wires_head *)wires)->open[host];
 	struct drv_frame_run *run = (struct drv_frame_run *)(void *)o->last;
@@ -171,36 +188,41 @@ static inline void drv_wire_more_commit(struct drv_wires *wires, uint32_t host, 
 }
 
 /*
- * Let the open frame leave if nothing is in flight to this host, or if `now` is set (it then still
- * waits for the window and the port; polls see to it). Without `now` it is left to the end of the
- * poll that runs, and to the next one where the last two polls each found WIRE_BURST_RUNS handed in.
+ * Let the open frame leave if nothing is in flight to this host, or if `now` is set; with `now` the
+ * frame still waits for the window and the port, and polls send it. Without `now` the call leaves
+ * the frame to the end of a poll that is running, and to the next poll if runs have come in bursts:
+ * WIRE_BURST_RUNS before each of the last two polls.
  */
 void drv_wire_flush(struct drv_wires *wires, uint32_t host, int now);
 
 /*
- * Receive (fn is called for each run), acknowledge, resend what is due, send open frames. Never
- * called from within fn. Returns the number of runs delivered, at least 1 where the port may hold more
- * frames (poll again before you sleep), or a negative errno when it is broken. now_ns must not go back.
+ * Receive (calling fn for each run), acknowledge, resend what is due, and send open frames. fn must
+ * not call this function. Returns the number of runs delivered, and at least 1 if the port may
+ * contain more frames (poll again before sleeping), or a negative errno if the wires are broken.
+ * now_ns must not decrease.
  */
 int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn, void *arg);
 
 /*
- * When to poll next if nothing arrives (absolute, same clock as poll; in the past: at once), or
- * UINT64_MAX: no timer runs.
+ * Return the time at which to poll next if nothing arrives (same clock as the poll; in the past: at
+ * once), or UINT64_MAX if no timer runs.
  */
 uint64_t drv_wires_deadline(const struct drv_wires *wires);
 
-/* No poll comes soon, as the caller is about to sleep: the next flush on an idle wire does not wait for one. */
-void drv_wires_rest(struct drv_wires *wires);
+/*
+ * Forget that runs came in bursts, because the caller is about to sleep and no poll comes soon. The
+ * next flush on an idle wire then does not wait for a poll.
+ */
+void drv_wires_end_bursts(struct drv_wires *wires);
 
 /*
- * A host is dead: what it has not acknowledged is nobody's business any more, nothing is sent to it
- * and nobody waits for it. Should it come back as a new process, the wire begins afresh.
+ * Treat a host as dead: discard the duty to deliver what it has not acknowledged, send it nothing
+ * and do not wait for it. If it returns as a new process, the wire starts from the beginning.
  */
-void drv_wires_drop(struct drv_wires *wires, uint32_t host);
+void drv_wires_drop_host(struct drv_wires *wires, uint32_t host);
 
-/* True when everything handed in for all hosts has been acknowledged or its receiver has closed. */
-int drv_wires_idle(const struct drv_wires *wires);
+/* True if all runs to all hosts have been acknowledged or their receiver has closed. */
+int drv_wires_are_idle(const struct drv_wires *wires);
 
 void drv_wires_stat(const struct drv_wires *wires, uint32_t host, struct drv_wire_stat *stat);
 struct drv_port *drv_wires_port(struct drv_wires *wires);

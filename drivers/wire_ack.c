@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot (bench/wire.c): what acknowledgements tell the sender. Loss is judged by order of transmission. */
+/*
+ * Hot (bench/micro/wire.c): takes in acknowledgements. The order of transmissions shows which are
+ * lost.
+ */
 #include <errno.h>
 
 #include "drivers/wire_state.h"
@@ -9,7 +12,7 @@ static void sample_rtt(struct drv_wires *ws, struct wire *w)
 	int64_t rtt = (int64_t)(ws->now - w->rtt_at), delta;
 
 	w->rtt_on = 0;
-	if (w->rtt_fresh) /* answered before the poll that would have read the clock */
+	if (w->rtt_fresh) /* the answer came before the poll that would have read the clock */
 		return;
 	/* RFC 6298 */
 	if (!w->srtt_ns) {
@@ -28,7 +31,7 @@ static void sample_rtt(struct drv_wires *ws, struct wire *w)
 		w->rto_ns = WIRE_RTO_MAX_NS;
 }
 
-static void drop_states(struct wire *w, struct wire_slot *s)
+static void clear_states(struct wire *w, struct wire_slot *s)
 {
 	if (s->state & WIRE_SACKED)
 		w->sacked--;
@@ -38,14 +41,17 @@ static void drop_states(struct wire *w, struct wire_slot *s)
 		w->again--;
 }
 
-/* The n oldest frames have arrived: their room is free. */
-static void release(struct drv_wires *ws, struct wire *w, uint32_t n)
+/* Release the n oldest frames, which have arrived. */
+static void release_frames(struct drv_wires *ws, struct wire *w, uint32_t n)
 {
 	for (; n; n--) {
-		struct wire_slot *s = wire_slot(w, w->una++);
+		struct wire_slot *s = wire_slot(w, w->una);
 
 		if (__builtin_expect(s->state != 0, 0))
-			drop_states(w, s);
+			clear_states(w, s);
+		if (s->place != WIRE_IN_RING)
+			wire_tx_return_buffer(ws, &w->kept[w->una & w->slot_mask]);
+		w->una++;
 		w->used_bytes -= s->bytes;
 	}
 	if (w->rtt_on && wire_diff(w->una, w->rtt_sequence) > 0)
@@ -67,12 +73,12 @@ static uint32_t mark_sacked(struct wire *w, const struct drv_frame_header *h)
 				w->lost--;
 			s->state = (s->state & ~(uint32_t)WIRE_LOST) | WIRE_SACKED;
 			w->sacked++;
-			found += !(s->state & WIRE_HAD); /* else no news */
+			found += !(s->state & WIRE_HAD); /* otherwise it was counted before */
 		}
 	return found;
 }
 
-/* A transmission is lost when one made WIRE_REORDER later has been seen and it has not. */
+/* A transmission is lost if one that was made WIRE_REORDER later has arrived and it has not. */
 static void mark_lost(struct drv_wires *ws, struct wire *w)
 {
 	uint32_t before = w->lost, least = WIRE_CWND_MIN;
@@ -80,24 +86,25 @@ static void mark_lost(struct drv_wires *ws, struct wire *w)
 	for (uint32_t i = w->una; i != w->sent; i++) {
 		struct wire_slot *s = wire_slot(w, i);
 
-		if (!(s->state & (WIRE_SACKED | WIRE_LOST)) && wire_diff(w->seen, s->order) >= WIRE_REORDER) {
+		if (!(s->state & (WIRE_SACKED | WIRE_LOST)) &&
+		    wire_diff(w->seen, s->order) >= WIRE_REORDER) {
 			s->state |= WIRE_LOST;
 			w->lost++;
 		}
 	}
-	/* Halve once for all that was in flight together. */
+	/* Halve the window once for all frames that were in flight together. */
 	if (w->lost == before || wire_diff(w->una, w->recover) < 0)
 		return;
 	if (least > ws->conf.window_frames)
 		least = ws->conf.window_frames;
-	w->urgent = 1;
+	w->may_exceed_window = 1;
 	w->ssthresh = w->cwnd / 2 > least ? w->cwnd / 2 : least;
 	w->cwnd = w->ssthresh;
 	w->grown = 0;
 	w->recover = w->sent;
 }
 
-static void grow(struct drv_wires *ws, struct wire *w, uint32_t arrived)
+static void grow_window(struct drv_wires *ws, struct wire *w, uint32_t arrived)
 {
 	if (w->cwnd < w->ssthresh) {
 		w->cwnd += arrived;
@@ -113,8 +120,8 @@ static void grow(struct drv_wires *ws, struct wire *w, uint32_t arrived)
 }
 
 /*
- * Take in ack, sack and seen of a frame of the right epochs. -EINVAL: they name what was never
- * sent; nothing is changed.
+ * Take in ack, sack and seen of a frame with the right epochs. Returns -EINVAL and changes nothing
+ * if they name frames that were never sent.
  */
 int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *h)
 {
@@ -123,10 +130,15 @@ int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_fram
 	if (n > w->sent - w->una) {
 		if (wire_diff(h->ack, w->una) > 0)
 			return -EINVAL;
-		n = 0; /* overtaken by a later one */
+		n = 0; /* a later acknowledgement has overtaken this one */
 	}
-	if (wire_diff(h->seen, w->order) > 0)
-		return -EINVAL;
+	/*
+	 * The peer has seen a transmission that this end did not make: a forged frame contained its
+	 * number. Continue behind that number. Otherwise no transmission would ever be newer to the
+	 * peer.
+	 */
+	if (__builtin_expect(wire_diff(h->seen, w->order) > 0, 0))
+		w->order = h->seen;
 	if (w->una == w->sent)
 		return 0;
 	if (wire_diff(h->seen, w->seen) > 0)
@@ -134,31 +146,39 @@ int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_fram
 	w->stat.acks++;
 	arrived = n;
 	if (n)
-		release(ws, w, n);
+		release_frames(ws, w, n);
 	if (__builtin_expect((h->sack[0] | h->sack[1]) != 0, 0))
 		arrived += mark_sacked(w, h);
+	if (__builtin_expect(h->sack[0] & 1, 0) && h->ack == w->una)
+		w->stuck_since =
+		    0; /* the peer has received the oldest frame but has no room for its runs */
 	if (w->una == w->sent) {
 		w->rto_at = WIRE_TIMER_OFF;
 		w->rto_backoff = 0;
+		if (ws->confirm_acks) {
+			w->confirm_at = ws->now + WIRE_CONFIRM_NS;
+			w->confirm_asked = false;
+		}
 	} else {
 		if (arrived) {
 			w->rto_at = ws->now + w->rto_ns;
 			w->rto_fresh = w->rto_backoff = 0;
 		}
-		if (w->sacked || w->again || wire_diff(w->seen, wire_slot(w, w->una)->order) >= WIRE_REORDER)
+		if (w->sacked || w->again ||
+		    wire_diff(w->seen, wire_slot(w, w->una)->order) >= WIRE_REORDER)
 			mark_lost(ws, w);
 	}
 	if (arrived)
-		grow(ws, w, arrived);
+		grow_window(ws, w, arrived);
 	return 0;
 }
 
 /*
- * Nothing was heard for long: send the oldest frame that has not arrived once more, as a question.
- * The answer tells what else was lost. (If all have arrived and the receiver holds the first back,
- * the oldest.)
+ * The retransmission timer. If nothing was heard for long, send the oldest frame that has not
+ * arrived again, as a query; the answer tells which others were lost. If all frames have arrived
+ * and the receiver defers the first one, send that one.
  */
-void wire_ack_timeout(struct drv_wires *ws, struct wire *w)
+void wire_ack_timer(struct drv_wires *ws, struct wire *w)
 {
 	uint32_t i = w->una;
 	struct wire_slot *s;
@@ -173,6 +193,9 @@ void wire_ack_timeout(struct drv_wires *ws, struct wire *w)
 	}
 	if (ws->now < w->rto_at)
 		return;
+	wire_check_stuck(ws, w);
+	if (!w->tx_ready)
+		return; /* the handshake has restarted */
 	while (i != w->sent && wire_slot(w, i)->state & WIRE_SACKED)
 		i++;
 	s = wire_slot(w, i == w->sent ? w->una : i);
@@ -183,7 +206,7 @@ void wire_ack_timeout(struct drv_wires *ws, struct wire *w)
 	if (!(s->state & WIRE_LOST))
 		w->lost++;
 	s->state |= WIRE_LOST;
-	w->urgent = 1;
+	w->may_exceed_window = 1;
 	if (w->rto_backoff < 16)
 		w->rto_backoff++;
 	w->rto_at = w->rto_ns << w->rto_backoff;

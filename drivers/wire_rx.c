@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot (bench/wire.c): frames in. A frame in order is handed out where the port put it; others are copied. */
+/*
+ * Hot (bench/micro/wire.c): receives frames. A frame in order is delivered from where the port put
+ * it; others are copied.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,14 +10,19 @@
 #include "drivers/base/log.h"
 #include "drivers/wire_state.h"
 
-/* Offer runs from *at on; 0 when all were taken, else *at is where to go on. */
-static int offer(struct drv_wires *ws, struct wire *w, const unsigned char *frame, uint32_t *at)
+/*
+ * Offer the runs from *at on to fn. Returns 0 if it accepted all; otherwise *at is the first one
+ * that it did not accept.
+ */
+static int offer_runs(struct drv_wires *ws, struct wire *w, const unsigned char *frame,
+		      uint32_t *at)
 {
 	const struct drv_frame_run *run;
 	uint32_t next = *at;
 
 	while ((run = drv_frame_run_next(frame, &next))) {
-		if (ws->fn(ws->arg, w->host, run->kind, run->tag, (const unsigned char *)(run + 1), run->bytes))
+		if (ws->fn(ws->arg, w->host, run->kind, run->tag, (const unsigned char *)(run + 1),
+			   run->bytes))
 			return -EAGAIN;
 		*at = next;
 		ws->delivered++;
@@ -24,30 +32,32 @@ static int offer(struct drv_wires *ws, struct wire *w, const unsigned char *fram
 }
 
 /*
- * The frame in order. It is acknowledged before its runs are offered, so that an answer sent from
- * within fn carries the acknowledgement; from now on it is ours to keep.
+ * Accept the next frame in order. It is acknowledged before its runs are offered, so that an answer
+ * that fn sends carries the acknowledgement; from now on this end must keep the frame.
  */
-static void take(struct drv_wires *ws, struct wire *w, const unsigned char *frame, uint32_t bytes)
+static void accept_frame(struct drv_wires *ws, struct wire *w, const unsigned char *frame,
+			 uint32_t bytes)
 {
 	uint32_t at = 0;
 
 	w->rx_next++;
+	w->rx_has_data = 1;
 	w->stat.rx_frames++;
 	w->stat.rx_bytes += bytes - DRV_FRAME_HEADER;
-	if (!offer(ws, w, frame, &at))
+	if (!offer_runs(ws, w, frame, &at))
 		return;
-	memcpy(w->held, frame, bytes);
-	w->held_byte = at;
-	w->held_on = 1;
-	w->held_delay = 0;
-	w->held_at = ws->now + WIRE_HELD_FIRST_NS;
-	ws->held++;
+	memcpy(w->deferred, frame, bytes);
+	w->deferred_byte = at;
+	w->has_deferred = 1;
+	w->deferred_delay = 0;
+	w->deferred_at = ws->now + WIRE_DEFER_FIRST_NS;
+	ws->deferred_wires++;
 	wire_activate(ws, w);
 }
 
-static void take_stored(struct drv_wires *ws, struct wire *w)
+static void accept_stored(struct drv_wires *ws, struct wire *w)
 {
-	while (w->stored_count && !w->held_on) {
+	while (w->stored_count && !w->has_deferred) {
 		struct wire_stored *s = &w->stored[w->rx_next & w->slot_mask];
 		unsigned char *frame = s->frame;
 
@@ -55,30 +65,30 @@ static void take_stored(struct drv_wires *ws, struct wire *w)
 			return;
 		s->frame = NULL;
 		w->stored_count--;
-		take(ws, w, frame, s->bytes);
+		accept_frame(ws, w, frame, s->bytes);
 		free(frame);
-		w->owed = w->ack_now = 1; /* the sender may be waiting for this */
+		w->ack_owed = w->ack_now = 1; /* the sender may wait for this acknowledgement */
 	}
 }
 
-/* Offer the rest of the held frame again. */
-void wire_rx_held(struct drv_wires *ws, struct wire *w)
+/* Offer the rest of the deferred frame again. */
+void wire_rx_offer_deferred(struct drv_wires *ws, struct wire *w)
 {
-	if (offer(ws, w, w->held, &w->held_byte)) {
-		if (ws->now >= w->held_at) {
-			if (WIRE_HELD_FIRST_NS << w->held_delay < WIRE_HELD_MAX_NS)
-				w->held_delay++;
-			w->held_at = ws->now + (WIRE_HELD_FIRST_NS << w->held_delay);
+	if (offer_runs(ws, w, w->deferred, &w->deferred_byte)) {
+		if (ws->now >= w->deferred_at) {
+			if (WIRE_DEFER_FIRST_NS << w->deferred_delay < WIRE_DEFER_MAX_NS)
+				w->deferred_delay++;
+			w->deferred_at = ws->now + (WIRE_DEFER_FIRST_NS << w->deferred_delay);
 		}
 		return;
 	}
-	w->held_on = 0;
-	ws->held--;
-	take_stored(ws, w);
+	w->has_deferred = 0;
+	ws->deferred_wires--;
+	accept_stored(ws, w);
 }
 
-/* Drop what was stored out of order: its sender is no more. */
-void wire_rx_forget(struct wire *w)
+/* Discard the frames that were stored out of order, because their sender has ended. */
+void wire_rx_discard_stored(struct wire *w)
 {
 	for (uint32_t i = 0; w->stored_count; i++)
 		if (w->stored[i].frame) {
@@ -88,7 +98,7 @@ void wire_rx_forget(struct wire *w)
 		}
 }
 
-static void store(struct wire *w, const struct drv_frame_header *h)
+static void store_frame(struct wire *w, const struct drv_frame_header *h)
 {
 	struct wire_stored *s;
 
@@ -104,16 +114,16 @@ static void store(struct wire *w, const struct drv_frame_header *h)
 	}
 	s->frame = malloc(h->bytes);
 	if (!s->frame)
-		return; /* it will come again */
+		return; /* the sender will send it again */
 	s->bytes = h->bytes;
 	memcpy(s->frame, h, h->bytes);
 	w->stored_count++;
 }
 
-static void owe(struct drv_wires *ws, struct wire *w, int at_once)
+static void owe_ack(struct drv_wires *ws, struct wire *w, int at_once)
 {
-	if (!w->owed) {
-		w->owed = 1;
+	if (!w->ack_owed) {
+		w->ack_owed = 1;
 		w->ack_at = ws->now + WIRE_ACK_DELAY_NS;
 		wire_activate(ws, w);
 	}
@@ -125,44 +135,46 @@ static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_
 {
 	uint32_t ahead = h->sequence - w->rx_next;
 
-	if (!w->held) {
-		w->held = malloc(ws->frame_bytes_max);
-		if (!w->held)
+	if (!w->deferred) {
+		w->deferred = malloc(ws->frame_bytes_max);
+		if (!w->deferred)
 			return;
 	}
 	if (wire_diff(h->order, w->rx_seen) > 0)
 		w->rx_seen = h->order;
-	owe(ws, w, h->flags & DRV_FRAME_ASK);
-	if (__builtin_expect(ahead == 0 && !w->held_on, 1)) {
-		take(ws, w, (const unsigned char *)h, h->bytes);
+	owe_ack(ws, w, h->flags & DRV_FRAME_ASK);
+	if (__builtin_expect(ahead == 0 && !w->has_deferred, 1)) {
+		accept_frame(ws, w, (const unsigned char *)h, h->bytes);
 		if (__builtin_expect(w->stored_count != 0, 0))
-			take_stored(ws, w);
+			accept_stored(ws, w);
 		return;
 	}
 	if (ahead < ws->conf.window_frames) {
-		store(w, h);
+		store_frame(w, h);
 		if (ahead)
 			w->ack_now = 1;
 		return;
 	}
-	w->stat.duplicates++; /* or beyond our window, which no sound sender does */
+	w->stat.duplicates++; /* or beyond the window, which a correct sender does not exceed */
 	w->ack_now = 1;
 }
 
-static void refuse(struct drv_wires *ws, enum drv_frame_fault fault, const struct drv_frame *f)
+static void count_refused(struct drv_wires *ws, enum drv_frame_fault fault,
+			  const struct drv_frame *f)
 {
 	ws->wire[ws->conf.self].stat.bad_frames++;
-	/* Where corruption is expected it may look like anything. */
-	if (ws->noisy || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN || fault == DRV_FRAME_CORRUPT)
+	/* Where corruption is expected, a corrupted frame may look like any fault. */
+	if (ws->expects_corruption || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN ||
+	    fault == DRV_FRAME_CORRUPT)
 		return;
 	ws->logged |= 1u << fault;
-	drv_warn("frame of %u bytes from peer %d of the port refused: %s%s (said once)", f->bytes, f->peer,
-	         drv_frame_fault_text(fault),
-	         fault == DRV_FRAME_RELEASE ? "; run the same release on all hosts" : "");
+	drv_warn("frame of %u bytes from peer %d of the port refused: %s%s (said once)", f->bytes,
+		 f->peer, drv_frame_fault_text(fault),
+		 fault == DRV_FRAME_RELEASE ? "; run the same release on all hosts" : "");
 }
 
-/* The wire a checked frame belongs to, or NULL (counted). */
-static struct wire *find(struct drv_wires *ws, const struct drv_frame *f)
+/* Return the wire that a checked frame belongs to, or NULL after counting the reason. */
+static struct wire *find_wire(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
 	struct wire *self = &ws->wire[ws->conf.self], *w;
@@ -171,35 +183,36 @@ static struct wire *find(struct drv_wires *ws, const struct drv_frame *f)
 		self->stat.wrong_job++;
 		return NULL;
 	}
-	if (h->source >= ws->conf.hosts || h->source == ws->conf.self || h->bytes > ws->frame_bytes_max + (ws->seal ? DRV_FRAME_TRAILER : 0)) {
+	if (h->source >= ws->conf.hosts || h->source == ws->conf.self ||
+	    h->bytes > ws->frame_bytes_max + (ws->seal ? DRV_FRAME_TRAILER : 0)) {
 		self->stat.bad_frames++;
 		return NULL;
 	}
 	w = &ws->wire[h->source];
 	if (w->peer < 0 || w->peer != f->peer) {
-		w->stat.stale++; /* not named yet: it will ask again */
+		w->stat.stale++; /* the peer is not known yet; it will send another HELLO */
 		return NULL;
 	}
-	if (w->tx_sum && !(h->flags & DRV_FRAME_CHECKED)) {
-		w->stat.bad_frames++; /* one end wants checksums, and both know */
+	if (w->tx_cover == DRV_FRAME_COVER_ALL && !(h->flags & DRV_FRAME_CHECKED)) {
+		w->stat.bad_frames++; /* one end wants checksums, and both ends know */
 		return NULL;
 	}
 	return w;
 }
 
-/* The wire of a frame that is sound in itself, or NULL (counted). */
-static struct wire *admit(struct drv_wires *ws, const struct drv_frame *f)
+/* Check a frame and return its wire, or NULL after counting the reason. */
+static struct wire *check_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
-	enum drv_frame_fault fault = drv_frame_check(f->data, f->bytes, ws->want_checksum);
+	enum drv_frame_fault fault = drv_frame_check(f->data, f->bytes, ws->want_cover);
 
 	if (__builtin_expect(fault == DRV_FRAME_OK, 1))
-		return find(ws, f);
-	refuse(ws, fault, f);
+		return find_wire(ws, f);
+	count_refused(ws, fault, f);
 	return NULL;
 }
 
-/* The same where frames are sealed: the header says whose it claims to be, the tag whether it is. */
-static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f)
+/* The same for sealed frames: the header contains the claimed sender, the tag proves it. */
+static struct wire *check_sealed_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
 	enum drv_frame_fault fault = drv_frame_check_header(f->data, f->bytes);
@@ -207,7 +220,7 @@ static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f
 	uint64_t number;
 
 	if (fault == DRV_FRAME_OK) {
-		w = find(ws, f);
+		w = find_wire(ws, f);
 		if (!w)
 			return NULL;
 		fault = drv_seal_check(ws->seal, f->data, ws->conf.self, &number);
@@ -215,11 +228,14 @@ static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f
 	if (fault == DRV_FRAME_OK)
 		fault = drv_frame_check_rest(f->data);
 	if (fault != DRV_FRAME_OK) {
-		refuse(ws, fault, f);
+		count_refused(ws, fault, f);
 		return NULL;
 	}
-	/* A HELLO of an earlier epoch may mean a clock set back: it is answered (wire_hello.c), and does no harm. */
-	if (drv_seal_fresh(&ws->seen[w->host], h->from, number) ||
+	/*
+	 * A HELLO of an earlier epoch may mean that a clock was set back. It is answered
+	 * (wire_hello.c) and does no harm.
+	 */
+	if (drv_seal_is_fresh(&ws->seen[w->host], h->from, number) ||
 	    (h->kind == DRV_FRAME_HELLO && h->from != ws->seen[w->host].epoch))
 		return w;
 	w->stat.replays++;
@@ -229,16 +245,19 @@ static struct wire *admit_sealed(struct drv_wires *ws, const struct drv_frame *f
 void wire_rx_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
-	struct wire *w = ws->seal ? admit_sealed(ws, f) : admit(ws, f);
+	struct wire *w = ws->seal ? check_sealed_frame(ws, f) : check_frame(ws, f);
 
 	if (!w)
 		return;
+	w->peer_sent = 1;
 	if (h->kind == DRV_FRAME_HELLO) {
 		wire_hello_receive(ws, w, h);
 		return;
 	}
-	if (h->from != w->theirs || h->to != w->mine || !w->rx_ready) {
+	if (h->from != w->peer_epoch || h->to != w->own_epoch || !w->rx_ready) {
 		w->stat.stale++;
+		if (w->peer_closed && h->from == w->peer_epoch && h->to == w->own_epoch)
+			wire_query_bye_again(ws, w);
 		return;
 	}
 	if (wire_ack_receive(ws, w, h)) {

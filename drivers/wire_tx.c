@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot (bench/wire.c): frames out. A frame costs one copy of its runs and its share of a burst. */
+/*
+ * Hot (bench/micro/wire.c): sends frames. A frame costs its share of a burst, and one copy of its
+ * runs if the port lets no buffers be kept.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,35 +12,44 @@
 
 /* --- the open frame ------------------------------------------------------------------------- */
 
-static int memory_get(struct drv_wires *ws, struct wire *w)
+static int allocate_buffers(struct drv_wires *ws, struct wire *w)
 {
 	uint32_t frame = ws->frame_bytes_max, window = ws->conf.window_bytes;
 
-	/* Twice a frame is lost where the ring wraps; the rest is touched only as far as it is used. */
+	/*
+	 * Up to twice the frame size is unused where the ring wraps. Pages are touched only as they
+	 * are used.
+	 */
 	w->ring_bytes = (window > 2 * frame ? window : 2 * frame) + 2 * frame;
 	w->slot = calloc(w->slot_mask + 1, sizeof *w->slot);
 	w->ring = calloc(1, w->ring_bytes);
-	if (w->slot && w->ring)
+	w->kept = ws->keep_max ? calloc(w->slot_mask + 1, sizeof *w->kept) : NULL;
+	if (w->slot && w->ring && (w->kept || !ws->keep_max))
 		return 0;
 	free(w->slot);
 	free(w->ring);
+	free(w->kept);
 	w->slot = NULL;
 	w->ring = NULL;
+	w->kept = NULL;
 	drv_error("no memory for the wire to host %u (%u bytes)", w->host, w->ring_bytes);
 	return -ENOMEM;
 }
 
 /*
- * Where `bytes` fit behind the newest frame, or -1. Goes back to the start of the ring when that is
- * free by far, so that short exchanges stay in the first lines of it, which are in the cache.
+ * Return a position for `bytes` bytes behind the newest frame, or -1. Returns to the start of the
+ * ring if much of it is free there, so that short exchanges use its first lines, which are in the
+ * cache.
  */
-static int64_t ring_place(struct wire *w, uint32_t bytes)
+static int64_t find_ring_place(struct wire *w, uint32_t bytes)
 {
-	uint32_t head = w->ring_head, tail;
+	uint32_t head = w->ring_head, oldest = w->una, tail;
 
-	if (w->una == w->next)
+	while (oldest != w->next && wire_slot(w, oldest)->place != WIRE_IN_RING)
+		oldest++;
+	if (oldest == w->next)
 		return 0;
-	tail = wire_slot(w, w->una)->at;
+	tail = wire_slot(w, oldest)->at;
 	if (head <= tail)
 		return tail - head > bytes ? (int64_t)head : -1;
 	if (tail > 4 * bytes && tail > 2 * (head - tail))
@@ -47,31 +59,57 @@ static int64_t ring_place(struct wire *w, uint32_t bytes)
 	return tail > bytes ? 0 : -1;
 }
 
-/* Open a frame behind the closed ones; NULL: no window, queue full. */
+/* Open a frame in a buffer of the port. Returns false if it lends none now. */
+static bool open_in_buffer(struct drv_wires *ws, struct wire *w)
+{
+	struct drv_frame *f = &w->open_frame;
+
+	if (ws->kept >= ws->keep_max || drv_port_tx_get(ws->port, f))
+		return false;
+	if (__builtin_expect((uintptr_t)f->data % DRV_FRAME_RUN != 0, 0)) {
+		drv_port_tx_put(ws->port, f);
+		return false;
+	}
+	f->keep = true;
+	ws->kept++;
+	w->is_open_in_buffer = true;
+	w->open_start = f->data + DRV_FRAME_HEADER;
+	return true;
+}
+
+static bool open_in_ring(struct wire *w, uint32_t room)
+{
+	int64_t at = find_ring_place(w, room);
+
+	if (at < 0)
+		return false;
+	w->ring_head = (uint32_t)at;
+	w->open_start = w->ring + at;
+	return true;
+}
+
+/* Open a frame behind the closed ones. Returns NULL if the window or the queue is full. */
 unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w)
 {
 	struct drv_wire_open *o = &ws->head.open[w->host];
 	uint32_t room = w->frame_bytes - DRV_FRAME_HEADER;
-	int64_t at;
 
-	if (!w->ring && memory_get(ws, w))
+	if (!w->ring && allocate_buffers(ws, w))
 		return NULL;
 	if (w->next - w->una >= ws->conf.window_frames || w->next - w->sent >= DRV_PORT_BURST)
 		return NULL;
 	if (w->next != w->una && w->used_bytes + room > ws->conf.window_bytes)
 		return NULL;
-	at = ring_place(w, room);
-	if (at < 0)
+	if (!open_in_buffer(ws, w) && !open_in_ring(w, room))
 		return NULL;
-	w->ring_head = (uint32_t)at;
-	w->open_start = o->at = w->ring + at;
+	o->at = w->open_start;
 	o->end = o->at + room;
 	o->last = NULL;
 	wire_activate(ws, w);
 	return o->at;
 }
 
-/* The open frame takes no more runs; nothing happens if it has none. */
+/* Close the open frame. Does nothing if it contains no runs. */
 void wire_tx_close(struct drv_wires *ws, struct wire *w)
 {
 	struct drv_wire_open *o = &ws->head.open[w->host];
@@ -79,13 +117,38 @@ void wire_tx_close(struct drv_wires *ws, struct wire *w)
 	struct wire_slot *s;
 
 	if (bytes) {
-		s = wire_slot(w, w->next++);
-		*s = (struct wire_slot){ .at = w->ring_head, .bytes = bytes };
-		w->ring_head += (bytes + 63) & ~63u;
+		s = wire_slot(w, w->next);
+		*s = (struct wire_slot){.at = w->ring_head, .bytes = bytes};
+		if (w->is_open_in_buffer) {
+			s->place = WIRE_IN_BUFFER;
+			w->kept[w->next & w->slot_mask] = w->open_frame;
+		} else {
+			w->ring_head += (bytes + 63) & ~63u;
+		}
+		w->next++;
 		w->used_bytes += bytes;
 		w->waiting_bytes += bytes;
+	} else if (w->is_open_in_buffer) {
+		wire_tx_return_buffer(ws, &w->open_frame);
 	}
+	w->is_open_in_buffer = false;
 	o->at = o->end = o->last = w->open_start = NULL;
+}
+
+void wire_tx_return_buffer(struct drv_wires *ws, struct drv_frame *f)
+{
+	drv_port_tx_put(ws->port, f);
+	ws->kept--;
+}
+
+/* Return all buffers that are kept for this wire, which is about to be freed. */
+void wire_tx_return_buffers(struct drv_wires *ws, struct wire *w)
+{
+	if (w->is_open_in_buffer)
+		wire_tx_return_buffer(ws, &w->open_frame);
+	for (uint32_t s = w->una; s != w->next; s++)
+		if (wire_slot(w, s)->place != WIRE_IN_RING)
+			wire_tx_return_buffer(ws, &w->kept[s & w->slot_mask]);
 }
 
 unsigned char *drv_wire_reserve_frame(struct drv_wires *ws, uint32_t host, uint32_t bytes)
@@ -94,13 +157,13 @@ unsigned char *drv_wire_reserve_frame(struct drv_wires *ws, uint32_t host, uint3
 	unsigned char *at;
 
 	if (bytes > drv_wires_run_max(ws, host)) {
-		drv_error("a run of %u bytes does not fit a frame to host %u: at most %u", bytes, host,
-		          drv_wires_run_max(ws, host));
+		drv_error("a run of %u bytes does not fit a frame to host %u: at most %u", bytes,
+			  host, drv_wires_run_max(ws, host));
 		return NULL;
 	}
 	wire_tx_close(ws, w);
-	if (w->next != w->sent &&
-	    (w->una == w->sent || w->next - w->sent >= DRV_PORT_BURST || w->waiting_bytes >= WIRE_BURST_BYTES))
+	if (w->next != w->sent && (w->una == w->sent || w->next - w->sent >= DRV_PORT_BURST ||
+				   w->waiting_bytes >= WIRE_BURST_BYTES))
 		wire_tx_push(ws, w);
 	at = wire_tx_open(ws, w);
 	return at ? at + DRV_FRAME_RUN : NULL;
@@ -110,9 +173,10 @@ void drv_wire_flush(struct drv_wires *ws, uint32_t host, int now)
 {
 	struct wire *w = &ws->wire[host];
 
-	if (!w->tx_ready || (!now && (w->una != w->sent || ws->polling || w->bursts >= WIRE_BURSTS)))
+	if (!w->tx_ready ||
+	    (!now && (w->una != w->sent || ws->polling || w->bursts >= WIRE_BURSTS)))
 		return;
-	if (wire_open_used(ws, w))
+	if (wire_open_has_runs(ws, w))
 		wire_tx_close(ws, w);
 	if (w->sent != w->next)
 		wire_tx_push(ws, w);
@@ -128,8 +192,8 @@ static void fill_header(struct drv_wires *ws, struct wire *w, struct drv_frame_h
 	h->flags = 0;
 	h->job = ws->conf.job;
 	h->source = (uint16_t)ws->conf.self;
-	h->from = w->mine;
-	h->to = w->theirs;
+	h->from = w->own_epoch;
+	h->to = w->peer_epoch;
 	h->sequence = w->una;
 	h->ack = w->rx_next;
 	h->checksum = 0;
@@ -142,14 +206,14 @@ static void fill_header(struct drv_wires *ws, struct wire *w, struct drv_frame_h
 	h->seen = w->rx_seen;
 }
 
-/* What was owed to the peer has just left. */
-static void acknowledged(struct wire *w)
+/* The acknowledgement that was owed to the peer has left. */
+static void note_ack_sent(struct wire *w)
 {
-	w->owed = w->ack_now = 0;
+	w->ack_owed = w->ack_now = 0;
 	w->ack_at = WIRE_TIMER_OFF;
 }
 
-/* May this transmission wait for a lazy acknowledgement, or must it ask for one? */
+/* True if this transmission must ask for an acknowledgement instead of waiting for a lazy one. */
 static int must_ask(struct drv_wires *ws, struct wire *w, uint32_t sequence, uint32_t room)
 {
 	uint32_t base = wire_diff(w->asked, w->una) > 0 ? w->asked : w->una;
@@ -157,38 +221,45 @@ static int must_ask(struct drv_wires *ws, struct wire *w, uint32_t sequence, uin
 	if (sequence == w->una)
 		w->unasked_bytes = 0;
 	w->unasked_bytes += wire_slot(w, sequence)->bytes;
-	if (room > 1 && sequence - base < w->cwnd / 4 && w->unasked_bytes < ws->conf.window_bytes / 4)
+	if (room > 1 && sequence - base < w->cwnd / 4 &&
+	    w->unasked_bytes < ws->conf.window_bytes / 4)
 		return 0;
 	w->asked = sequence + 1;
 	w->unasked_bytes = 0;
 	return 1;
 }
 
-/* The frame is complete but for what lets its receiver trust it. */
-static int finish(struct drv_wires *ws, struct wire *w, struct drv_frame *f, int sum)
+/* Add the checksum or the seal to a complete frame. Returns 0 or -EIO. */
+static int protect_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
+			 enum drv_frame_cover cover)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
 	int rc = 0;
 
 	if (ws->seal)
 		rc = drv_seal_frame(ws->seal, f->data, w->host, ++w->number);
-	else if (sum)
-		drv_frame_sum(f->data);
+	else if (cover == DRV_FRAME_COVER_ALL)
+		drv_frame_add_checksum(f->data);
+	else if (cover == DRV_FRAME_COVER_HEADER)
+		drv_frame_add_header_checksum(f->data);
 	f->bytes = h->bytes;
 	f->peer = w->peer;
-	if (rc)
+	if (rc && !f->keep)
 		drv_port_tx_put(ws->port, f);
 	return rc;
 }
 
 static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f, uint32_t sequence,
-                      uint32_t order, uint32_t room)
+		      uint32_t order, uint32_t room)
 {
 	const struct wire_slot *s = wire_slot(w, sequence);
+	const struct drv_frame *kept = w->kept ? &w->kept[sequence & w->slot_mask] : NULL;
 	struct drv_frame_header *h;
-	int err = drv_port_tx_get(ws->port, f);
+	int err;
 
-	if (err)
+	if (s->place == WIRE_IN_BUFFER)
+		*f = *kept;
+	else if ((err = drv_port_tx_get(ws->port, f)))
 		return err;
 	h = (void *)f->data;
 	fill_header(ws, w, h);
@@ -197,16 +268,23 @@ static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
 	h->order = order;
 	if (must_ask(ws, w, sequence, room) || s->state & WIRE_LOST)
 		h->flags = DRV_FRAME_ASK;
-	memcpy(f->data + DRV_FRAME_HEADER, w->ring + s->at, s->bytes);
-	return finish(ws, w, f, w->tx_sum);
+	if (s->place == WIRE_IN_SENT_BUFFER)
+		memcpy(f->data + DRV_FRAME_HEADER, kept->data + DRV_FRAME_HEADER, s->bytes);
+	else if (s->place == WIRE_IN_RING)
+		memcpy(f->data + DRV_FRAME_HEADER, w->ring + s->at, s->bytes);
+	return protect_frame(ws, w, f, (enum drv_frame_cover)w->tx_cover);
 }
 
-/* Fill a burst: what was lost first, then what waits, as the window permits. */
-static unsigned gather(struct drv_wires *ws, struct wire *w, struct drv_frame *f, uint32_t *sequence)
+/*
+ * Fill a burst: lost frames first, then waiting ones, as far as the window permits. Returns their
+ * number.
+ */
+static unsigned fill_burst(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
+			   uint32_t *sequence)
 {
-	uint32_t flying = wire_flying(w), room, lost = w->lost, n = 0;
+	uint32_t in_flight = wire_in_flight(w), room, lost = w->lost, n = 0;
 
-	room = flying < w->cwnd ? w->cwnd - flying : w->lost && w->urgent;
+	room = in_flight < w->cwnd ? w->cwnd - in_flight : w->lost && w->may_exceed_window;
 	for (uint32_t s = w->una; lost && room && n < DRV_PORT_BURST; s++) {
 		if (!(wire_slot(w, s)->state & WIRE_LOST))
 			continue;
@@ -225,7 +303,7 @@ static unsigned gather(struct drv_wires *ws, struct wire *w, struct drv_frame *f
 	}
 	return n;
 busy:
-	w->tx_stuck = 1;
+	w->tx_busy = 1;
 	return n;
 }
 
@@ -234,14 +312,16 @@ static void mark_sent(struct drv_wires *ws, struct wire *w, uint32_t sequence)
 	struct wire_slot *s = wire_slot(w, sequence);
 
 	s->order = ++w->order;
+	if (s->place == WIRE_IN_BUFFER)
+		s->place = WIRE_IN_SENT_BUFFER;
 	if (s->state & WIRE_LOST) {
 		if (!(s->state & WIRE_AGAIN))
 			w->again++;
 		s->state = (s->state & WIRE_HAD) | WIRE_AGAIN;
 		w->lost--;
-		w->urgent = 0;
+		w->may_exceed_window = 0;
 		w->stat.resent++;
-		w->rtt_on = 0; /* cannot tell which transmission the answer is for */
+		w->rtt_on = 0; /* it is unknown which transmission the answer is for */
 	} else {
 		w->sent = sequence + 1;
 		w->waiting_bytes -= s->bytes;
@@ -256,7 +336,7 @@ static void mark_sent(struct drv_wires *ws, struct wire *w, uint32_t sequence)
 	}
 }
 
-/* Send lost and waiting frames as far as window and port permit. */
+/* Send lost and waiting frames as far as the window and the port permit. */
 void wire_tx_push(struct drv_wires *ws, struct wire *w)
 {
 	struct drv_frame f[DRV_PORT_BURST];
@@ -266,21 +346,22 @@ void wire_tx_push(struct drv_wires *ws, struct wire *w)
 	if (!w->tx_ready)
 		return;
 	do {
-		n = gather(ws, w, f, sequence);
+		n = fill_burst(ws, w, f, sequence);
 		if (!n)
 			break;
 		taken = (unsigned)drv_port_tx_send(ws->port, f, n);
 		for (unsigned i = 0; i < taken; i++)
 			mark_sent(ws, w, sequence[i]);
 		for (unsigned i = taken; i < n; i++)
-			drv_port_tx_put(ws->port, &f[i]);
+			if (!f[i].keep)
+				drv_port_tx_put(ws->port, &f[i]);
 		if (taken)
-			acknowledged(w);
+			note_ack_sent(w);
 		if (taken < n)
-			w->tx_stuck = 1;
+			w->tx_busy = 1;
 	} while (taken == DRV_PORT_BURST);
-	if (w->tx_stuck)
-		w->asked = w->una; /* the one that asked may not have left */
+	if (w->tx_busy)
+		w->asked = w->una; /* the frame that asked may not have left */
 	if (w->rto_at == WIRE_TIMER_OFF && w->una != w->sent) {
 		w->rto_fresh = !ws->polling;
 		w->rto_at = ws->now + w->rto_ns;
@@ -289,17 +370,18 @@ void wire_tx_push(struct drv_wires *ws, struct wire *w)
 }
 
 /*
- * Send a frame that is not data: kind, flags and to (0: theirs) from `want`, body from note if not
- * NULL (a PROBE is padded to note->frame_bytes). 0 or -EAGAIN.
+ * Send a frame that is not data. kind, flags and to (0: peer_epoch) come from `want`; the body
+ * comes from note if that is not NULL (a PROBE is padded to note->frame_bytes). Returns 0 or
+ * -EAGAIN.
  */
 int wire_tx_control(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *want,
-                    const struct drv_frame_note *note)
+		    const struct drv_frame_note *note)
 {
 	struct drv_frame f;
 	struct drv_frame_header *h;
 
 	if (drv_port_tx_get(ws->port, &f)) {
-		w->tx_stuck = 1;
+		w->tx_busy = 1;
 		return -EAGAIN;
 	}
 	h = (void *)f.data;
@@ -318,23 +400,25 @@ int wire_tx_control(struct drv_wires *ws, struct wire *w, const struct drv_frame
 		memset(f.data + DRV_FRAME_HEADER + sizeof *note, 0,
 		       h->bytes - DRV_FRAME_HEADER - sizeof *note);
 	}
-	if (finish(ws, w, &f, w->tx_sum || want->kind != DRV_FRAME_ACK)) {
-		w->tx_stuck = 1;
+	if (protect_frame(ws, w, &f,
+			  want->kind == DRV_FRAME_ACK ? (enum drv_frame_cover)w->tx_cover
+						      : DRV_FRAME_COVER_ALL)) {
+		w->tx_busy = 1;
 		return -EAGAIN;
 	}
 	if (drv_port_tx_send(ws->port, &f, 1) != 1) {
 		drv_port_tx_put(ws->port, &f);
-		w->tx_stuck = 1;
+		w->tx_busy = 1;
 		return -EAGAIN;
 	}
 	if (want->kind == DRV_FRAME_ACK) {
 		w->stat.acks_bare++;
-		acknowledged(w);
+		note_ack_sent(w);
 	}
 	return 0;
 }
 
-/* Nothing that is not acknowledged counts as sent: for a peer that will start anew. */
+/* Mark all frames that are not acknowledged as not sent, for a peer that will start anew. */
 void wire_tx_requeue(struct drv_wires *ws, struct wire *w)
 {
 	(void)ws;
@@ -342,6 +426,8 @@ void wire_tx_requeue(struct drv_wires *ws, struct wire *w)
 		wire_slot(w, s)->state = 0;
 		w->waiting_bytes += wire_slot(w, s)->bytes;
 	}
+	if (wire_diff(w->sent, w->ever_sent) > 0)
+		w->ever_sent = w->sent;
 	w->sent = w->una;
 	w->sacked = w->lost = w->again = 0;
 	w->seen = w->order;

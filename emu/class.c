@@ -8,7 +8,7 @@
 #define LINKS 0xffcu /* the ten torus links */
 #define VC(c) ((c)->input & BGQ_CLASS_INPUT_VC_MASK)
 
-static int bits(unsigned x)
+static int count_bits(unsigned x)
 {
 	return __builtin_popcount(x);
 }
@@ -18,13 +18,13 @@ static unsigned links_of(const ClassRoute_t *c)
 	return (c->input | c->output) & LINKS;
 }
 
-static int is_free(const ClassRoute_t *c)
+static bool is_free(const ClassRoute_t *c)
 {
 	return !c->input && !c->output;
 }
 
-/* Commworld (user) and system routes are on one virtual channel and must not meet on a link. */
-static int collide(const ClassRoute_t *a, const ClassRoute_t *b)
+/* Commworld (user) and system routes share one virtual channel, so they must not share a link. */
+static bool routes_collide(const ClassRoute_t *a, const ClassRoute_t *b)
 {
 	int system = (VC(a) == BGQ_CLASS_INPUT_VC_SYSTEM) + (VC(b) == BGQ_CLASS_INPUT_VC_SYSTEM);
 	int user = (VC(a) == BGQ_CLASS_INPUT_VC_USER) + (VC(b) == BGQ_CLASS_INPUT_VC_USER);
@@ -36,7 +36,7 @@ int emu_class_check(const ClassRoute_t *table, unsigned id, const ClassRoute_t *
 {
 	if (is_free(c))
 		return EMU_CLASS_OK;
-	if (bits(c->output & ~BGQ_CLASS_INPUT_LINK_LOCAL) > 1)
+	if (count_bits(c->output & ~BGQ_CLASS_INPUT_LINK_LOCAL) > 1)
 		return EMU_CLASS_OUTPUTS;
 	if (c->output & BGQ_CLASS_INPUT_LINK_LOCAL)
 		return EMU_CLASS_LOCAL_OUTPUT;
@@ -45,7 +45,7 @@ int emu_class_check(const ClassRoute_t *table, unsigned id, const ClassRoute_t *
 	if (c->input & c->output & LINKS)
 		return EMU_CLASS_BOTH;
 	for (unsigned i = 0; i < EMU_CLASSES; i++)
-		if (i != id && !is_free(&table[i]) && collide(c, &table[i]))
+		if (i != id && !is_free(&table[i]) && routes_collide(c, &table[i]))
 			return EMU_CLASS_SHARED;
 	return EMU_CLASS_OK;
 }
@@ -54,7 +54,7 @@ int emu_class_check_gi(const ClassRoute_t *table, unsigned id, const ClassRoute_
 {
 	const ClassRoute_t *twin = &table[(id + 8) % EMU_CLASSES];
 
-	if (bits(c->output & ~BGQ_CLASS_INPUT_LINK_LOCAL) > 1)
+	if (count_bits(c->output & ~BGQ_CLASS_INPUT_LINK_LOCAL) > 1)
 		return EMU_CLASS_OUTPUTS;
 	if (c->output & BGQ_CLASS_INPUT_LINK_LOCAL)
 		return EMU_CLASS_LOCAL_OUTPUT;
@@ -63,20 +63,20 @@ int emu_class_check_gi(const ClassRoute_t *table, unsigned id, const ClassRoute_
 	return links_of(c) & links_of(twin) ? EMU_CLASS_GI_PAIR : EMU_CLASS_OK;
 }
 
-/* ---- A box ---- */
+/* ---- trees over a box ---- */
 
-static int clip(int x, int low, int high)
+static int limit_to(int x, int low, int high)
 {
 	return x < low ? low : x > high ? high : x;
 }
 
-void emu_class_build(const struct emu_box *box, const struct emu_coord *root, const struct emu_coord *node,
-                     const int *order, int first, ClassRoute_t *c)
+void emu_class_build(const struct emu_box *box, const struct emu_coord *root,
+		     const struct emu_coord *node, const int *order, int first, ClassRoute_t *c)
 {
-	*c = (ClassRoute_t){ 0, 0 };
+	*c = (ClassRoute_t){0, 0};
 	for (int i = 0; i < EMU_DIMS; i++) {
 		int at = (first + i) % EMU_DIMS, d = order ? order[at] : at;
-		int r = clip(root->c[d], box->low.c[d], box->high.c[d]), x = node->c[d];
+		int r = limit_to(root->c[d], box->low.c[d], box->high.c[d]), x = node->c[d];
 
 		if (x <= r && x > box->low.c[d])
 			c->input |= emu_class_bit(emu_link((unsigned)d, 0));
@@ -102,7 +102,8 @@ void emu_class_root(const struct emu_box *box, struct emu_coord *root, int *firs
 	}
 }
 
-int emu_class_is_box(const struct emu_shape *shape, const uint32_t *nodes, uint32_t count, struct emu_box *box)
+bool emu_class_is_box(const struct emu_shape *shape, const uint32_t *nodes, uint32_t count,
+		      struct emu_box *box)
 {
 	uint64_t room = 1;
 
@@ -123,9 +124,9 @@ int emu_class_is_box(const struct emu_shape *shape, const uint32_t *nodes, uint3
 	return count && room == count;
 }
 
-/* ---- Any nodes that hang together ---- */
+/* ---- trees over any connected nodes ---- */
 
-static int by_number(const void *a, const void *b)
+static int compare_numbers(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -134,15 +135,18 @@ static int by_number(const void *a, const void *b)
 
 static uint32_t index_of(const uint32_t *nodes, uint32_t count, uint32_t node)
 {
-	const uint32_t *at = node == UINT32_MAX ? NULL : bsearch(&node, nodes, count, sizeof node, by_number);
+	const uint32_t *at =
+	    node == UINT32_MAX ? NULL : bsearch(&node, nodes, count, sizeof node, compare_numbers);
 
 	return at ? (uint32_t)(at - nodes) : UINT32_MAX;
 }
 
-/* Breadth first: parent link of each node (EMU_LINKS: the root), in `order` the nodes as they were
- * reached. Returns how many were. */
-static uint32_t walk(const struct emu_shape *shape, const uint32_t *nodes, uint32_t count, uint32_t root,
-                     uint8_t *parent, uint32_t *order)
+/* Breadth-first search from `root`. Sets the link to the parent of each node (EMU_LINKS: the root),
+ * and `order`, the nodes in the order in which the search reached them. Returns how many it
+ * reached. */
+static uint32_t search_breadth_first(const struct emu_shape *shape, const uint32_t *nodes,
+				     uint32_t count, uint32_t root, uint8_t *parent,
+				     uint32_t *order)
 {
 	uint32_t reached = 0;
 
@@ -151,7 +155,8 @@ static uint32_t walk(const struct emu_shape *shape, const uint32_t *nodes, uint3
 	order[reached++] = root;
 	for (uint32_t i = 0; i < reached; i++)
 		for (unsigned l = 0; l < EMU_LINKS; l++) {
-			uint32_t k = index_of(nodes, count, emu_node_neighbour(shape, nodes[order[i]], l));
+			uint32_t k =
+			    index_of(nodes, count, emu_node_neighbour(shape, nodes[order[i]], l));
 
 			if (k == UINT32_MAX || parent[k] != 0xff)
 				continue;
@@ -161,8 +166,8 @@ static uint32_t walk(const struct emu_shape *shape, const uint32_t *nodes, uint3
 	return reached;
 }
 
-int emu_class_span(const struct emu_shape *shape, const uint32_t *nodes, uint32_t count, uint32_t node,
-                   ClassRoute_t *c, unsigned *depth)
+int emu_class_span(const struct emu_shape *shape, const uint32_t *nodes, uint32_t count,
+		   uint32_t node, ClassRoute_t *c, unsigned *depth)
 {
 	uint32_t me = index_of(nodes, count, node), *order = malloc(count * sizeof *order);
 	uint8_t *parent = malloc(count);
@@ -173,9 +178,10 @@ int emu_class_span(const struct emu_shape *shape, const uint32_t *nodes, uint32_
 		rc = -ENOMEM;
 		goto out;
 	}
-	/* From any node to the farthest, from there to the farthest: the middle of that way is the root. */
+	/* Search from any node for the farthest one, and from that one for the farthest again. The
+	 * root is the middle of the path between the two. */
 	for (int turn = 0; turn < 2 && !rc; turn++)
-		if (walk(shape, nodes, count, root, parent, order) < count)
+		if (search_breadth_first(shape, nodes, count, root, parent, order) < count)
 			rc = -ENOTCONN;
 		else
 			root = order[count - 1];
@@ -185,8 +191,8 @@ int emu_class_span(const struct emu_shape *shape, const uint32_t *nodes, uint32_
 		k = index_of(nodes, count, emu_node_neighbour(shape, nodes[k], parent[k]));
 	for (steps /= 2; steps; steps--)
 		root = index_of(nodes, count, emu_node_neighbour(shape, nodes[root], parent[root]));
-	walk(shape, nodes, count, root, parent, order);
-	*c = (ClassRoute_t){ 0, 0 };
+	search_breadth_first(shape, nodes, count, root, parent, order);
+	*c = (ClassRoute_t){0, 0};
 	if (parent[me] < EMU_LINKS)
 		c->output = emu_class_bit(parent[me]);
 	for (unsigned l = 0; l < EMU_LINKS; l++) {

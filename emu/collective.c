@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hot. The collective half of a router: class routes and global interrupts. spec/mu.md 8.
+ * Hot. The collective half of a router: class routes and global interrupts. docs/hardware.md 8.
  *
  *   children --+                                            parent
  *              +-> all heads there: combined by port --up-->   |
  *   local MU --+          (a broadcast goes up alone)          |
  *                                                              v
- *   children, local MU <--copies-- hand <--down-- from the parent, or, at the root, what was combined
+ *   children, local MU <--copies-- descending packet <--down-- from the parent, or, at the root,
+ *                                                              what was combined
  *
- * Why it always ends, if local delivery does: each class route has slots of its own on each link, and
- * within a route a link carries packets up or down, never both. Down: a packet in hand waits for slots
- * at the children, these for their hands, leaves for their MU: no cycle, a tree. Up: a packet waits for its
- * siblings (which the same call of software brings, in the same order on all nodes of the route) and for a
- * slot at the parent, at the root for the hand, which goes down. Routes meet only in the time of a link.
+ * Why it always ends, if the MU takes what is delivered: each class route has slots of its own on
+ * each link, and within a route a link carries packets up or down, never both. Down: the descending
+ * packet waits for slots at the children, these for their descending packets, and leaves for their
+ * MU; a tree has no cycle. Up: a packet waits for its siblings (which the same call of software
+ * sends, in the same order on all nodes of the route) and for a slot at the parent, or at the root
+ * for the descending packet, which goes down. Routes share nothing but the time of a link.
  *
- * A floating sum is the same bits in every run and on all nodes: combined once, in the order of ports.
+ * A floating sum has the same bits in every run and on all nodes, because each router combines
+ * once, in the order of ports.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -48,7 +52,7 @@ void emu_coll_init(struct emu_router *r, const struct emu_router_conf *conf)
 
 	r->coll.slots = (uint8_t)(slots > 15 ? 15 : slots);
 	for (int i = 0; i < EMU_CLASSES; i++) {
-		r->coll.route[i].hand = EMU_NO_PACKET;
+		r->coll.route[i].descending = EMU_NO_PACKET;
 		r->coll.route[i].parent = ROOT;
 		memset(r->coll.route[i].credits, r->coll.slots, EMU_LINKS);
 		r->coll.gi[i].parent = ROOT;
@@ -105,7 +109,8 @@ unsigned emu_router_coll_flags(struct emu_router *r)
 
 /* ---- queues ---- */
 
-static void push(struct emu_router *r, struct emu_packet *pool, unsigned route, unsigned port, uint32_t packet)
+static void push_packet(struct emu_router *r, struct emu_packet *pool, unsigned route,
+			unsigned port, uint32_t packet)
 {
 	struct coll_route *k = &r->coll.route[route];
 	struct queue *q = &k->queue[port];
@@ -120,15 +125,16 @@ static void push(struct emu_router *r, struct emu_packet *pool, unsigned route, 
 	r->coll.busy |= (uint16_t)(1u << route);
 }
 
-/* Take the head of a port's queue; its slot goes back to the neighbour. */
-static uint32_t pop(struct step *s, unsigned route, unsigned port)
+/* Take the head of a port's queue, and return its slot to the neighbour. */
+static uint32_t pop_head(struct step *s, unsigned route, unsigned port)
 {
 	struct coll_route *k = &s->r->coll.route[route];
 	uint32_t packet = k->queue[port].head;
 
+	assert(k->count[port] > 0);
 	k->queue[port].head = s->pool[packet].route.next;
 	if (!--k->count[port])
-		k->heads &= (uint16_t)~(1u << port);
+		k->heads &= (uint16_t) ~(1u << port);
 	if (port < EMU_LINKS)
 		s->ops->credit(s->arg, s->r->node, port, EMU_VCS + route, s->now);
 	return packet;
@@ -136,8 +142,9 @@ static uint32_t pop(struct step *s, unsigned route, unsigned port)
 
 int emu_coll_inject(struct emu_router *r, struct emu_packet *pool, uint32_t packet)
 {
-	static const uint16_t class_of_vc[8] = { [4] = BGQ_CLASS_INPUT_VC_USER, [5] = BGQ_CLASS_INPUT_VC_SUBCOMM,
-						 [6] = BGQ_CLASS_INPUT_VC_SYSTEM };
+	static const uint16_t class_of_vc[8] = {[4] = BGQ_CLASS_INPUT_VC_USER,
+						[5] = BGQ_CLASS_INPUT_VC_SUBCOMM,
+						[6] = BGQ_CLASS_INPUT_VC_SYSTEM};
 	struct emu_packet *p = &pool[packet];
 	const header *h = coll_header(p);
 	unsigned route = h->Byte2.Byte2 >> 4, vc = h->Byte3.Byte3 >> 5;
@@ -145,16 +152,16 @@ int emu_coll_inject(struct emu_router *r, struct emu_packet *pool, uint32_t pack
 
 	if (!(k->children >> COLL_LOCAL & 1) || p->bytes > sizeof(p->payload) || vc < 4 || vc > 6 ||
 	    class_of_vc[vc] != (k->route.input & BGQ_CLASS_INPUT_VC_MASK) || type_of(h) == 0x08 ||
-	    !emu_combine_valid(op_of(h), h->Byte1.Byte1 & 15, p->bytes))
+	    !emu_combine_is_valid(op_of(h), h->Byte1.Byte1 & 15, p->bytes))
 		return -EINVAL;
-	if (k->count[COLL_LOCAL] >= EMU_INJECTION_SLOTS)
+	if (k->count[COLL_LOCAL] >= r->injection_slots)
 		return -EAGAIN;
 	p->route.hops = 0;
 	p->route.vc = (uint8_t)(EMU_VCS + route);
 	p->route.in = (uint8_t)(EMU_LINKS + EMU_INJECTIONS + route);
 	p->route.source = r->node;
 	p->route.sequence = r->sequence++;
-	push(r, pool, route, COLL_LOCAL, packet);
+	push_packet(r, pool, route, COLL_LOCAL, packet);
 	return 0;
 }
 
@@ -168,7 +175,7 @@ int emu_coll_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)(EMU_VCS + route);
 	pool[packet].route.in = (uint8_t)link;
-	push(r, pool, route, link, packet);
+	push_packet(r, pool, route, link, packet);
 	return 0;
 }
 
@@ -183,46 +190,49 @@ int emu_coll_credit(struct emu_router *r, unsigned link, unsigned route)
 
 /* ---- up ---- */
 
-static int ready(struct step *s, const struct coll_route *k, unsigned port)
+static bool is_head_ready(struct step *s, const struct coll_route *k, unsigned port)
 {
 	uint64_t at = s->pool[k->queue[port].head].route.ready;
 
 	if (at <= s->now)
-		return 1;
+		return true;
 	s->r->coll.next = at < s->r->coll.next ? at : s->r->coll.next;
-	return 0;
+	return false;
 }
 
-/* Inputs of the next packet up: one of a broadcast, or all; 0: not there yet. */
-static unsigned inputs(struct step *s, const struct coll_route *k)
+/* Ports whose heads make the next packet up: one for a broadcast, else all children. 0: some are
+ * missing. */
+static unsigned ports_ready(struct step *s, const struct coll_route *k)
 {
 	unsigned at = 0, heads = k->heads & k->children;
 
 	for (unsigned m = heads; m; m &= m - 1) {
 		unsigned port = (unsigned)__builtin_ctz(m);
 
-		if (!ready(s, k, port))
+		if (!is_head_ready(s, k, port))
 			continue;
-		if (type_of(coll_header(&s->pool[k->queue[port].head])) == MUHWI_COLLECTIVE_TYPE_BROADCAST)
+		if (type_of(coll_header(&s->pool[k->queue[port].head])) ==
+		    MUHWI_COLLECTIVE_TYPE_BROADCAST)
 			return 1u << port;
 		at |= 1u << port;
 	}
 	return at == k->children ? at : 0;
 }
 
-static int disagree(const struct emu_packet *a, const struct emu_packet *b)
+static bool headers_differ(const struct emu_packet *a, const struct emu_packet *b)
 {
-	/* All but what the injection wrote (bytes 9 and 10, Reserved4). */
+	/* Compare all but what the injection wrote (bytes 9 and 10, Reserved4). */
 	return a->bytes != b->bytes || memcmp(&a->hdr, &b->hdr, 9) ||
 	       memcmp((const char *)&a->hdr + 11, (const char *)&b->hdr + 11, 21);
 }
 
-/* Combine the heads of these ports: local first, then by link. */
-static uint32_t combine(struct step *s, unsigned route, unsigned ports)
+/* Combine the heads of these ports, the local one first, then by link. Returns the packet that
+ * holds the result. */
+static uint32_t combine_heads(struct step *s, unsigned route, unsigned ports)
 {
 	const struct coll_route *k = &s->r->coll.route[route];
 	unsigned first = ports >> COLL_LOCAL & 1 ? COLL_LOCAL : (unsigned)__builtin_ctz(ports);
-	uint32_t packet = pop(s, route, first);
+	uint32_t packet = pop_head(s, route, first);
 	struct emu_packet *p = &s->pool[packet];
 	const header *h = coll_header(p);
 
@@ -233,18 +243,20 @@ static uint32_t combine(struct step *s, unsigned route, unsigned ports)
 		struct emu_packet *q = &s->pool[k->queue[port].head];
 		uint32_t bytes = q->bytes < p->bytes ? q->bytes : p->bytes;
 
-		if (disagree(p, q))
+		if (headers_differ(p, q))
 			s->r->coll.flags |= EMU_COMBINE_MISMATCH;
-		s->r->coll.flags |= emu_combine(op_of(h), h->Byte1.Byte1 & 15, p->payload, q->payload, bytes);
-		s->ops->drop(s->arg, s->r->node, pop(s, route, port));
+		s->r->coll.flags |=
+		    emu_combine(op_of(h), h->Byte1.Byte1 & 15, p->payload, q->payload, bytes);
+		s->ops->drop(s->arg, s->r->node, pop_head(s, route, port));
 	}
 	return packet;
 }
 
 /* ---- links ---- */
 
-/* May a packet of this route go over the link now? */
-static int open_link(struct step *s, const struct coll_route *k, unsigned link, int polite)
+/* True if a packet of this route may go over the link now. */
+static bool link_is_open(struct step *s, const struct coll_route *k, unsigned link,
+			 bool yield_to_p2p)
 {
 	struct coll *c = &s->r->coll;
 	struct link *out = &s->r->link[link];
@@ -252,149 +264,158 @@ static int open_link(struct step *s, const struct coll_route *k, unsigned link, 
 	if (out->free_at > s->now) {
 		c->next = out->free_at < c->next ? out->free_at : c->next;
 		c->wanted |= (uint16_t)(1u << link);
-		return 0;
+		return false;
 	}
 	if (!k->credits[link]) {
 		c->wanted |= (uint16_t)(1u << link);
 		stat_add(&out->stat.stalls, 1);
-		return 0;
+		return false;
 	}
-	return !polite || !(c->last & s->r->wanted & 1u << link);
+	return !yield_to_p2p || !(c->last & s->r->wanted & 1u << link);
 }
 
-static void send(struct step *s, unsigned route, unsigned link, uint32_t packet)
+static void send_packet(struct step *s, unsigned route, unsigned link, uint32_t packet)
 {
 	struct emu_router *r = s->r;
 	struct link *out = &r->link[link];
 	uint32_t bytes = emu_packet_wire_bytes(&s->pool[packet]);
+	uint64_t leaves = s->now;
 
+	assert(r->coll.route[route].credits[link] > 0);
 	r->coll.route[route].credits[link]--;
 	r->coll.last |= (uint16_t)(1u << link);
-	out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
+	if (__builtin_expect(r->faulty, 0))
+		leaves = emu_link_put(r, link, bytes, s->now, false);
+	else
+		out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
 	stat_add(&out->stat.packets, 1);
 	stat_add(&out->stat.bytes, bytes);
 	s->pool[packet].route.hops++;
-	s->ops->send(s->arg, r->node, link, EMU_VCS + route, packet, s->now);
+	s->ops->send(s->arg, r->node, link, EMU_VCS + route, packet, leaves);
 }
 
 /* ---- down ---- */
 
-/* Is the packet in hand for this node's MU? */
-static int for_us(const struct step *s, const struct coll_route *k)
+/* True if the descending packet is for the MU of this node too. */
+static bool is_for_local_mu(const struct step *s, const struct coll_route *k)
 {
-	const header *h = coll_header(&s->pool[k->hand]);
+	const header *h = coll_header(&s->pool[k->descending]);
 
 	return type_of(h) != MUHWI_COLLECTIVE_TYPE_REDUCE ||
 	       h->Destination.Destination.Destination == s->r->here;
 }
 
-static void take_in_hand(struct step *s, struct coll_route *k, uint32_t packet)
+static void descend_start(struct step *s, struct coll_route *k, uint32_t packet)
 {
-	k->hand = packet;
+	assert(k->descending == EMU_NO_PACKET);
+	k->descending = packet;
 	k->down = k->children;
-	if (!for_us(s, k))
-		k->down &= (uint16_t)~(1u << COLL_LOCAL);
+	if (!is_for_local_mu(s, k))
+		k->down &= (uint16_t) ~(1u << COLL_LOCAL);
 }
 
-/* The packet for one of the places it has to go: itself for the last, else a copy. */
-static uint32_t for_next(struct step *s, const struct coll_route *k)
+/* The packet to send to one of the remaining ports: the descending packet itself for the last, else
+ * a copy. */
+static uint32_t descend_packet(struct step *s, const struct coll_route *k)
 {
-	uint32_t packet = k->down & (k->down - 1) ? s->ops->copy(s->arg, s->r->node, k->hand) : k->hand;
+	uint32_t packet = k->down & (k->down - 1) ? s->ops->copy(s->arg, s->r->node, k->descending)
+						  : k->descending;
 
 	s->starved |= packet == EMU_NO_PACKET;
 	return packet;
 }
 
-static void went(struct coll_route *k, unsigned port)
+static void descend_sent(struct coll_route *k, unsigned port)
 {
-	k->down &= (uint16_t)~(1u << port);
+	k->down &= (uint16_t) ~(1u << port);
 	if (!k->down)
-		k->hand = EMU_NO_PACKET;
+		k->descending = EMU_NO_PACKET;
 }
 
-static int hand_down(struct step *s, unsigned route, int polite)
+static bool descend_step(struct step *s, unsigned route, bool yield_to_p2p)
 {
 	struct coll_route *k = &s->r->coll.route[route];
-	int moved = 0;
+	bool moved = false;
 
 	for (unsigned m = k->down & ~(1u << COLL_LOCAL); m; m &= m - 1) {
 		unsigned link = (unsigned)__builtin_ctz(m);
 		uint32_t packet;
 
-		if (!open_link(s, k, link, polite))
+		if (!link_is_open(s, k, link, yield_to_p2p))
 			continue;
-		packet = for_next(s, k);
+		packet = descend_packet(s, k);
 		if (packet == EMU_NO_PACKET)
 			return moved;
-		went(k, link);
-		send(s, route, link, packet);
-		moved = 1;
+		descend_sent(k, link);
+		send_packet(s, route, link, packet);
+		moved = true;
 	}
 	if (k->down >> COLL_LOCAL & 1) {
-		uint32_t packet = for_next(s, k);
+		uint32_t packet = descend_packet(s, k);
 
 		if (packet == EMU_NO_PACKET)
 			return moved;
 		if (s->ops->deliver(s->arg, s->r->node, packet, s->now)) {
-			if (packet != k->hand)
+			if (packet != k->descending)
 				s->ops->drop(s->arg, s->r->node, packet);
 			return moved;
 		}
-		went(k, COLL_LOCAL);
-		moved = 1;
+		descend_sent(k, COLL_LOCAL);
+		moved = true;
 	}
 	return moved;
 }
 
-/* A packet that goes nowhere (a reduction for another node, at a leaf). */
-static void drop_hand(struct step *s, struct coll_route *k)
+/* Drop a descending packet that has no port to go to (a reduction for another node, at a leaf). */
+static void descend_drop(struct step *s, struct coll_route *k)
 {
-	s->ops->drop(s->arg, s->r->node, k->hand);
-	k->hand = EMU_NO_PACKET;
+	s->ops->drop(s->arg, s->r->node, k->descending);
+	k->descending = EMU_NO_PACKET;
 }
 
-static int route_step(struct step *s, unsigned route, int polite)
+static bool route_step(struct step *s, unsigned route, bool yield_to_p2p)
 {
 	struct coll_route *k = &s->r->coll.route[route];
 	unsigned ports;
-	int moved = 0, more = 1;
+	bool moved = false, more = true;
 
 	while (more) {
-		more = 0;
-		if (k->hand != EMU_NO_PACKET)
-			more = hand_down(s, route, polite);
-		if (k->hand == EMU_NO_PACKET && k->parent != ROOT && k->heads >> k->parent & 1 &&
-		    ready(s, k, k->parent)) {
-			take_in_hand(s, k, pop(s, route, k->parent));
-			more = 1;
+		more = false;
+		if (k->descending != EMU_NO_PACKET)
+			more = descend_step(s, route, yield_to_p2p);
+		if (k->descending == EMU_NO_PACKET && k->parent != ROOT &&
+		    k->heads >> k->parent & 1 && is_head_ready(s, k, k->parent)) {
+			descend_start(s, k, pop_head(s, route, k->parent));
+			more = true;
 		}
 		if (k->parent != ROOT) {
-			if ((ports = inputs(s, k)) && open_link(s, k, k->parent, polite)) {
-				send(s, route, k->parent, combine(s, route, ports));
-				more = 1;
+			if ((ports = ports_ready(s, k)) &&
+			    link_is_open(s, k, k->parent, yield_to_p2p)) {
+				send_packet(s, route, k->parent, combine_heads(s, route, ports));
+				more = true;
 			}
-		} else if (k->hand == EMU_NO_PACKET && (ports = inputs(s, k))) {
-			take_in_hand(s, k, combine(s, route, ports));
-			more = 1;
+		} else if (k->descending == EMU_NO_PACKET && (ports = ports_ready(s, k))) {
+			descend_start(s, k, combine_heads(s, route, ports));
+			more = true;
 		}
-		if (k->hand != EMU_NO_PACKET && !k->down)
-			drop_hand(s, k);
+		if (k->descending != EMU_NO_PACKET && !k->down)
+			descend_drop(s, k);
 		moved |= more;
 	}
-	if (k->hand == EMU_NO_PACKET && !k->heads)
-		s->r->coll.busy &= (uint16_t)~(1u << route);
+	if (k->descending == EMU_NO_PACKET && !k->heads)
+		s->r->coll.busy &= (uint16_t) ~(1u << route);
 	return moved;
 }
 
-int emu_coll_step(struct step *s, int polite)
+bool emu_coll_step(struct step *s, bool yield_to_p2p)
 {
 	struct coll *c = &s->r->coll;
-	int moved = 0;
+	bool moved = false;
 
 	c->wanted = 0;
 	c->next = UINT64_MAX;
 	for (unsigned m = c->busy; m; m &= m - 1)
-		moved |= route_step(s, (unsigned)__builtin_ctz(m), polite);
+		moved |= route_step(s, (unsigned)__builtin_ctz(m), yield_to_p2p);
 	if (!c->busy)
 		c->wanted = 0;
 	return moved;
@@ -416,7 +437,7 @@ int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *
 	rc = emu_class_check_gi(table, route, c);
 	if (rc)
 		return rc;
-	*g = (struct gi_route){ .route = *c, .children = children_of(c), .parent = parent_of(c) };
+	*g = (struct gi_route){.route = *c, .children = children_of(c), .parent = parent_of(c)};
 	return 0;
 }
 
@@ -442,7 +463,8 @@ static void gi_down(struct emu_router *r, unsigned route, unsigned bits, uint64_
 	ops->gi_status(arg, r->node, route, bits, now);
 }
 
-static void gi_up(struct emu_router *r, unsigned route, uint64_t now, const struct emu_router_ops *ops, void *arg)
+static void gi_up(struct emu_router *r, unsigned route, uint64_t now,
+		  const struct emu_router_ops *ops, void *arg)
 {
 	struct gi_route *g = &r->coll.gi[route];
 	unsigned up = g->children >> COLL_LOCAL & 1 ? g->local : 0;
@@ -468,8 +490,8 @@ void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t
 	gi_up(r, route % EMU_CLASSES, now, ops, arg);
 }
 
-void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, unsigned bits, uint64_t now,
-			  const struct emu_router_ops *ops, void *arg)
+void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, unsigned bits,
+			  uint64_t now, const struct emu_router_ops *ops, void *arg)
 {
 	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot: each packet of an allreduce passes here once a link. Guarded by bench/sim_rate. */
+/* Hot: each packet of an allreduce passes here once a link. bench/micro/sim_rate measures it. */
 #include "emu/combine.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define FLOATING(op) ((op) >= MUHWI_COLLECTIVE_OP_CODE_FLOATING_POINT_ADD)
 
-int emu_combine_valid(unsigned op, unsigned word, uint32_t bytes)
+bool emu_combine_is_valid(unsigned op, unsigned word, uint32_t bytes)
 {
 	if (op & ~0xf0u || (op >> 4 & 3) == 3 || word > 7 || bytes > 512)
 		return 0;
@@ -17,7 +17,7 @@ int emu_combine_valid(unsigned op, unsigned word, uint32_t bytes)
 	return !FLOATING(op) || word == 1;
 }
 
-static void bitwise(unsigned op, unsigned char *t, const unsigned char *s, uint32_t bytes)
+static void combine_bitwise(unsigned op, unsigned char *t, const unsigned char *s, uint32_t bytes)
 {
 	uint64_t a, b;
 
@@ -27,15 +27,15 @@ static void bitwise(unsigned op, unsigned char *t, const unsigned char *s, uint3
 		a = b = 0;
 		memcpy(&a, t + i, n);
 		memcpy(&b, s + i, n);
-		a = op == MUHWI_COLLECTIVE_OP_CODE_AND ? a & b :
-		    op == MUHWI_COLLECTIVE_OP_CODE_OR  ? a | b :
-							 a ^ b;
+		a = op == MUHWI_COLLECTIVE_OP_CODE_AND  ? a & b
+		    : op == MUHWI_COLLECTIVE_OP_CODE_OR ? a | b
+							: a ^ b;
 		memcpy(t + i, &a, n);
 	}
 }
 
-/* One word of `n` 32-bit limbs, the lowest first. */
-static int wide_below(const uint32_t *a, const uint32_t *b, unsigned n, int is_signed)
+/* Compare words of `n` 32-bit limbs, the lowest limb first: true if a < b. */
+static bool wide_is_less(const uint32_t *a, const uint32_t *b, unsigned n, int is_signed)
 {
 	for (unsigned i = n; i--;) {
 		uint32_t x = a[i], y = b[i];
@@ -65,7 +65,8 @@ static unsigned wide_add(uint32_t *a, const uint32_t *b, unsigned n, int is_sign
 	return carry ? EMU_COMBINE_OVERFLOW : 0;
 }
 
-static unsigned integer(unsigned op, unsigned word, unsigned char *t, const unsigned char *s, uint32_t bytes)
+static unsigned combine_integer(unsigned op, unsigned word, unsigned char *t,
+				const unsigned char *s, uint32_t bytes)
 {
 	int is_signed = op >= MUHWI_COLLECTIVE_OP_CODE_SIGNED_ADD;
 	unsigned n = 1u << word, size = 4u << word, flags = 0;
@@ -80,11 +81,11 @@ static unsigned integer(unsigned op, unsigned word, unsigned char *t, const unsi
 			memcpy(t + i, a, size);
 			break;
 		case MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_MIN & 0x30:
-			if (wide_below(b, a, n, is_signed))
+			if (wide_is_less(b, a, n, is_signed))
 				memcpy(t + i, b, size);
 			break;
 		default:
-			if (wide_below(a, b, n, is_signed))
+			if (wide_is_less(a, b, n, is_signed))
 				memcpy(t + i, b, size);
 			break;
 		}
@@ -92,8 +93,9 @@ static unsigned integer(unsigned op, unsigned word, unsigned char *t, const unsi
 	return flags;
 }
 
-/* The usual 64-bit words without limbs. */
-static unsigned integer8(unsigned op, unsigned char *t, const unsigned char *s, uint32_t bytes)
+/* 64-bit words, the usual case, need no limbs. */
+static unsigned combine_integer8(unsigned op, unsigned char *t, const unsigned char *s,
+				 uint32_t bytes)
 {
 	unsigned flags = 0;
 
@@ -115,7 +117,9 @@ static unsigned integer8(unsigned op, unsigned char *t, const unsigned char *s, 
 			a = a < b ? b : a;
 			break;
 		case MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_ADD:
-			flags |= __builtin_add_overflow((uint64_t)a, (uint64_t)b, &usum) ? EMU_COMBINE_OVERFLOW : 0;
+			flags |= __builtin_add_overflow((uint64_t)a, (uint64_t)b, &usum)
+				     ? EMU_COMBINE_OVERFLOW
+				     : 0;
 			a = (int64_t)usum;
 			break;
 		case MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_MIN:
@@ -130,7 +134,8 @@ static unsigned integer8(unsigned op, unsigned char *t, const unsigned char *s, 
 	return flags;
 }
 
-static unsigned floating(unsigned op, unsigned char *t, const unsigned char *s, uint32_t bytes)
+static unsigned combine_floating(unsigned op, unsigned char *t, const unsigned char *s,
+				 uint32_t bytes)
 {
 	const uint64_t nan = EMU_NAN;
 	unsigned flags = 0;
@@ -159,12 +164,13 @@ static unsigned floating(unsigned op, unsigned char *t, const unsigned char *s, 
 unsigned emu_combine(unsigned op, unsigned word, void *target, const void *source, uint32_t bytes)
 {
 	if (op <= MUHWI_COLLECTIVE_OP_CODE_XOR) {
-		bitwise(op, target, source, bytes);
+		combine_bitwise(op, target, source, bytes);
 		return 0;
 	}
 	if (FLOATING(op))
-		return floating(op, target, source, bytes);
-	return word == 1 ? integer8(op, target, source, bytes) : integer(op, word, target, source, bytes);
+		return combine_floating(op, target, source, bytes);
+	return word == 1 ? combine_integer8(op, target, source, bytes)
+			 : combine_integer(op, word, target, source, bytes);
 }
 
 unsigned emu_combine_alone(unsigned op, void *data, uint32_t bytes)

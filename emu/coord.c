@@ -3,11 +3,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXTENT_MAX 64 /* six bits a coordinate (spec/mu.md 2.2) */
+#define EXTENT_MAX 64 /* six bits a coordinate (docs/hardware.md 2.2) */
 
 static const char letters[] = "ABCDET";
 
@@ -53,18 +54,17 @@ unsigned emu_hops(const struct emu_shape *s, uint32_t from, uint32_t to)
 int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err_bytes)
 {
 	unsigned long v[EMU_DIMS + 1];
-	unsigned count = 0;
+	unsigned count = 0, mesh = 0;
 	const char *p = text;
 
 	for (;;) {
 		char *end;
 
 		if (!isdigit((unsigned char)*p)) {
-			snprintf(
-			    err, err_bytes,
-			    "shape '%s': expected a number at '%s' (write AxBxCxDxE or AxBxCxDxExT, "
-			    "as 2x2x2x1x1)",
-			    text, p);
+			snprintf(err, err_bytes,
+				 "shape '%s': expected a number at '%s' (write AxBxCxDxE or "
+				 "AxBxCxDxExT, for example 2x2x2x1x1)",
+				 text, p);
 			return -EINVAL;
 		}
 		v[count] = strtoul(p, &end, 10);
@@ -73,8 +73,12 @@ int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err
 				 letters[count], (int)(end - p), p, EXTENT_MAX);
 			return -EINVAL;
 		}
-		count++;
 		p = end;
+		if (*p == 'M' && count < EMU_DIMS) {
+			mesh |= 1u << count;
+			p++;
+		}
+		count++;
 		if (*p == '\0')
 			break;
 		if (*p != 'x' && *p != 'X') {
@@ -89,30 +93,35 @@ int emu_shape_parse(const char *text, struct emu_shape *s, char *err, size_t err
 	}
 	if (count < EMU_DIMS) {
 		snprintf(err, err_bytes,
-			 "shape '%s' has %u extents, expected five (AxBxCxDxE) or six (with xT)", text,
-			 count);
+			 "shape '%s' has %u extents, expected five (AxBxCxDxE) or six (with xT)",
+			 text, count);
 		return -EINVAL;
 	}
 	memset(s, 0, sizeof(*s));
 	for (int d = 0; d < EMU_DIMS; d++)
 		s->n[d] = (uint8_t)v[d];
+	s->mesh = (uint8_t)mesh;
 	s->t = count > EMU_DIMS ? (uint8_t)v[EMU_DIMS] : 1;
 	return 0;
 }
 
 int emu_shape_print(const struct emu_shape *s, char *text, size_t bytes)
 {
-	return snprintf(text, bytes, "%ux%ux%ux%ux%ux%u", s->n[0], s->n[1], s->n[2], s->n[3], s->n[4],
-			s->t);
+#define EXTENT(d) s->n[d], s->mesh >> d & 1 ? "M" : ""
+	return snprintf(text, bytes, "%u%sx%u%sx%u%sx%u%sx%u%sx%u", EXTENT(0), EXTENT(1), EXTENT(2),
+			EXTENT(3), EXTENT(4), s->t);
+#undef EXTENT
 }
 
-/* Partitions of the machine (spec/mu.md 1.2; of two shapes for 2048 nodes the first). */
+/* Partitions of the real machine (docs/hardware.md 1.2; the first of the two shapes for 2048
+ * nodes). */
 static const uint8_t partitions[][EMU_DIMS] = {
     {2, 2, 2, 2, 2}, {2, 2, 4, 2, 2},  {2, 2, 4, 4, 2},    {4, 2, 4, 4, 2},     {4, 4, 4, 4, 2},
     {4, 4, 4, 8, 2}, {4, 4, 4, 16, 2}, {8, 12, 16, 16, 2}, {16, 12, 16, 16, 2},
 };
 
-/* Split n into five extents of at most 64, largest prime factors first onto the shortest dimension. */
+/* Split n into five extents of at most 64: assign the largest prime factors first, each to the
+ * shortest dimension. */
 static int near_cubic(uint32_t n, uint8_t *extent)
 {
 	uint32_t factor[32], count = 0, e[EMU_DIMS] = {1, 1, 1, 1, 1};
@@ -149,13 +158,14 @@ void emu_shape_default(uint32_t nodes, uint32_t t, struct emu_shape *s)
 		if (emu_shape_nodes(s) == nodes)
 			return;
 	}
+	/* A number with a prime factor above 64 fits no shape. Take the next number that does. */
 	while (near_cubic(nodes, s->n) && nodes < most)
-		nodes++; /* a prime above 64 fits no shape: the next number that does */
+		nodes++;
 }
 
 /* ---- mapping ---- */
 
-static int is_letters(const char *text)
+static bool is_permutation(const char *text)
 {
 	unsigned seen = 0;
 
@@ -181,7 +191,8 @@ static void map_letters(const struct emu_shape *s, const char *order, uint32_t c
 			unsigned k = (unsigned)(strchr(letters, order[i]) - letters);
 			unsigned size = k == EMU_DIMS ? s->t : s->n[k];
 
-			*(k == EMU_DIMS ? &coords[task].t : &coords[task].c[k]) = (uint8_t)(rest % size);
+			*(k == EMU_DIMS ? &coords[task].t : &coords[task].c[k]) =
+			    (uint8_t)(rest % size);
 			rest /= size;
 		}
 	}
@@ -196,30 +207,32 @@ struct map_file {
 
 static int map_error(struct map_file *m, const char *what, const char *near)
 {
-	snprintf(m->err, m->err_bytes, "map file %s:%u: %s%s%s", m->path, m->line, what, near ? " " : "",
-		 near ? near : "");
+	snprintf(m->err, m->err_bytes, "map file %s:%u: %s%s%s", m->path, m->line, what,
+		 near ? " " : "", near ? near : "");
 	return -EINVAL;
 }
 
-/* "#mapping LETTERS" puts the permutation into letters_out; "#mpmd" is refused; else a comment. */
+/* Handle a # line. "#mapping LETTERS" sets letters_out, "#mpmd" is an error, and all else is a
+ * comment. */
 static int map_directive(struct map_file *m, char *text, char *letters_out)
 {
 	char *save = NULL, *word = strtok_r(text, " \t\r\n", &save);
 
 	if (word && !strcmp(word, "#mpmd"))
 		return map_error(
-		    m, "#mpmd (several programs in one job) is not supported; remove the line", NULL);
+		    m, "#mpmd (several programs in one job) is not supported; remove the line",
+		    NULL);
 	if (!word || strcmp(word, "#mapping"))
 		return 0;
 	word = strtok_r(NULL, " \t\r\n", &save);
-	if (!word || !is_letters(word))
+	if (!word || !is_permutation(word))
 		return map_error(m, "expected a permutation of ABCDET after #mapping, found",
 				 word ? word : "nothing");
 	memcpy(letters_out, word, 7);
 	return 0;
 }
 
-/* One line to six numbers: 1 if it held a task, 0 if empty, -EINVAL. */
+/* Parse one line into six numbers. Returns 1 if it places a task, 0 if it is empty, or -EINVAL. */
 static int map_line(struct map_file *m, const struct emu_shape *s, char *text, struct emu_coord *x)
 {
 	char *p = text;
@@ -237,8 +250,8 @@ static int map_line(struct map_file *m, const struct emu_shape *s, char *text, s
 			return map_error(m, "expected six numbers A B C D E T", NULL);
 		v = strtoul(p, &end, 10);
 		if (v >= size) {
-			snprintf(what, sizeof(what), "%c is %lu, the shape has 0 to %u", letters[k], v,
-				 size - 1);
+			snprintf(what, sizeof(what), "%c is %lu, the shape has 0 to %u", letters[k],
+				 v, size - 1);
 			return map_error(m, what, NULL);
 		}
 		*(k == EMU_DIMS ? &x->t : &x->c[k]) = (uint8_t)v;
@@ -251,7 +264,8 @@ static int map_line(struct map_file *m, const struct emu_shape *s, char *text, s
 	return 1;
 }
 
-/* Fill coords from the lines; *found tasks. taken: one bit per slot of the shape. */
+/* Fill coords from the lines of the file. *found: tasks placed. taken: one bit per slot of the
+ * shape. */
 static int map_read(FILE *f, struct map_file *m, const struct emu_shape *s, uint32_t count,
 		    struct emu_coord *coords, uint8_t *taken, uint32_t *found, char *order)
 {
@@ -294,10 +308,11 @@ static int map_from_file(const struct emu_shape *s, const char *path, uint32_t c
 	int rc = 0;
 
 	if (!f) {
-		snprintf(err, err_bytes,
-			 "mapping '%s' is no permutation of ABCDET, and no map file of that name can be "
-			 "read: %s",
-			 path, strerror(errno));
+		snprintf(
+		    err, err_bytes,
+		    "mapping '%s' is no permutation of ABCDET, and no map file of that name can be "
+		    "read: %s",
+		    path, strerror(errno));
 		rc = -ENOENT;
 	} else if (!taken) {
 		snprintf(err, err_bytes, "map file %s: no memory", path);
@@ -309,8 +324,8 @@ static int map_from_file(const struct emu_shape *s, const char *path, uint32_t c
 		map_letters(s, order, count, coords);
 	else if (!rc && found < count) {
 		snprintf(err, err_bytes,
-			 "map file %s places %u tasks, the job has %u: add a line for each", path, found,
-			 count);
+			 "map file %s places %u tasks, the job has %u: add a line for each", path,
+			 found, count);
 		rc = -EINVAL;
 	}
 	if (f)
@@ -328,15 +343,15 @@ int emu_map_tasks(const struct emu_shape *s, const char *mapping, uint32_t count
 		char text[32];
 
 		emu_shape_print(s, text, sizeof(text));
-		snprintf(
-		    err, err_bytes,
-		    "%u tasks do not fit shape %s (%u nodes, %u tasks each): use a larger shape or T",
-		    count, text, emu_shape_nodes(s), s->t);
+		snprintf(err, err_bytes,
+			 "%u tasks do not fit shape %s (%u nodes, %u tasks each): use a larger "
+			 "shape or T",
+			 count, text, emu_shape_nodes(s), s->t);
 		return -ENOSPC;
 	}
 	if (!mapping || !*mapping)
 		mapping = letters;
-	if (is_letters(mapping)) {
+	if (is_permutation(mapping)) {
 		map_letters(s, mapping, count, coords);
 		return 0;
 	}

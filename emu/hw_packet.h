@@ -2,7 +2,7 @@
 /*
  * The packet, byte by byte: 32-byte header (12 network, 20 messaging unit), 0 .. 512 bytes of
  * payload in chunks of 32. Datasheet: Blue Gene/Q MU_PacketCommon.h, MU_Pt2PtNetworkHeader.h,
- * MU_CollectiveNetworkHeader.h, MU_MessageUnitHeader.h (facts restated in spec/mu.md 2).
+ * MU_CollectiveNetworkHeader.h, MU_MessageUnitHeader.h (docs/hardware.md 2).
  *
  * Multi-byte fields are in host order and bit-fields are declared in reverse within their unit, so
  * that the documented masks fit Byte1/2/3/8 and Destination on a little-endian host. A raw header
@@ -64,6 +64,7 @@
 #define MUHWI_PACKET_ZONE_ROUTING_3                    0x18
 #define MUHWI_PACKET_STAY_ON_BUBBLE                    0x04
 #define MUHWI_PACKET_DO_NOT_STAY_ON_BUBBLE             0
+#define MUHWI_PACKET_ADDRESSED                         0x01 /* own: see emu/directory.h */
 
 /* Byte 8. */
 #define MUHWI_PACKET_TYPE_FIFO      0x00
@@ -116,7 +117,8 @@ typedef struct MUHWI_Pt2PtNetworkHeader {
 			uint8_t Dynamic : 1;
 			uint8_t Return_From_IO_Node : 2;
 			uint8_t Route_To_IO_Node : 1;
-			uint8_t Hint_E_minus : 1; /* names against the macros, as on the chip */
+			uint8_t
+			    Hint_E_minus : 1; /* the names contradict the macros, as on the chip */
 			uint8_t Hint_E_plus : 1;
 		};
 		uint8_t Byte2;
@@ -198,8 +200,8 @@ typedef struct MUHWI_MessageUnitHeader {
 			uint16_t Unused1 : 1;
 			uint16_t Rec_FIFO_Id : 9;
 			uint16_t Reserved1 : 1;
-			uint32_t Put_Offset_LSB; /* +512 by hardware for each further packet */
-			uint8_t Unused2[14];     /* software's bytes 18 .. 31 */
+			uint32_t Put_Offset_LSB; /* hardware adds 512 for each further packet */
+			uint8_t Unused2[14];     /* bytes 18 .. 31 are for software */
 		} __attribute__((packed)) Memory_FIFO;
 		struct {
 			uint16_t Put_Offset_MSB : 5;
@@ -209,7 +211,8 @@ typedef struct MUHWI_MessageUnitHeader {
 			uint16_t Rec_Counter_Base_Address_Id : 10;
 			uint16_t Unused1 : 6;
 			uint16_t Valid_Bytes_In_Payload; /* 1 .. 512, set by hardware */
-			/* Ours (design decision 1): the offset is 47 bits, ten of them here, and bit 62's mark. */
+			/* Own extension, because addresses are virtual here: the offset has 47 bits
+			 * (ten of them in this field), and bit 62 is a mark of its own. */
 			uint16_t Put_Offset_Extra : 10; /* bits 37 .. 46 */
 			uint16_t Put_Offset_Atomic : 1;
 			uint16_t Unused2 : 5;

@@ -1,51 +1,61 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hot: step_node. Who writes what:
+ * Hot: node_step(). Writers:
  *
- *   inbox    anybody pushes (P1), the lock's holder takes all (T1)
- *   flags    anybody sets bits, the holder takes all; credit[] likewise
- *   wants    the holder; read by those who return credits
- *   the rest of a node, and its router: the holder
+ *   inbox    any thread pushes (P1), the lock holder takes all (T1)
+ *   flags    any thread sets bits, the lock holder takes all; credit[] likewise
+ *   credit_wanted  the lock holder; threads that return credits read it
+ *   the rest of a node, and its router: the lock holder
  *
- * Why no wake-up is lost. A producer pushes, then sets the active bit; a poller locks, clears the bit,
- * then takes the inbox: it sees the push, or the bit is set after its clearing. A poller that cannot get
- * the lock leaves the bit. Returned credits make a router active only if it wants them: it publishes
- * wants, then looks for credits; they are added, then wants is read; both in one total order (SEQ_CST).
+ * Why no wake-up is lost. A producer pushes, then sets the active bit. A poller locks, clears the
+ * bit, then takes the inbox: either it sees the push, or the producer sets the bit after the
+ * clearing. A poller that cannot get the lock leaves the bit set. Returned credits make a router
+ * active only if it credit_wanted them. The router publishes credit_wanted, then checks for
+ * credits; a neighbour adds credits, then reads credit_wanted. All four are in one total order
+ * (SEQ_CST), so at least one side sees the other.
  */
 #include "emu/live_state.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "emu/class.h"
 #include "emu/combine.h"
 #include "emu/route.h"
 
-#define MAGIC   0x45564c51u /* "QLVE" */
-#define VERSION 3u
-#define HELD(owner) ((owner) + 1)
-#define IN_ROUTER   UINT32_MAX
-#define LOST_EACH   16u        /* packets that a process may take with it when it dies: one a thread that sends */
-#define ROUNDS  8          /* of one router before others have their turn */
+#define MAGIC             0x45564c51u /* "QLVE" */
+#define VERSION           4u
+#define PLACE_HELD(owner) ((owner) + 1)
+#define PLACE_IN_ROUTER   UINT32_MAX
+/* Packets that a dying process may leak: one for each of its threads that sends. */
+#define LOST_EACH 16u
+#define ROUNDS    8 /* rounds of one router before the poll steps others */
 
 struct live_step {
 	struct emu_live *live;
 	struct live_node *n;
 	uint32_t local;
+	uint64_t now_ps; /* 0 without faults that need it */
+	bool waits;      /* a packet waits for a time */
 };
 
 /* ---- layout ---- */
 
-static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t local_nodes,
-		   const struct emu_router_conf *conf)
+static void layout_memory(struct live_mem *m, const struct emu_shape *shape, uint32_t local_nodes,
+			  const struct emu_router_conf *conf)
 {
-	uint64_t at = round64(sizeof(*m)), slots = 0;
+	uint64_t at = round_to_line(sizeof(*m)), slots = 0;
 
 	memset(m, 0, sizeof(*m));
-	emu_route_init(&m->route, shape);
+	emu_route_init_as(&m->route, shape, conf ? &conf->routing : NULL);
+	m->coll_slots = conf && conf->coll_slots ? conf->coll_slots : EMU_VC_SLOTS_DEFAULT;
+	m->injection_slots =
+	    conf && conf->injection_slots ? conf->injection_slots : EMU_INJECTION_SLOTS;
 	m->nodes = emu_shape_nodes(shape);
 	m->local_nodes = local_nodes;
 	for (int v = 0; v < EMU_VCS; v++) {
@@ -54,21 +64,22 @@ static void layout(struct live_mem *m, const struct emu_shape *shape, uint32_t l
 		m->slots[v] = n < EMU_VC_SLOTS_MIN ? EMU_VC_SLOTS_MIN : n;
 		slots += m->slots[v];
 	}
-	/* Each slot of an input, of an output to another host, each place of injection, what is in hand. */
-	slots += (uint64_t)EMU_CLASSES * COLL_SLOTS;
+	/* A packet for each slot of an input, each slot of an output to another host, each
+	 * injection place, and each descending collective packet. */
+	slots += (uint64_t)EMU_CLASSES * m->coll_slots;
 	m->pool_count = (uint32_t)(local_nodes * (2 * EMU_LINKS * slots + EMU_CLASSES * 2 +
 						  EMU_INJECTIONS_ALL * EMU_INJECTION_SLOTS +
 						  shape->t * LOST_EACH));
 	m->active_words = (local_nodes + 63) / 64;
-	m->node_bytes = round64(sizeof(struct live_node)) + emu_router_bytes();
+	m->node_bytes = round_to_line(sizeof(struct live_node)) + emu_router_bytes();
 	m->active_at = at;
-	at += round64(m->active_words * 8);
+	at += round_to_line(m->active_words * 8);
 	m->node_at = at;
 	at += m->node_bytes * local_nodes;
 	m->local_at = at;
-	at += round64((size_t)m->nodes * 4);
+	at += round_to_line((size_t)m->nodes * 4);
 	m->next_at = at;
-	at += round64((size_t)m->pool_count * 4);
+	at += round_to_line((size_t)m->pool_count * 4);
 	m->pool_at = at;
 	at += (uint64_t)m->pool_count * sizeof(struct emu_packet);
 	m->bytes = at;
@@ -79,7 +90,7 @@ size_t emu_live_bytes(const struct emu_shape *shape, uint32_t local_nodes,
 {
 	struct live_mem m;
 
-	layout(&m, shape, local_nodes, conf);
+	layout_memory(&m, shape, local_nodes, conf);
 	return m.bytes;
 }
 
@@ -90,7 +101,7 @@ static void node_init(struct live_mem *m, struct live_node *n, const uint32_t *l
 	emu_node_coord(&m->route.shape, node, &x);
 	n->node = node;
 	n->here = emu_coord_word(&x);
-	n->inbox = NIL;
+	atomic_store_relaxed(&n->inbox, NIL);
 	for (unsigned l = 0; l < EMU_LINKS; l++) {
 		uint32_t peer = emu_node_neighbour(&m->route.shape, node, l);
 
@@ -112,7 +123,7 @@ int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const 
 			  emu_live_bytes(shape, local_nodes, conf));
 		return -EINVAL;
 	}
-	layout(m, shape, local_nodes, conf);
+	layout_memory(m, shape, local_nodes, conf);
 	local = (uint32_t *)((char *)mem + m->local_at);
 	memset(local, 0xff, (size_t)m->nodes * 4);
 	for (uint32_t i = 0; i < local_nodes; i++) {
@@ -124,15 +135,16 @@ int emu_live_init(void *mem, size_t bytes, const struct emu_shape *shape, const 
 		local[nodes[i]] = i;
 	}
 	for (uint32_t i = 0; i < local_nodes; i++) {
-		struct live_node *n = (struct live_node *)((char *)mem + m->node_at + m->node_bytes * i);
+		struct live_node *n =
+		    (struct live_node *)((char *)mem + m->node_at + m->node_bytes * i);
 
 		memset(n, 0, sizeof(*n));
 		node_init(m, n, local, nodes[i]);
 		emu_router_init(router_of(n), shape, nodes[i], conf, 0);
 	}
-	m->free_head = NIL;
+	atomic_store_relaxed(&m->free_head, NIL);
 	m->version = VERSION;
-	__atomic_store_n(&m->magic, MAGIC, __ATOMIC_RELEASE);
+	atomic_store_release(&m->magic, MAGIC);
 	return 0;
 }
 
@@ -141,7 +153,7 @@ struct emu_live *emu_live_open(void *mem, const struct emu_live_ops *ops, void *
 	struct live_mem *m = mem;
 	struct emu_live *live;
 
-	if (__atomic_load_n(&m->magic, __ATOMIC_ACQUIRE) != MAGIC || m->version != VERSION) {
+	if (atomic_load_acquire(&m->magic) != MAGIC || m->version != VERSION) {
 		drv_error("torus memory: not initialised, or by another version");
 		return NULL;
 	}
@@ -156,14 +168,16 @@ struct emu_live *emu_live_open(void *mem, const struct emu_live_ops *ops, void *
 	live->node = (char *)mem + m->node_at;
 	live->node_bytes = m->node_bytes;
 	live->pool = (struct emu_packet *)((char *)mem + m->pool_at);
-	live->next = (uint32_t *)((char *)mem + m->next_at);
-	live->active = (uint64_t *)((char *)mem + m->active_at);
+	live->next = (atomic_u32 *)((char *)mem + m->next_at);
+	live->active = (atomic_u64 *)((char *)mem + m->active_at);
 	live->local = (uint32_t *)((char *)mem + m->local_at);
 	return live;
 }
 
 void emu_live_close(struct emu_live *live)
 {
+	if (live)
+		live_faults_free(live);
 	free(live);
 }
 
@@ -198,21 +212,23 @@ static void place_release(struct emu_live *live, uint32_t local, unsigned queue,
 {
 	struct live_node *n = node_of(live, local);
 
-	__atomic_store_n(&n->place[queue][place % EMU_INJECTION_SLOTS], 0, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&n->refused, __ATOMIC_SEQ_CST) &&
-	    __atomic_exchange_n(&n->refused, 0, __ATOMIC_SEQ_CST) && live->ops.room)
+	atomic_store_seq_cst(&n->place[queue][place % EMU_INJECTION_SLOTS], 0);
+	if (atomic_load_seq_cst(&n->refused) && atomic_exchange_seq_cst(&n->refused, 0) &&
+	    live->ops.room)
 		live->ops.room(live->arg, local);
 }
 
-/* Who took it is said with the taking: emu_live_reclaim(). -1: none is free. */
-static int place_take(struct live_node *n, unsigned queue, uint32_t owner)
+/* Take a place and record its owner in the same store, for emu_live_reclaim(). Returns -1 if none
+ * is free. */
+static int place_take(struct live_node *n, unsigned queue, uint32_t slots, uint32_t owner)
 {
-	for (int i = 0; i < EMU_INJECTION_SLOTS; i++) {
-		uint32_t *place = &n->place[queue][i], nobody = 0;
+	for (uint32_t i = 0; i < slots; i++) {
+		atomic_u32 *place = &n->place[queue][i];
+		uint32_t nobody = 0;
 
-		if (!__atomic_load_n(place, __ATOMIC_SEQ_CST) &&
-		    __atomic_compare_exchange_n(place, &nobody, HELD(owner), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			return i;
+		if (!atomic_load_seq_cst(place) &&
+		    atomic_cas_seq_cst(place, &nobody, PLACE_HELD(owner)))
+			return (int)i;
 	}
 	return -1;
 }
@@ -220,21 +236,34 @@ static int place_take(struct live_node *n, unsigned queue, uint32_t owner)
 int emu_live_alloc(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t *packet)
 {
 	struct live_node *n = node_of(live, local_node);
-	int place = place_take(n, queue, live->owner);
+	bool flight = is_flight(live, queue);
+	int place;
 
-	if (place < 0) {
-		__atomic_store_n(&n->refused, 1, __ATOMIC_SEQ_CST);
-		place = place_take(n, queue, live->owner); /* room came before `refused` was seen? */
-		if (place < 0)
+	if (flight && !live_flight_begin(live, local_node)) {
+		atomic_store_seq_cst(&n->refused, 1);
+		if (!live_flight_begin(live, local_node)) /* they may all have arrived since */
 			return -EAGAIN;
 	}
+	place = place_take(n, queue, live->mem->injection_slots, live->owner);
+	if (place < 0) {
+		atomic_store_seq_cst(&n->refused, 1);
+		/* A place may have been freed before its owner could see `refused`. */
+		place = place_take(n, queue, live->mem->injection_slots, live->owner);
+		if (place < 0) {
+			if (flight)
+				live_flight_end(live, local_node);
+			return -EAGAIN;
+		}
+	}
 	*packet = pool_get(live);
-	if (*packet == NIL) { /* more packets lost than a dead process can hold */
+	if (*packet == NIL) { /* dead processes leaked more packets than LOST_EACH */
 		place_release(live, local_node, queue, (unsigned)place);
+		if (flight)
+			live_flight_end(live, local_node);
 		return -EAGAIN;
 	}
 	memset(&live->pool[*packet], 0, 64);
-	live->pool[*packet].route.flags = (uint8_t)place;
+	live->pool[*packet].route.flags = (uint8_t)((unsigned)place | (flight ? FLIGHT : 0));
 	return 0;
 }
 
@@ -244,23 +273,25 @@ void emu_live_cancel(struct emu_live *live, uint32_t local_node, unsigned queue,
 
 	pool_put(live, packet);
 	place_release(live, local_node, queue, place);
+	if (place & FLIGHT)
+		live_flight_end(live, local_node);
 }
 
-static int coll_bad(const struct emu_packet *p)
+static bool is_bad_collective(const struct emu_packet *p)
 {
 	unsigned op = p->hdr.NetworkHeader.collective.Byte1.Byte1;
 
-	return p->bytes > sizeof(p->payload) || !emu_combine_valid(op & 0xf0, op & 15, p->bytes);
+	return p->bytes > sizeof(p->payload) || !emu_combine_is_valid(op & 0xf0, op & 15, p->bytes);
 }
 
 int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, uint32_t packet)
 {
 	struct emu_packet *p = &live->pool[packet];
 	MUHWI_Pt2PtNetworkHeader_t *h = &p->hdr.NetworkHeader.pt2pt;
-	unsigned vc = emu_vc_start(h), hints;
+	unsigned vc, hints;
 
 	if (h->Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE) {
-		if (coll_bad(p) || queue != EMU_INJECTIONS + route_of(&p->hdr)) {
+		if (is_bad_collective(p) || queue != EMU_INJECTIONS + route_of(&p->hdr)) {
 			emu_live_cancel(live, local_node, queue, packet);
 			return -EINVAL;
 		}
@@ -269,6 +300,11 @@ int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, 
 		inbox_push(live, local_node, packet);
 		return 0;
 	}
+	if (live->cuts && live_route_around(live, local_node, h)) {
+		emu_live_cancel(live, local_node, queue, packet);
+		return -EHOSTUNREACH;
+	}
+	vc = emu_vc_start(h);
 	if (vc >= EMU_VCS || p->bytes > sizeof(p->payload) ||
 	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
 			    h->Destination.Destination.Destination, emu_hints_get(h), &hints)) {
@@ -284,21 +320,23 @@ int emu_live_inject(struct emu_live *live, uint32_t local_node, unsigned queue, 
 
 /* ---- one router's step, under its lock ---- */
 
-/* A packet that came in from injection has left its place. */
-static void place_left(struct live_step *s, unsigned in, unsigned place)
+/* Free the injection place of a packet that has left it. */
+static void place_leave(struct live_step *s, unsigned in, unsigned place)
 {
 	if (in >= EMU_LINKS && in < EMU_LINKS + EMU_INJECTIONS_ALL)
 		place_release(s->live, s->local, in - EMU_LINKS, place);
 }
 
-static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet, uint64_t now)
+static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32_t packet,
+		    uint64_t now)
 {
 	struct live_step *s = arg;
 	struct live_node *n = s->n;
 	struct emu_packet *p = &s->live->pool[packet];
 	unsigned in = p->route.in, place = p->route.flags;
 
-	if (n->remote >> link & 1) { /* flush_remote() takes it from here, in order */
+	p->route.ready = now;
+	if (n->remote >> link & 1) { /* flush_remote() sends these in order */
 		p->route.next = NIL;
 		p->route.vc = (uint8_t)vc;
 		if (n->out_tail[link] == NIL)
@@ -311,7 +349,7 @@ static void op_send(void *arg, uint32_t node, unsigned link, unsigned vc, uint32
 		p->route.in = (uint8_t)emu_link_opposite(link);
 		inbox_push(s->live, n->peer[link], packet);
 	}
-	place_left(s, in, place);
+	place_leave(s, in, place);
 }
 
 static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
@@ -322,25 +360,27 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 
 	if (rc == -EAGAIN)
 		return rc;
-	if (rc) /* it will never be taken: drop it */
-		__atomic_fetch_add(&s->live->mem->bad, 1, __ATOMIC_RELAXED);
+	if (rc) /* the MU will never take it: drop it */
+		atomic_fetch_add_relaxed(&s->live->mem->refused_count, 1);
+	if (place & FLIGHT)
+		live_flight_end(s->live, s->live->local[s->live->pool[packet].route.source]);
 	pool_put(s->live, packet);
-	place_left(s, in, place);
+	place_leave(s, in, place);
 	return 0;
 }
 
 static void op_credit(void *arg, uint32_t node, unsigned link, unsigned vc, uint64_t now)
 {
 	struct live_step *s = arg;
-	int coll = vc >= EMU_VCS;
+	bool coll = vc >= EMU_VCS;
 	uint64_t one = credit_of(vc);
 
 	if (!(s->n->remote >> link & 1))
 		credit_add(s->live, s->n->peer[link], emu_link_opposite(link), one, coll);
 	else if (coll)
-		s->n->coll_owed[link] += one;
+		s->n->remote_coll_credit[link] += one;
 	else
-		s->n->owed[link] += one;
+		s->n->remote_credit[link] += one;
 }
 
 static uint32_t op_copy(void *arg, uint32_t node, uint32_t packet)
@@ -362,16 +402,17 @@ static void op_drop(void *arg, uint32_t node, uint32_t packet)
 	unsigned in = s->live->pool[packet].route.in, place = s->live->pool[packet].route.flags;
 
 	pool_put(s->live, packet);
-	place_left(s, in, place);
+	place_leave(s, in, place);
 }
 
-static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits, uint64_t now)
+static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits,
+		  uint64_t now)
 {
 	struct live_step *s = arg;
 
 	if (s->n->remote >> link & 1) {
-		s->n->told[link][route] = (uint8_t)(NEW | bits);
-		s->n->to_tell[link] |= (uint16_t)(1u << route);
+		s->n->remote_signal[link][route] = (uint8_t)(SIGNAL_NEW | bits);
+		s->n->signals_to_send[link] |= (uint16_t)(1u << route);
 	} else {
 		signal_put(s->live, s->n->peer[link], emu_link_opposite(link), route, bits);
 	}
@@ -388,16 +429,17 @@ static void op_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits
 static const struct emu_router_ops step_ops = {op_send, op_deliver, op_credit,   op_copy,
 					       op_drop, op_gi,      op_gi_status};
 
-static void tell_signals(struct live_step *s, unsigned link)
+static void flush_signals(struct live_step *s, unsigned link)
 {
 	struct live_node *n = s->n;
 
-	for (unsigned m = n->to_tell[link]; m; m &= m - 1) {
+	for (unsigned m = n->signals_to_send[link]; m; m &= m - 1) {
 		unsigned route = (unsigned)__builtin_ctz(m);
 
-		if (s->live->ops.gi_remote(s->live->arg, s->local, link, route, n->told[link][route] & 7))
+		if (s->live->ops.gi_remote(s->live->arg, s->local, link, route,
+					   n->remote_signal[link][route] & 7))
 			return;
-		n->to_tell[link] &= (uint16_t)~(1u << route);
+		n->signals_to_send[link] &= (uint16_t) ~(1u << route);
 	}
 }
 
@@ -413,21 +455,28 @@ static void flush_remote(struct live_step *s)
 			uint32_t i = n->out_head[l];
 			struct emu_packet *p = &live->pool[i];
 
+			if (p->route.ready > s->now_ps) {
+				s->waits = true;
+				break;
+			}
 			if (live->ops.send_remote(live->arg, s->local, l, p->route.vc, p))
 				break;
 			n->out_head[l] = p->route.next;
 			if (n->out_head[l] == NIL)
 				n->out_tail[l] = NIL;
 			if (n->lost >> l & 1)
-				credit_add(live, s->local, l, credit_of(p->route.vc), p->route.vc >= EMU_VCS);
+				credit_add(live, s->local, l, credit_of(p->route.vc),
+					   p->route.vc >= EMU_VCS);
 			pool_put(live, i);
 		}
-		if (n->owed[l] && !live->ops.credit_remote(live->arg, s->local, l, n->owed[l]))
-			n->owed[l] = 0;
-		if (n->coll_owed[l] && !live->ops.coll_credit_remote(live->arg, s->local, l, n->coll_owed[l]))
-			n->coll_owed[l] = 0;
-		if (n->to_tell[l])
-			tell_signals(s, l);
+		if (n->remote_credit[l] &&
+		    !live->ops.credit_remote(live->arg, s->local, l, n->remote_credit[l]))
+			n->remote_credit[l] = 0;
+		if (n->remote_coll_credit[l] &&
+		    !live->ops.coll_credit_remote(live->arg, s->local, l, n->remote_coll_credit[l]))
+			n->remote_coll_credit[l] = 0;
+		if (n->signals_to_send[l])
+			flush_signals(s, l);
 	}
 }
 
@@ -437,11 +486,12 @@ static void take_signals(struct live_step *s)
 
 	for (unsigned from = 0; from <= EMU_LINKS; from++)
 		for (unsigned route = 0; route < EMU_CLASSES; route++) {
-			uint8_t *word = &s->n->signal[from][route], v;
+			atomic_u8 *word = &s->n->signal[from][route];
+			uint8_t v;
 
-			if (!__atomic_load_n(word, __ATOMIC_RELAXED))
+			if (!atomic_load_relaxed(word))
 				continue;
-			v = __atomic_exchange_n(word, 0, __ATOMIC_SEQ_CST);
+			v = atomic_exchange_seq_cst(word, 0);
 			if (from < EMU_LINKS)
 				emu_router_gi_arrive(r, from, route, v & 7, 0, &step_ops, s);
 			else
@@ -454,19 +504,19 @@ static void take_credits(struct live_step *s)
 	struct live_node *n = s->n;
 	uint32_t flags = 0;
 
-	if (__atomic_load_n(&n->flags, __ATOMIC_RELAXED))
-		flags = __atomic_exchange_n(&n->flags, 0, __ATOMIC_SEQ_CST) & ~KICK;
+	if (atomic_load_relaxed(&n->flags))
+		flags = atomic_exchange_seq_cst(&n->flags, 0) & ~KICK;
 	if (flags & SIGNALS)
 		take_signals(s);
 	for (flags &= ~SIGNALS; flags; flags &= flags - 1) {
 		unsigned l = (unsigned)__builtin_ctz(flags);
-		uint64_t credits = __atomic_exchange_n(&n->credit[l], 0, __ATOMIC_SEQ_CST);
+		uint64_t credits = atomic_exchange_seq_cst(&n->credit[l], 0);
 
 		for (unsigned vc = 0; vc < EMU_VCS; vc++)
 			for (unsigned k = credits >> (16 * vc) & 0xffff; k; k--)
 				emu_router_credit(router_of(n), l, vc);
-		if (__atomic_load_n(&n->coll_credit[l], __ATOMIC_RELAXED))
-			credits = __atomic_exchange_n(&n->coll_credit[l], 0, __ATOMIC_SEQ_CST);
+		if (atomic_load_relaxed(&n->coll_credit[l]))
+			credits = atomic_exchange_seq_cst(&n->coll_credit[l], 0);
 		else
 			continue;
 		for (unsigned route = 0; route < EMU_CLASSES && credits >> (4 * route); route++)
@@ -475,14 +525,14 @@ static void take_credits(struct live_step *s)
 	}
 }
 
-/* T1: everything pushed so far, oldest first. */
+/* T1: take all packets pushed so far, the oldest first. */
 static uint32_t inbox_take(struct emu_live *live, struct live_node *n)
 {
 	uint32_t i, oldest = NIL;
 
-	if (__atomic_load_n(&n->inbox, __ATOMIC_RELAXED) == NIL)
+	if (atomic_load_relaxed(&n->inbox) == NIL)
 		return NIL;
-	i = __atomic_exchange_n(&n->inbox, NIL, __ATOMIC_SEQ_CST);
+	i = atomic_exchange_seq_cst(&n->inbox, NIL);
 	while (i != NIL) {
 		uint32_t next = live->pool[i].route.next;
 
@@ -498,6 +548,7 @@ static void take_inbox(struct live_step *s)
 	struct emu_live *live = s->live;
 	struct emu_router *r = router_of(s->n);
 
+	assert(atomic_load_relaxed(&s->n->lock)); /* only the lock holder steps a router */
 	for (uint32_t i = inbox_take(live, s->n), next; i != NIL; i = next) {
 		struct emu_packet *p = &live->pool[i];
 		int rc;
@@ -506,43 +557,54 @@ static void take_inbox(struct live_step *s)
 		if (p->route.in < EMU_LINKS) {
 			rc = emu_router_arrive(r, live->pool, p->route.in, p->route.vc, i);
 		} else {
-			__atomic_store_n(&s->n->place[p->route.in - EMU_LINKS][p->route.flags % EMU_INJECTION_SLOTS],
-					 IN_ROUTER, __ATOMIC_RELAXED);
+			atomic_store_relaxed(&s->n->place[p->route.in - EMU_LINKS]
+							 [p->route.flags % EMU_INJECTION_SLOTS],
+					     PLACE_IN_ROUTER);
 			rc = emu_router_inject(r, live->pool, p->route.in - EMU_LINKS, i);
 		}
-		if (rc) { /* a sender on another host without a credit, or who wrote into our memory */
-			__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
-			place_left(s, p->route.in, p->route.flags);
+		if (rc) { /* a sender on another host had no credit, or a process overwrote shared
+			     memory */
+			atomic_fetch_add_relaxed(&live->mem->refused_count, 1);
+			place_leave(s, p->route.in, p->route.flags);
+			if (p->route.flags & FLIGHT)
+				live_flight_end(live, p->route.in < EMU_LINKS
+							  ? live->local[p->route.source]
+							  : s->local);
 			pool_put(live, i);
 		}
 	}
 }
 
-/* Step a router until nothing new has come, within reason. Returns 0 if another process is at it. */
-static int step_node(struct emu_live *live, uint32_t local)
+/* Step a router until it has no work, or for ROUNDS rounds. Returns 0 if another process holds its
+ * lock. */
+static int node_step(struct emu_live *live, uint32_t local)
 {
-	struct live_step s = {live, node_of(live, local), local};
+	struct live_step s = {live, node_of(live, local), local, 0, false};
 	struct live_node *n = s.n;
 	uint64_t bit = 1ull << (local % 64);
 	int rounds = 0;
 
-	if (__atomic_load_n(&n->lock, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
+	if (atomic_load_relaxed(&n->lock) || atomic_exchange_acquire(&n->lock, 1))
 		return 0;
-	__atomic_fetch_and(&live->active[local / 64], ~bit, __ATOMIC_SEQ_CST);
+	atomic_fetch_and_seq_cst(&live->active[local / 64], ~bit);
+	if (__builtin_expect(live->has_faults, 0))
+		live_faults_apply(live, local);
 	do {
+		if (__builtin_expect(live->timed, 0))
+			s.now_ps = live_now_ps(live);
 		take_credits(&s);
 		take_inbox(&s);
-		emu_router_step(router_of(n), live->pool, 0, &step_ops, &s);
+		s.waits = emu_router_step(router_of(n), live->pool, s.now_ps, &step_ops, &s) !=
+			  UINT64_MAX;
 		if (n->remote)
 			flush_remote(&s);
-		uint32_t wants = emu_router_wanted(router_of(n));
-		if (wants != __atomic_load_n(&n->wants, __ATOMIC_RELAXED))
-			__atomic_store_n(&n->wants, wants, __ATOMIC_SEQ_CST);
-	} while (pending(n) && ++rounds < ROUNDS);
-	__atomic_store_n(&n->lock, 0, __ATOMIC_SEQ_CST);
-	if (pending(n))
-		activate(live, local);
+		uint32_t credit_wanted = emu_router_wanted(router_of(n));
+		if (credit_wanted != atomic_load_relaxed(&n->credit_wanted))
+			atomic_store_seq_cst(&n->credit_wanted, credit_wanted);
+	} while (has_work(n) && ++rounds < ROUNDS);
+	atomic_store_seq_cst(&n->lock, 0);
+	if (has_work(n) || (live->timed && s.waits))
+		set_active(live, local);
 	return 1;
 }
 
@@ -551,14 +613,17 @@ int emu_live_poll(struct emu_live *live, int budget)
 	uint32_t words = live->mem->active_words;
 	int steps = 0, moved = 1;
 
+	if (__builtin_expect(live->has_faults, 0))
+		live_faults_tick(live);
 	while (moved && steps < budget) {
 		moved = 0;
 		for (uint32_t k = 0; k < words; k++) {
-			uint32_t w = live->start + k < words ? live->start + k : live->start + k - words;
-			uint64_t bits = __atomic_load_n(&live->active[w], __ATOMIC_ACQUIRE);
+			uint32_t w =
+			    live->start + k < words ? live->start + k : live->start + k - words;
+			uint64_t bits = atomic_load_acquire(&live->active[w]);
 
 			for (; bits; bits &= bits - 1)
-				moved += step_node(live, w * 64 + (uint32_t)__builtin_ctzll(bits));
+				moved += node_step(live, w * 64 + (uint32_t)__builtin_ctzll(bits));
 		}
 		steps += moved;
 	}
@@ -567,10 +632,10 @@ int emu_live_poll(struct emu_live *live, int budget)
 	return steps;
 }
 
-int emu_live_busy(const struct emu_live *live)
+bool emu_live_has_work(const struct emu_live *live)
 {
 	for (uint32_t w = 0; w < live->mem->active_words; w++)
-		if (__atomic_load_n(&live->active[w], __ATOMIC_SEQ_CST))
+		if (atomic_load_seq_cst(&live->active[w]))
 			return 1;
 	return 0;
 }
@@ -580,7 +645,7 @@ void emu_live_kick(struct emu_live *live, uint32_t local_node)
 	set_flag(live, local_node, KICK);
 }
 
-void emu_live_owner(struct emu_live *live, uint32_t owner)
+void emu_live_set_owner(struct emu_live *live, uint32_t owner)
 {
 	live->owner = owner;
 }
@@ -589,12 +654,18 @@ void emu_live_reclaim(struct emu_live *live, uint32_t local_node, uint32_t owner
 {
 	struct live_node *n = node_of(live, local_node);
 
-	emu_live_kick(live, local_node); /* it may have died before it said that it put something there */
-	step_node(live, local_node);     /* what it had handed over leaves the inbox */
+	emu_live_kick(live,
+		      /* The process may have died after it pushed, and before it set the active
+		       * bit. */
+		      local_node);
+	node_step(live, local_node); /* packets that it had handed over leave the inbox */
 	for (unsigned q = 0; q < EMU_INJECTIONS_ALL; q++)
 		for (unsigned i = 0; i < EMU_INJECTION_SLOTS; i++)
-			if (__atomic_load_n(&n->place[q][i], __ATOMIC_SEQ_CST) == HELD(owner))
+			if (atomic_load_seq_cst(&n->place[q][i]) == PLACE_HELD(owner)) {
 				place_release(live, local_node, q, i);
+				if (is_flight(live, q))
+					live_flight_end(live, local_node);
+			}
 }
 
 void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned link)
@@ -603,45 +674,48 @@ void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned lin
 	uint64_t all = 0, coll = 0;
 
 	n->lost |= 1u << link;
-	/* What the neighbour had: more than the slots there are does no harm. */
+	/* Return the credits that the neighbour held. The router ignores those beyond its slots. */
 	for (unsigned v = 0; v < EMU_VCS; v++)
 		all |= (uint64_t)live->mem->slots[v] << (16 * v);
 	for (unsigned r = 0; r < EMU_CLASSES; r++)
-		coll |= (uint64_t)COLL_SLOTS << (4 * r);
-	__atomic_store_n(&n->credit[link], all, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&n->coll_credit[link], coll, __ATOMIC_SEQ_CST);
+		coll |= (uint64_t)live->mem->coll_slots << (4 * r);
+	atomic_store_seq_cst(&n->credit[link], all);
+	atomic_store_seq_cst(&n->coll_credit[link], coll);
 	set_flag(live, local_node, 1u << link | KICK);
 }
 
 /* ---- class routes ---- */
 
-static int program(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c, int pass, int gi)
+static int route_program(struct emu_live *live, uint32_t local_node, unsigned route,
+			 const ClassRoute_t *c, int pass, bool gi)
 {
 	struct live_node *n = node_of(live, local_node);
 	struct emu_router *r = router_of(n);
 	int rc;
 
-	if (__atomic_exchange_n(&n->lock, 1, __ATOMIC_ACQUIRE))
+	if (atomic_exchange_acquire(&n->lock, 1))
 		return -EAGAIN;
 	rc = gi ? emu_router_gi_set(r, route, c) : emu_router_class_set(r, route, c, pass);
-	__atomic_store_n(&n->lock, 0, __ATOMIC_SEQ_CST);
-	if (pending(n))
-		activate(live, local_node);
+	atomic_store_seq_cst(&n->lock, 0);
+	if (has_work(n))
+		set_active(live, local_node);
 	return rc;
 }
 
-int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c, int pass)
+int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned route,
+		       const ClassRoute_t *c, int pass)
 {
-	return program(live, local_node, route, c, pass, 0);
+	return route_program(live, local_node, route, c, pass, false);
 }
 
-int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c)
+int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route,
+		    const ClassRoute_t *c)
 {
-	return program(live, local_node, route, c, 0, 1);
+	return route_program(live, local_node, route, c, 0, true);
 }
 
-int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route, const ClassRoute_t *c,
-			  unsigned bits)
+int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route,
+			  const ClassRoute_t *c, unsigned bits)
 {
 	struct emu_router *r = router_of(node_of(live, local_node));
 	int rc = emu_router_class_set(r, route, c, 0);
@@ -666,13 +740,14 @@ void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsign
 	const struct emu_link_stat *from =
 	    emu_router_link_stat(router_of(node_of(live, local_node)), link);
 
-	stat->packets = __atomic_load_n(&from->packets, __ATOMIC_RELAXED);
-	stat->bytes = __atomic_load_n(&from->bytes, __ATOMIC_RELAXED);
-	stat->stalls = __atomic_load_n(&from->stalls, __ATOMIC_RELAXED);
-	stat->queued_max = __atomic_load_n(&from->queued_max, __ATOMIC_RELAXED);
+	stat->packets = atomic_load_relaxed(&from->packets);
+	stat->bytes = atomic_load_relaxed(&from->bytes);
+	stat->stalls = atomic_load_relaxed(&from->stalls);
+	stat->errors = atomic_load_relaxed(&from->errors);
+	stat->queued_max = atomic_load_relaxed(&from->queued_max);
 }
 
-uint64_t emu_live_bad(const struct emu_live *live)
+uint64_t emu_live_refused(const struct emu_live *live)
 {
-	return __atomic_load_n(&live->mem->bad, __ATOMIC_RELAXED);
+	return atomic_load_relaxed(&live->mem->refused_count);
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What came over a wire from the router of another host: packets, credits, signals. Nothing of it is believed. */
+/* Packets, credits and signals that came over a wire from the router of another host. Every field
+ * is checked before use. */
 #include <errno.h>
 #include <string.h>
 
+#include "drivers/base/atomic.h"
 #include "emu/combine.h"
 #include "emu/live_state.h"
 #include "emu/vc.h"
 
-static int refuse(struct emu_live *live)
+static int refuse_packet(struct emu_live *live)
 {
-	__atomic_fetch_add(&live->mem->bad, 1, __ATOMIC_RELAXED);
+	atomic_fetch_add_relaxed(&live->mem->refused_count, 1);
 	return -EPROTO;
 }
 
-static int is_remote(const struct emu_live *live, uint32_t local_node, unsigned link)
+static bool is_remote(const struct emu_live *live, uint32_t local_node, unsigned link)
 {
 	return local_node < live->mem->local_nodes && link < EMU_LINKS &&
 	       node_of(live, local_node)->remote >> link & 1;
@@ -24,23 +26,23 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 			   const void *payload)
 {
 	unsigned hints = 0, vc = emu_vc_start(&hdr->NetworkHeader.pt2pt);
-	int coll = hdr->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+	bool coll = hdr->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
 	unsigned op = hdr->NetworkHeader.collective.Byte1.Byte1;
 	struct emu_packet *p;
 	uint32_t i;
 
 	if (!is_remote(live, local_node, link) || tag->bytes > sizeof(p->payload) ||
-	    (coll && (tag->vc != EMU_VCS + route_of(hdr) || !emu_combine_valid(op & 0xf0, op & 15, tag->bytes))))
-		return refuse(live);
-	if (!coll &&
-	    (tag->vc >= EMU_VCS || vc >= EMU_VCS ||
-	    emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
-			    hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
-			    emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints)))
-		return refuse(live);
+	    (coll && (tag->vc != EMU_VCS + route_of(hdr) ||
+		      !emu_combine_is_valid(op & 0xf0, op & 15, tag->bytes))))
+		return refuse_packet(live);
+	if (!coll && (tag->vc >= EMU_VCS || vc >= EMU_VCS ||
+		      emu_route_hints(&live->mem->route, node_of(live, local_node)->here,
+				      hdr->NetworkHeader.pt2pt.Destination.Destination.Destination,
+				      emu_hints_get(&hdr->NetworkHeader.pt2pt), &hints)))
+		return refuse_packet(live);
 	i = pool_get(live);
 	if (i == NIL)
-		return refuse(live);
+		return refuse_packet(live);
 	p = &live->pool[i];
 	memset(p, 0, 64);
 	p->hdr = *hdr;
@@ -58,38 +60,44 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 	return 0;
 }
 
-/* No neighbour gives back more than there is room for. */
-static int credits_arrive(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits, int coll)
+/* Refuse more credits than there are slots. */
+static int credits_arrive(struct emu_live *live, uint32_t local_node, unsigned link,
+			  uint64_t credits, bool coll)
 {
-	const unsigned count = coll ? EMU_CLASSES : EMU_VCS, width = coll ? 4 : 16, mask = (1u << width) - 1;
+	const unsigned count = coll ? EMU_CLASSES : EMU_VCS, width = coll ? 4 : 16,
+		       mask = (1u << width) - 1;
 	struct live_node *n;
 	uint64_t have;
 
 	if (!is_remote(live, local_node, link))
-		return refuse(live);
+		return refuse_packet(live);
 	n = node_of(live, local_node);
-	have = __atomic_load_n(coll ? &n->coll_credit[link] : &n->credit[link], __ATOMIC_RELAXED);
+	have = atomic_load_relaxed(coll ? &n->coll_credit[link] : &n->credit[link]);
 	for (unsigned i = 0; i < count; i++)
-		if ((have >> width * i & mask) + (credits >> width * i & mask) > (coll ? COLL_SLOTS : live->mem->slots[i]))
-			return refuse(live);
+		if ((have >> width * i & mask) + (credits >> width * i & mask) >
+		    (coll ? live->mem->coll_slots : live->mem->slots[i]))
+			return refuse_packet(live);
 	credit_add(live, local_node, link, credits, coll);
 	return 0;
 }
 
-int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+int emu_live_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link,
+			   uint64_t credits)
 {
-	return credits_arrive(live, local_node, link, credits, 0);
+	return credits_arrive(live, local_node, link, credits, false);
 }
 
-int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link, uint64_t credits)
+int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsigned link,
+				uint64_t credits)
 {
-	return credits_arrive(live, local_node, link, credits, 1);
+	return credits_arrive(live, local_node, link, credits, true);
 }
 
-int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route, unsigned bits)
+int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route,
+		       unsigned bits)
 {
 	if (!is_remote(live, local_node, link) || route >= EMU_CLASSES || bits > 7)
-		return refuse(live);
+		return refuse_packet(live);
 	signal_put(live, local_node, link, route, bits);
 	return 0;
 }

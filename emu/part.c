@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOBODY 0xffffu
+#define NO_HOST 0xffffu
 
 void emu_part_blocks(const struct emu_shape *s, uint32_t hosts, uint16_t *host_of)
 {
@@ -26,9 +26,9 @@ void emu_part_blocks(const struct emu_shape *s, uint32_t hosts, uint16_t *host_o
 	}
 }
 
-/* Give nodes without a host the one of the nearest node that has one: a search from all of these at
- * once. */
-static int spread(const struct emu_shape *s, uint16_t *host_of)
+/* Give each node without a host the host of the nearest node that has one: a breadth-first search
+ * from all of these at once. */
+static int assign_rest(const struct emu_shape *s, uint16_t *host_of)
 {
 	uint32_t nodes = emu_shape_nodes(s), head = 0, tail = 0;
 	uint32_t *queue = malloc(nodes * sizeof(*queue));
@@ -36,7 +36,7 @@ static int spread(const struct emu_shape *s, uint16_t *host_of)
 	if (!queue)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nodes; i++)
-		if (host_of[i] != NOBODY)
+		if (host_of[i] != NO_HOST)
 			queue[tail++] = i;
 	while (head != tail) {
 		uint32_t i = queue[head++];
@@ -44,7 +44,7 @@ static int spread(const struct emu_shape *s, uint16_t *host_of)
 		for (unsigned l = 0; l < EMU_LINKS; l++) {
 			uint32_t k = emu_node_neighbour(s, i, l);
 
-			if (k == UINT32_MAX || host_of[k] != NOBODY)
+			if (k == UINT32_MAX || host_of[k] != NO_HOST)
 				continue;
 			host_of[k] = host_of[i];
 			queue[tail++] = k;
@@ -60,7 +60,8 @@ int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct em
 	uint32_t nodes = emu_shape_nodes(s);
 
 	if (!tasks) {
-		snprintf(err, err_bytes, "no tasks: nothing says which host has which node");
+		snprintf(err, err_bytes,
+			 "no tasks, so no node can be assigned to a host: give at least one task");
 		return -EINVAL;
 	}
 	memset(host_of, 0xff, nodes * sizeof(*host_of));
@@ -71,21 +72,22 @@ int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct em
 		for (int d = 0; d < EMU_DIMS; d++)
 			if (x->c[d] >= s->n[d]) {
 				snprintf(err, err_bytes,
-					 "task %u at (%u,%u,%u,%u,%u) is outside the shape", t, x->c[0],
-					 x->c[1], x->c[2], x->c[3], x->c[4]);
+					 "task %u at (%u,%u,%u,%u,%u) is outside the shape", t,
+					 x->c[0], x->c[1], x->c[2], x->c[3], x->c[4]);
 				return -EINVAL;
 			}
-		if (host_of[node] != NOBODY && host_of[node] != task_host[t]) {
-			snprintf(err, err_bytes,
-				 "node (%u,%u,%u,%u,%u) has tasks on hosts %u and %u: place the tasks "
-				 "of a node on one host",
-				 x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], host_of[node],
-				 task_host[t]);
+		if (host_of[node] != NO_HOST && host_of[node] != task_host[t]) {
+			snprintf(
+			    err, err_bytes,
+			    "node (%u,%u,%u,%u,%u) has tasks on hosts %u and %u: place the tasks "
+			    "of a node on one host",
+			    x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], host_of[node],
+			    task_host[t]);
 			return -EINVAL;
 		}
 		host_of[node] = task_host[t];
 	}
-	return spread(s, host_of);
+	return assign_rest(s, host_of);
 }
 
 uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host,

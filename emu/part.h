@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which host owns which nodes: its routers run there, with or without tasks. Pure functions. */
+/* Which host owns which nodes. A host runs the routers of its nodes, with or without tasks on them.
+ * Pure functions. */
 #ifndef EMU_PART_H
 #define EMU_PART_H
 
@@ -9,22 +10,24 @@
 #include "emu/coord.h"
 
 /*
- * Contiguous blocks along the longest dimension (the first of equals), sizes differing by one
- * slice at most: few links between hosts. More hosts than slices: blocks of the node order instead.
- * host_of[nodes] is filled with 0 .. hosts - 1, hosts >= 1; hosts beyond the nodes get none.
+ * Assign contiguous blocks along the longest dimension (the first of equals), so that few links
+ * join hosts. The sizes differ by one slice at most. If there are more hosts than slices, assign
+ * blocks of the node order instead. Fills host_of[nodes] with 0 .. hosts - 1; hosts must be at
+ * least 1. Hosts beyond the number of nodes get none.
  */
 void emu_part_blocks(const struct emu_shape *s, uint32_t hosts, uint16_t *host_of);
 
 /*
- * Nodes follow their tasks: coords[tasks] and task_host[tasks] say where those are. A node without
- * tasks goes to the host of the nearest node with tasks (fewest hops, then lowest index). Returns
- * 0, or -EINVAL with a sentence in err: a node's tasks on two hosts, coordinates outside the
- * shape, no tasks; -ENOMEM.
+ * Assign each node to the host of its tasks: coords[tasks] and task_host[tasks] say where the tasks
+ * are. A node without tasks goes to the host of the nearest node with tasks (fewest hops, then
+ * lowest index). Returns 0; -EINVAL with a sentence in err: the tasks of a node are on two hosts,
+ * coordinates outside the shape, or no tasks; -ENOMEM.
  */
 int emu_part_by_tasks(const struct emu_shape *s, uint32_t tasks, const struct emu_coord *coords,
 		      const uint16_t *task_host, uint16_t *host_of, char *err, size_t err_bytes);
 
-/* Indices of a host's nodes, ascending, into nodes[] (as many as there are); returns how many. */
+/* Write the indices of a host's nodes, ascending, into nodes[]. Returns how many; nodes[] must have
+ * room for them. */
 uint32_t emu_part_nodes(const struct emu_shape *s, const uint16_t *host_of, uint16_t host,
 			uint32_t *nodes);
 

@@ -4,14 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-/* Nodes for a mesh, half of them for a torus: how far a packet may have to go. */
-static unsigned effective(const struct emu_shape *s, unsigned d)
+/* The effective length of a dimension, which is how far a packet may have to go: the nodes
+ * of a mesh, half of them for a torus. */
+static unsigned effective_length(const struct emu_shape *s, unsigned d)
 {
 	return s->mesh >> d & 1 ? s->n[d] : s->n[d] / 2;
 }
 
-/* Longest first; equal tori keep the order A .. E, a mesh goes before an equal torus (spec/mu.md 6.2).
- */
+/* The longest dimension first. Equal tori keep the order A .. E; a mesh goes before an equal torus
+ * (docs/hardware.md 6.2). */
 static void order_init(struct emu_route *r)
 {
 	const struct emu_shape *s = &r->shape;
@@ -22,8 +23,9 @@ static void order_init(struct emu_route *r)
 		for (int j = i + 1; j < EMU_DIMS; j++) {
 			uint8_t a = r->order[i], b = r->order[j];
 
-			if (effective(s, b) < effective(s, a) ||
-			    (effective(s, b) == effective(s, a) && !(s->mesh >> b & 1)))
+			if (effective_length(s, b) < effective_length(s, a) ||
+			    (effective_length(s, b) == effective_length(s, a) &&
+			     !(s->mesh >> b & 1)))
 				continue;
 			r->order[i] = b;
 			r->order[j] = a;
@@ -32,12 +34,21 @@ static void order_init(struct emu_route *r)
 
 void emu_route_init(struct emu_route *r, const struct emu_shape *shape)
 {
+	emu_route_init_as(r, shape, NULL);
+}
+
+void emu_route_init_as(struct emu_route *r, const struct emu_shape *shape,
+		       const struct emu_routing *routing)
+{
 	const unsigned all = (1u << EMU_DIMS) - 1, e = 1u << 4;
 	int k = -1;
 
 	memset(r, 0, sizeof(*r));
 	r->shape = *shape;
 	order_init(r);
+	if (routing && routing->has_order)
+		memcpy(r->order, routing->order, sizeof r->order);
+	r->tie = routing ? routing->tie : EMU_TIE_PARITY;
 	for (int d = 0; d < EMU_DIMS; d++)
 		if (shape->n[d] > 2 && !(shape->mesh >> d & 1))
 			r->rings |= (uint8_t)(1u << d);
@@ -45,17 +56,21 @@ void emu_route_init(struct emu_route *r, const struct emu_shape *shape)
 	for (int i = 0; i < EMU_DIMS; i++) {
 		unsigned d = r->order[i];
 
-		if (i == 0 || effective(shape, d) != effective(shape, r->order[i - 1]))
+		if (i == 0 ||
+		    effective_length(shape, d) != effective_length(shape, r->order[i - 1]))
 			k++;
 		r->zone[0][k] |= (uint8_t)(1u << d);
 		r->zone[2][i] = (uint8_t)(1u << d);
 		r->zone[3][i] = (uint8_t)(1u << d | e);
 	}
+	for (int z = 0; routing && z < EMU_ZONES; z++)
+		if (routing->zone[z][0])
+			memcpy(r->zone[z], routing->zone[z], sizeof r->zone[z]);
 }
 
-/* The direction for one dimension, 2 minus or 1 plus; 0: `wanted` cannot be. */
-static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, unsigned to,
-			  unsigned wanted, unsigned odd)
+/* Return the direction for one dimension, 2 minus or 1 plus; 0: `wanted` is impossible. */
+static unsigned choose_direction(const struct emu_route *r, unsigned d, unsigned from, unsigned to,
+				 unsigned wanted, unsigned odd)
 {
 	unsigned n = r->shape.n[d];
 
@@ -67,25 +82,28 @@ static unsigned direction(const struct emu_route *r, unsigned d, unsigned from, 
 	if (wanted)
 		return wanted;
 	unsigned up = to > from ? to - from : to + n - from;
+	if (r->tie != EMU_TIE_PARITY)
+		odd = r->tie == EMU_TIE_MINUS;
 	return 2 * up + odd <= n ? 1 : 2; /* odd sizes have no tie, and then `odd` never decides */
 }
 
 int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted,
 		    unsigned *hints)
 {
-	unsigned odd =
-	    (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) & 1; /* sum of coordinates */
+	unsigned odd = (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) &
+		       1; /* parity of the sum of coordinates */
 	unsigned result = 0;
 
 	if (wanted & wanted >> 1 & 0x155)
 		return -EINVAL;
 	for (unsigned set = emu_route_undone(from, to); set; set &= set - 1) {
-		unsigned d = (unsigned)__builtin_ctz(set), shift = 6 * (4 - d), b = to >> shift & 63,
-			 pair;
+		unsigned d = (unsigned)__builtin_ctz(set), shift = 6 * (4 - d),
+			 b = to >> shift & 63, pair;
 
 		if (b >= r->shape.n[d])
 			return -EINVAL;
-		pair = direction(r, d, from >> shift & 63, b, wanted >> (8 - 2 * d) & 3, odd);
+		pair =
+		    choose_direction(r, d, from >> shift & 63, b, wanted >> (8 - 2 * d) & 3, odd);
 		if (!pair)
 			return -EINVAL;
 		result |= pair << (8 - 2 * d);

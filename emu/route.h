@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way a packet goes: pure functions of shape, place, destination and hints. spec/mu.md 6.1 - 6.3.
+ * Which way a packet goes: pure functions of shape, place, destination and hints.
+ * Source: docs/hardware.md 6.1 to 6.3.
  *
- * Hints here are ten bits as they lie in the header: (byte 1 << 2 | byte 2 >> 6), A- = 0x200,
- * A+ = 0x100 ... E- = 2, E+ = 1. Link masks have bit l for link l (A- = 1, A+ = 2 ...). Places are
- * destination words (emu_coord_word). Sets of dimensions have bit d for dimension d (A = 1 ... E = 16).
+ * Hints are ten bits in the order of the header: (byte 1 << 2 | byte 2 >> 6), A- = 0x200, A+ =
+ * 0x100
+ * ... E- = 2, E+ = 1. Link masks have bit l for link l (A- = 1, A+ = 2 ...). Places are destination
+ * words (emu_coord_word). Sets of dimensions have bit d for dimension d (A = 1 ... E = 16).
  */
 #ifndef EMU_ROUTE_H
 #define EMU_ROUTE_H
@@ -15,17 +17,36 @@
 #include "emu/hw_packet.h"
 
 #define EMU_ZONES 4
-#define EMU_HERE  10 /* "next link" of a packet that has arrived */
+#define EMU_HERE  10 /* the "next link" of a packet that has arrived */
 
-/* Made once per shape. */
+/* Where both ways are equally long (docs/hardware.md 6.1). */
+enum emu_tie { EMU_TIE_PARITY, EMU_TIE_PLUS, EMU_TIE_MINUS };
+
+/* What a machine may change of the routing. Zero: the rules of docs/hardware.md 6.1 to 6.3. */
+struct emu_routing {
+	uint8_t has_order, order[EMU_DIMS]; /* of deterministic packets */
+	uint8_t tie;                        /* enum emu_tie */
+	/* Sets of dimensions (bit d: dimension d); zone[z][0] 0: the default of that zone. */
+	uint8_t zone[EMU_ZONES][EMU_DIMS];
+};
+
+/* The routing tables of a shape, constant after emu_route_init(). */
 struct emu_route {
 	struct emu_shape shape;
-	uint8_t order[EMU_DIMS];           /* dimensions, first to last, of deterministic packets */
-	uint8_t zone[EMU_ZONES][EMU_DIMS]; /* sets of dimensions, in turn; 0 = none */
-	uint8_t rings; /* dimensions that wrap and have 3 nodes or more: bubble rule */
+	/* The order in which deterministic packets finish the dimensions. */
+	uint8_t order[EMU_DIMS];
+	/* For each zone the sets of dimensions that a dynamic packet finishes one after the other;
+	 * 0: none. */
+	uint8_t zone[EMU_ZONES][EMU_DIMS];
+	/* Dimensions that wrap and have 3 nodes or more: the bubble rule applies there. */
+	uint8_t rings;
+	uint8_t tie; /* enum emu_tie */
 };
 
 void emu_route_init(struct emu_route *r, const struct emu_shape *shape);
+/* The same with changes of the routing; NULL changes nothing. */
+void emu_route_init_as(struct emu_route *r, const struct emu_shape *shape,
+		       const struct emu_routing *routing);
 
 static inline unsigned emu_hints_get(const MUHWI_Pt2PtNetworkHeader_t *h)
 {
@@ -44,15 +65,16 @@ static inline unsigned emu_hint_of_link(unsigned link)
 }
 
 /*
- * Directions for a packet at its source: explicit hints (0: none) are kept where a dimension is
- * needed, the rest is computed: the shorter way; at equal distance plus if the sum of the source's
- * five coordinates is even, else minus. Returns 0 and *hints with one bit per needed dimension, or
- *   -EINVAL  both signs of a dimension; a hint over the edge of a mesh; a destination outside the shape.
+ * Compute the directions of a packet at its source. Explicit hints (0: none) are kept in the
+ * dimensions where the packet has to move. The others get the shorter way; at equal distance plus
+ * if the sum of the source's five coordinates is even, else minus. Returns 0, with one bit in
+ * *hints per dimension to move in, or -EINVAL: both signs of a dimension, a hint over the edge of a
+ * mesh, or a destination outside the shape.
  */
 int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted,
 		    unsigned *hints);
 
-/* Dimensions in which two places differ. */
+/* Return the dimensions in which two places differ. */
 static inline unsigned emu_route_undone(uint32_t here, uint32_t to)
 {
 	uint32_t x = here ^ to;
@@ -66,7 +88,8 @@ static inline unsigned emu_route_link(unsigned d, unsigned hints)
 	return emu_link(d, hints >> (8 - 2 * d) & 1);
 }
 
-/* Next link of a deterministic packet: the first dimension in order that is undone, or EMU_HERE. */
+/* Return the next link of a deterministic packet: that of the first dimension in order that is not
+ * done, or EMU_HERE. */
 static inline unsigned emu_route_next(const struct emu_route *r, unsigned undone, unsigned hints)
 {
 	for (int i = 0; i < EMU_DIMS; i++)
@@ -76,16 +99,17 @@ static inline unsigned emu_route_next(const struct emu_route *r, unsigned undone
 }
 
 /*
- * The path of a deterministic packet without hints: visit(arg, node, link) for each link it crosses, from node
- * `from` on, until one returns not 0. Returns that, or 0.
+ * Follow the path of a deterministic packet without hints from node `from` on: call
+ * visit(arg, node, link) for each link it crosses, until a call returns other than 0. Returns that
+ * value, or 0.
  */
 int emu_route_each(const struct emu_route *r, uint32_t from, uint32_t to,
 		   int (*visit)(void *arg, uint32_t node, unsigned link), void *arg);
 
-/* Links a dynamic packet may take (mask of links): the undone dimensions of the zone's first mask that
- * has any. */
-static inline unsigned emu_route_candidates(const struct emu_route *r, unsigned zone, unsigned undone,
-					    unsigned hints)
+/* Return the links (a mask) that a dynamic packet may take: those of the dimensions left in the
+ * first set of the zone that has any left. */
+static inline unsigned emu_route_candidates(const struct emu_route *r, unsigned zone,
+					    unsigned undone, unsigned hints)
 {
 	unsigned links = 0, set = 0;
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hot: one call of step for each arrival, credit and link that falls free. Everything that waits is
- * a bit in a word, so an idle router costs a few loads and one packet about 50 ns:
+ * Hot: one step runs for each arrival, credit and link that falls free. Everything that waits is a
+ * bit in a word, so an idle router costs a few loads, and one packet about 50 ns:
  *
- *   fresh      queues with a new head nobody has looked at
- *   unready    queues whose head is ready later
+ *   new_heads  queues with a head that has not been routed yet
+ *   unready    queues whose head becomes ready later
  *   local      queues whose head is for this node
- *   request[link][vc]  queues whose head may leave there; wanted: links with any
+ *   request[link][vc]  queues whose head may leave there; wanted: links with any request
  *
- * A head is looked at once (look) and leaves its requests; links pick among them (pick).
+ * head_route() looks at a new head once and sets its requests. link_send_one() picks among them.
  */
 #include "emu/router.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -28,12 +29,20 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 	struct emu_coord x;
 
 	memset(r, 0, sizeof(*r));
-	emu_route_init(&r->route, shape);
+	emu_route_init_as(&r->route, shape, conf ? &conf->routing : NULL);
 	emu_node_coord(shape, node, &x);
 	r->here = emu_coord_word(&x);
 	r->node = node;
 	r->ps_per_byte = ps_per_byte;
 	r->no_bubble = conf ? conf->test_no_bubble : 0;
+	r->link_errors = conf ? conf->link_errors : 0;
+	r->link_error_ps = conf ? conf->link_error_ps : 0;
+	r->seed = conf ? conf->seed : 0;
+	r->share = conf && conf->has_share ? conf->share : SHARE;
+	r->injection_slots =
+	    conf && conf->injection_slots && conf->injection_slots < EMU_INJECTION_SLOTS
+		? conf->injection_slots
+		: EMU_INJECTION_SLOTS;
 	for (int v = 0; v < EMU_VCS; v++) {
 		unsigned n = conf && conf->slots[v] ? conf->slots[v] : EMU_VC_SLOTS_DEFAULT;
 
@@ -47,32 +56,34 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 
 /* ---- queues ---- */
 
-static void push(struct emu_router *r, struct emu_packet *pool, unsigned q, uint32_t packet)
+static void push_packet(struct emu_router *r, struct emu_packet *pool, unsigned q, uint32_t packet)
 {
 	struct queue *k = queue_of(r, q);
 
 	pool[packet].route.next = EMU_NO_PACKET;
 	++*count_of(r, q);
-	if (r->occupied & bit(q)) {
+	if (r->occupied & queue_bit(q)) {
 		pool[k->tail].route.next = packet;
 		k->tail = packet;
 		return;
 	}
 	k->head = k->tail = packet;
-	r->occupied |= bit(q);
-	r->fresh |= bit(q);
+	r->occupied |= queue_bit(q);
+	r->new_heads |= queue_bit(q);
 }
 
-static void pop(struct emu_router *r, unsigned q, uint32_t next)
+static void pop_packet(struct emu_router *r, unsigned q, uint32_t next)
 {
+	assert(*count_of(r, q) > 0);
 	queue_of(r, q)->head = next;
 	if (--*count_of(r, q))
-		r->fresh |= bit(q);
+		r->new_heads |= queue_bit(q);
 	else
-		r->occupied &= ~bit(q);
+		r->occupied &= ~queue_bit(q);
 }
 
-int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned queue, uint32_t packet)
+int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned queue,
+		      uint32_t packet)
 {
 	struct emu_packet *p = &pool[packet];
 	MUHWI_Pt2PtNetworkHeader_t *h = &p->hdr.NetworkHeader.pt2pt;
@@ -83,13 +94,14 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 		return emu_coll_inject(r, pool, packet);
 	if (queue >= EMU_INJECTIONS || vc >= EMU_VCS || p->bytes > sizeof(p->payload))
 		return -EINVAL;
-	if (r->injections[queue] >= EMU_INJECTION_SLOTS)
+	if (r->injections[queue] >= r->injection_slots)
 		return -EAGAIN;
 	rc = emu_route_hints(&r->route, r->here, h->Destination.Destination.Destination,
 			     emu_hints_get(h), &hints);
 	if (rc)
 		return rc;
-	/* Along one line only: at a corner it would not be clear who receives it. */
+	/* A deposited packet travels along one line only: no rule says which nodes receive it at a
+	 * corner. */
 	if (h->Byte2.Byte2 & MUHWI_PACKET_DEPOSIT && (vc == EMU_VC_DYNAMIC || hints & (hints - 1)))
 		return -EINVAL;
 	emu_hints_set(h, hints);
@@ -98,7 +110,7 @@ int emu_router_inject(struct emu_router *r, struct emu_packet *pool, unsigned qu
 	p->route.in = (uint8_t)(EMU_LINKS + queue);
 	p->route.source = r->node;
 	p->route.sequence = r->sequence++;
-	push(r, pool, FROM_LINKS + queue, packet);
+	push_packet(r, pool, FROM_LINKS + queue, packet);
 	return 0;
 }
 
@@ -115,9 +127,9 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)vc;
 	pool[packet].route.in = (uint8_t)link;
-	push(r, pool, link * EMU_VCS + vc, packet);
+	push_packet(r, pool, link * EMU_VCS + vc, packet);
 	if (++in->waiting > in->stat.queued_max)
-		stat_add(&in->stat.queued_max, 1);
+		stat_count(&in->stat.queued_max);
 	return 0;
 }
 
@@ -127,7 +139,7 @@ int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 
 	if (vc >= EMU_VCS)
 		return emu_coll_credit(r, link, vc - EMU_VCS);
-	if (*credits < r->slots[vc]) /* more than there are slots: a broken neighbour */
+	if (*credits < r->slots[vc]) /* a broken neighbour may return more than there are slots */
 		++*credits;
 	if (vc == EMU_VC_DYNAMIC)
 		r->credit0 |= (uint16_t)(1u << link);
@@ -136,14 +148,27 @@ int emu_router_credit(struct emu_router *r, unsigned link, unsigned vc)
 
 /* ---- one step ---- */
 
-static void ask(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
+static void link_request(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
 {
-	r->link[link].request[vc] |= bit(q);
+	r->link[link].request[vc] |= queue_bit(q);
 	r->wanted |= (uint16_t)(1u << link);
 }
 
-/* A new head: see where it wants to go. */
-static void look(struct step *s, unsigned q)
+/* Look an address up. Returns true if that takes time; then the head waits for it. */
+static bool head_address(struct step *s, unsigned q)
+{
+	uint32_t packet = queue_of(s->r, q)->head;
+	uint64_t takes = s->ops->address(s->arg, s->r->node, packet, s->now);
+
+	if (!takes)
+		return false;
+	s->pool[packet].route.ready = s->now + takes;
+	s->r->unready |= queue_bit(q);
+	return true;
+}
+
+/* Set the requests of a new head: the links it may take, or local delivery. */
+static void head_route(struct step *s, unsigned q)
 {
 	struct emu_router *r = s->r;
 	const struct emu_packet *p = &s->pool[queue_of(r, q)->head];
@@ -151,39 +176,43 @@ static void look(struct step *s, unsigned q)
 	unsigned undone, hints, next;
 
 	if (p->route.ready > s->now) {
-		r->unready |= bit(q);
+		r->unready |= queue_bit(q);
 		return;
 	}
+	if (__builtin_expect(h->Byte3.Byte3 & MUHWI_PACKET_ADDRESSED, 0) && s->ops->address &&
+	    head_address(s, q))
+		return;
 	undone = emu_route_undone(r->here, h->Destination.Destination.Destination);
-	if (!undone || (h->Byte2.Byte2 & MUHWI_PACKET_DEPOSIT && q < FROM_LINKS && !(r->deposited & bit(q)))) {
-		r->local |= bit(q);
+	if (!undone || (h->Byte2.Byte2 & MUHWI_PACKET_DEPOSIT && q < FROM_LINKS &&
+			!(r->deposited & queue_bit(q)))) {
+		r->local |= queue_bit(q);
 		return;
 	}
 	hints = emu_hints_get(h);
 	next = emu_route_next(&r->route, undone, hints);
 	if (!emu_vc_is_dynamic(h, p->route.vc)) {
-		ask(r, next, p->route.vc, q);
+		link_request(r, next, p->route.vc, q);
 		return;
 	}
 	unsigned links = emu_route_candidates(&r->route, h->Byte3.Byte3 >> 3 & 3, undone, hints);
 	r->want[q] = (uint16_t)(links | next << 12);
-	r->dynamic |= bit(q);
+	r->dynamic |= queue_bit(q);
 	for (; links; links &= links - 1)
-		ask(r, (unsigned)__builtin_ctz(links), EMU_VC_DYNAMIC, q);
-	ask(r, next, EMU_VC_BUBBLE, q);
+		link_request(r, (unsigned)__builtin_ctz(links), EMU_VC_DYNAMIC, q);
+	link_request(r, next, EMU_VC_BUBBLE, q);
 }
 
-static void retract(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
+static void link_retract(struct emu_router *r, unsigned link, unsigned vc, unsigned q)
 {
 	uint64_t *k = r->link[link].request;
 
-	k[vc] &= ~bit(q);
+	k[vc] &= ~queue_bit(q);
 	if (!(k[0] | k[1] | k[2] | k[3]))
-		r->wanted &= (uint16_t)~(1u << link);
+		r->wanted &= (uint16_t) ~(1u << link);
 }
 
-/* The queue's head leaves: give its slot back to the neighbour it came from. */
-static void freed(struct step *s, unsigned q)
+/* Return the slot of a head that left to the neighbour it came from. */
+static void slot_return(struct step *s, unsigned q)
 {
 	if (q >= FROM_LINKS)
 		return;
@@ -191,37 +220,106 @@ static void freed(struct step *s, unsigned q)
 	s->ops->credit(s->arg, s->r->node, q / EMU_VCS, q % EMU_VCS, s->now);
 }
 
-static void send(struct step *s, unsigned q, unsigned link, unsigned vc)
+static uint64_t next_random(uint64_t *x)
+{
+	*x ^= *x >> 30;
+	*x *= 0xbf58476d1ce4e5b9ull;
+	*x ^= *x >> 27;
+	*x *= 0x94d049bb133111ebull;
+	*x ^= *x >> 31;
+	return *x >> 32;
+}
+
+/*
+ * The far end of the link finds a wrong checksum, and the link sends the packet again after its
+ * time-out (docs/hardware.md 7). A packet that comes twice, or before the one ahead of it, is
+ * refused by its number in the same way. Returns the time that costs before the packet that passes;
+ * adds to *after what follows it.
+ */
+static uint64_t link_errors(struct emu_router *r, unsigned link, uint64_t serial_ps,
+			    uint64_t *after)
+{
+	struct link *out = &r->link[link];
+	uint64_t x = ((uint64_t)r->seed << 32 ^ (uint64_t)r->node << 4 ^ link) +
+		     (out->stat.packets + out->stat.errors + 1) * 0x9e3779b97f4a7c15ull;
+	uint32_t errors = r->link_errors + r->fault[link].f.errors;
+	uint64_t lost = 0;
+
+	errors = errors > 950000 ? 950000 : errors;
+	while (next_random(&x) % 1000000u < errors) {
+		stat_count(&out->stat.errors);
+		lost += r->link_error_ps + serial_ps;
+	}
+	if (r->fault[link].f.dups && next_random(&x) % 1000000u < r->fault[link].f.dups) {
+		stat_count(&out->stat.errors);
+		*after += serial_ps;
+	}
+	return lost;
+}
+
+uint64_t emu_link_put(struct emu_router *r, unsigned link, uint32_t bytes, uint64_t now, bool errs)
+{
+	uint32_t slow = r->fault[link].f.ps_per_byte;
+	uint64_t serial_ps = (uint64_t)bytes * (slow > r->ps_per_byte ? slow : r->ps_per_byte);
+	uint64_t after = serial_ps, lost = errs ? link_errors(r, link, serial_ps, &after) : 0, sent;
+
+	r->link[link].free_at = now + lost + after;
+	if (!r->faulty)
+		return now + lost;
+	/* A delay that ends lets no packet overtake those that it held. */
+	sent = now + lost + r->fault[link].f.delay_ps;
+	sent = sent > r->fault[link].sent_ps ? sent : r->fault[link].sent_ps;
+	r->fault[link].sent_ps = sent;
+	return sent;
+}
+
+void emu_router_link_fault(struct emu_router *r, unsigned link, const struct emu_link_fault *f)
+{
+	r->fault[link].f = *f;
+	r->faulty = 1;
+}
+
+uint64_t emu_router_link_free_at(const struct emu_router *r, unsigned link)
+{
+	return r->link[link].free_at;
+}
+
+static void send_packet(struct step *s, unsigned q, unsigned link, unsigned vc)
 {
 	struct emu_router *r = s->r;
 	struct link *out = &r->link[link];
 	uint32_t packet = queue_of(r, q)->head;
 	struct emu_packet *p = &s->pool[packet];
 	uint32_t bytes = emu_packet_wire_bytes(p);
+	uint64_t leaves = s->now;
 
-	if (r->dynamic & bit(q)) {
-		r->dynamic &= ~bit(q);
+	if (r->dynamic & queue_bit(q)) {
+		r->dynamic &= ~queue_bit(q);
 		for (unsigned links = r->want[q] & 0xfff; links; links &= links - 1)
-			retract(r, (unsigned)__builtin_ctz(links), EMU_VC_DYNAMIC, q);
-		retract(r, r->want[q] >> 12, EMU_VC_BUBBLE, q);
+			link_retract(r, (unsigned)__builtin_ctz(links), EMU_VC_DYNAMIC, q);
+		link_retract(r, r->want[q] >> 12, EMU_VC_BUBBLE, q);
 	} else {
-		retract(r, link, vc, q);
+		link_retract(r, link, vc, q);
 	}
-	r->deposited &= ~bit(q);
-	pop(r, q, p->route.next);
+	r->deposited &= ~queue_bit(q);
+	assert(out->credits[vc] > 0);
+	pop_packet(r, q, p->route.next);
 	if (!--out->credits[vc] && vc == EMU_VC_DYNAMIC)
-		r->credit0 &= (uint16_t)~(1u << link);
-	out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
-	r->coll.last &= (uint16_t)~(1u << link);
+		r->credit0 &= (uint16_t) ~(1u << link);
+	if (__builtin_expect(r->link_errors | r->faulty, 0))
+		leaves = emu_link_put(r, link, bytes, s->now, true);
+	else
+		out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
+	r->coll.last &= (uint16_t) ~(1u << link);
 	stat_add(&out->stat.packets, 1);
 	stat_add(&out->stat.bytes, bytes);
 	p->route.hops++;
-	s->ops->send(s->arg, r->node, link, vc, packet, s->now);
-	freed(s, q);
+	s->ops->send(s->arg, r->node, link, vc, packet, leaves);
+	slot_return(s, q);
 }
 
-/* Those of the queues that may use the link's channel vc with its present credits: the bubble rule. */
-static uint64_t allowed(const struct emu_router *r, unsigned link, unsigned vc)
+/* Queues that may use the link's channel vc with its present credits, by the bubble rule. */
+static uint64_t queues_allowed(const struct emu_router *r, unsigned link, unsigned vc)
 {
 	unsigned credits = r->link[link].credits[vc];
 
@@ -230,11 +328,13 @@ static uint64_t allowed(const struct emu_router *r, unsigned link, unsigned vc)
 	if (credits > 1 || vc == EMU_VC_DYNAMIC || !(r->route.rings >> emu_link_dim(link) & 1) ||
 	    r->no_bubble)
 		return ~0ull;
-	return bit(emu_link_opposite(link) * EMU_VCS + vc); /* straight on only */
+	return queue_bit(emu_link_opposite(link) * EMU_VCS +
+			 vc); /* only the queue that goes straight on */
 }
 
-/* Dynamic heads among `queues` escape only if no VC 0 link they may take has a credit. */
-static uint64_t escaping(const struct emu_router *r, uint64_t queues)
+/* Drop those dynamic heads from `queues` for which a VC 0 link has a credit: only the others may
+ * escape to VC 1. */
+static uint64_t queues_escaping(const struct emu_router *r, uint64_t queues)
 {
 	for (uint64_t e = queues & r->dynamic; e; e &= e - 1)
 		if (r->want[__builtin_ctzll(e)] & r->credit0)
@@ -250,13 +350,13 @@ static unsigned round_robin(uint64_t queues, uint8_t *turn)
 	return *turn;
 }
 
-/* One of the queues: 15 from links to one from injection, if both wait. */
-static unsigned choose(struct emu_router *r, unsigned link, uint64_t queues)
+/* Choose one of the queues: 15 from links for one from injection, if both wait. */
+static unsigned queue_choose(struct emu_router *r, unsigned link, uint64_t queues)
 {
 	uint64_t through = queues & THROUGH, injection = queues & ~THROUGH;
 	struct link *out = &r->link[link];
 
-	if (through && (!injection || out->share < SHARE)) {
+	if (through && (!injection || out->share < r->share)) {
 		out->share = (uint8_t)(injection ? out->share + 1 : 0);
 		return round_robin(through, &out->turn[0]);
 	}
@@ -264,7 +364,8 @@ static unsigned choose(struct emu_router *r, unsigned link, uint64_t queues)
 	return round_robin(injection, &out->turn[1]);
 }
 
-/* The free link, among those the dynamic head may take, with most credits (spec/mu.md 6.3: assumed). */
+/* Of the free links that the dynamic head may take, the one with most credits (docs/hardware.md
+ * 6.3: assumed). */
 static unsigned least_loaded(struct step *s, unsigned q, unsigned link)
 {
 	struct emu_router *r = s->r;
@@ -279,8 +380,9 @@ static unsigned least_loaded(struct step *s, unsigned q, unsigned link)
 	return link;
 }
 
-/* Send one packet that wants the free link (a dynamic one perhaps over another); 0: none may go. */
-static int pick(struct step *s, unsigned link)
+/* Send one packet that requests the free link (a dynamic one perhaps over another link). Returns
+ * false if none may go. */
+static bool link_send_one(struct step *s, unsigned link)
 {
 	static const uint8_t first[] = {EMU_VC_HIGH, EMU_VC_SYSTEM};
 	struct emu_router *r = s->r;
@@ -290,25 +392,26 @@ static int pick(struct step *s, unsigned link)
 	for (unsigned i = 0; i < sizeof(first); i++) {
 		uint64_t queues = r->link[link].request[first[i]];
 
-		if (queues && (queues &= allowed(r, link, first[i]))) {
-			send(s, choose(r, link, queues), link, first[i]);
-			return 1;
+		if (queues && (queues &= queues_allowed(r, link, first[i]))) {
+			send_packet(s, queue_choose(r, link, queues), link, first[i]);
+			return true;
 		}
 	}
-	on0 = r->link[link].request[EMU_VC_DYNAMIC] & allowed(r, link, EMU_VC_DYNAMIC);
-	on1 = escaping(r, r->link[link].request[EMU_VC_BUBBLE] & allowed(r, link, EMU_VC_BUBBLE));
+	on0 = r->link[link].request[EMU_VC_DYNAMIC] & queues_allowed(r, link, EMU_VC_DYNAMIC);
+	on1 = queues_escaping(r, r->link[link].request[EMU_VC_BUBBLE] &
+				     queues_allowed(r, link, EMU_VC_BUBBLE));
 	if (!(on0 | on1))
-		return 0;
-	q = choose(r, link, on0 | on1);
-	if (on0 & bit(q))
-		send(s, q, least_loaded(s, q, link), EMU_VC_DYNAMIC);
+		return false;
+	q = queue_choose(r, link, on0 | on1);
+	if (on0 & queue_bit(q))
+		send_packet(s, q, least_loaded(s, q, link), EMU_VC_DYNAMIC);
 	else
-		send(s, q, link, EMU_VC_BUBBLE);
-	return 1;
+		send_packet(s, q, link, EMU_VC_BUBBLE);
+	return true;
 }
 
-/* A packet on its way along a line is received here too, as a copy. */
-static void deposit(struct step *s, unsigned q, uint32_t packet)
+/* Deliver a copy of a packet that travels on along a line. */
+static void head_deposit(struct step *s, unsigned q, uint32_t packet)
 {
 	struct emu_router *r = s->r;
 	uint32_t copy = s->ops->copy(s->arg, r->node, packet);
@@ -318,14 +421,14 @@ static void deposit(struct step *s, unsigned q, uint32_t packet)
 	} else if (s->ops->deliver(s->arg, r->node, copy, s->now)) {
 		s->ops->drop(s->arg, r->node, copy);
 	} else {
-		r->local &= ~bit(q);
-		r->deposited |= bit(q);
-		r->fresh |= bit(q);
+		r->local &= ~queue_bit(q);
+		r->deposited |= queue_bit(q);
+		r->new_heads |= queue_bit(q);
 	}
 }
 
-/* Hand the heads for this node over; one that is refused stays and blocks its own queue only. */
-static void deliver(struct step *s)
+/* Deliver the heads for this node. A head that is refused blocks its own queue only. */
+static void heads_deliver(struct step *s)
 {
 	struct emu_router *r = s->r;
 
@@ -333,31 +436,34 @@ static void deliver(struct step *s)
 		unsigned q = (unsigned)__builtin_ctzll(todo);
 		uint32_t packet = queue_of(r, q)->head, next = s->pool[packet].route.next;
 
-		if (emu_route_undone(r->here,
-				     s->pool[packet].hdr.NetworkHeader.pt2pt.Destination.Destination.Destination)) {
-			deposit(s, q, packet);
+		if (emu_route_undone(
+			r->here,
+			s->pool[packet]
+			    .hdr.NetworkHeader.pt2pt.Destination.Destination.Destination)) {
+			head_deposit(s, q, packet);
 			continue;
 		}
 		if (s->ops->deliver(s->arg, r->node, packet, s->now))
 			continue;
-		r->local &= ~bit(q); /* the packet is the caller's again: do not touch it */
-		pop(r, q, next);
-		freed(s, q);
+		r->local &= ~queue_bit(
+		    q); /* the packet is now the caller's, so read nothing of it from here on */
+		pop_packet(r, q, next);
+		slot_return(s, q);
 	}
 }
 
-/* Let each free link take what it can. Returns true if a packet left. */
-static int serve(struct step *s)
+/* Let each free link send what it can. Returns true if a packet left. */
+static bool links_serve(struct step *s)
 {
 	struct emu_router *r = s->r;
-	int sent = 0;
+	bool sent = false;
 
 	for (unsigned links = r->wanted; links; links &= links - 1) {
 		unsigned l = (unsigned)__builtin_ctz(links);
-		int any = 0;
+		bool any = false;
 
-		while (r->link[l].free_at <= s->now && r->wanted >> l & 1 && pick(s, l))
-			any = 1;
+		while (r->link[l].free_at <= s->now && r->wanted >> l & 1 && link_send_one(s, l))
+			any = true;
 		sent |= any;
 	}
 	return sent;
@@ -369,7 +475,8 @@ static uint64_t next_time(struct step *s)
 	uint64_t t = s->starved ? s->now + STARVED_PS : UINT64_MAX;
 
 	for (uint64_t u = r->unready; u; u &= u - 1) {
-		uint64_t ready = s->pool[queue_of(r, (unsigned)__builtin_ctzll(u))->head].route.ready;
+		uint64_t ready =
+		    s->pool[queue_of(r, (unsigned)__builtin_ctzll(u))->head].route.ready;
 
 		t = ready < t ? ready : t;
 	}
@@ -391,23 +498,23 @@ uint64_t emu_router_step(struct emu_router *r, struct emu_packet *pool, uint64_t
 {
 	struct step s = {r, pool, now, ops, arg, 0};
 
-	r->fresh |= r->unready;
+	r->new_heads |= r->unready;
 	r->unready = 0;
 	if (r->local)
-		deliver(&s); /* refused before */
+		heads_deliver(&s); /* the MU refused these heads before */
 	do {
 		uint64_t before = r->local;
 
-		for (; r->fresh; r->fresh &= r->fresh - 1)
-			look(&s, (unsigned)__builtin_ctzll(r->fresh));
+		for (; r->new_heads; r->new_heads &= r->new_heads - 1)
+			head_route(&s, (unsigned)__builtin_ctzll(r->new_heads));
 		if (r->local & ~before)
-			deliver(&s);
+			heads_deliver(&s);
 		if (r->coll.busy)
-			emu_coll_step(&s, 1);
-	} while (serve(&s) || r->fresh);
+			emu_coll_step(&s, true);
+	} while (links_serve(&s) || r->new_heads);
 	if (!r->coll.busy)
 		return next_time(&s);
-	emu_coll_step(&s, 0);
+	emu_coll_step(&s, false);
 	uint64_t next = next_time(&s);
 	return next < r->coll.next ? next : r->coll.next;
 }

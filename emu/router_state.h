@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Private structures of a router: point to point (router.c) and collective (collective.c). */
+/* The private structures of a router, for router.c (point to point) and collective.c. The caller of
+ * emu_router_step() owns all fields; only the link counters are read by other threads. */
 #ifndef EMU_ROUTER_STATE_H
 #define EMU_ROUTER_STATE_H
 
+#include <stdbool.h>
+
+#include "drivers/base/atomic.h"
 #include "emu/class.h"
 #include "emu/route.h"
 #include "emu/router.h"
@@ -10,15 +14,16 @@
 #define FROM_LINKS (EMU_LINKS * EMU_VCS)
 #define QUEUES     (FROM_LINKS + EMU_INJECTIONS)
 #define THROUGH    ((1ull << FROM_LINKS) - 1)
-#define STARVED_PS 1000000 /* ask for a packet again after this */
-#define SHARE      15 /* packets from links before one of injection (spec/mu.md 6.5) */
+#define STARVED_PS                                                                                 \
+	1000000  /* a step that found no free packet for a copy runs again after this time */
+#define SHARE 15 /* packets from links before one of injection (docs/hardware.md 6.5) */
 
 struct queue {
 	uint32_t head, tail;
 };
 
-/* A link in both directions, in two cache lines: a packet touches those of its way in and of its way
- * out. */
+/* A link in both directions, in two cache lines: a packet touches the line of its input and the
+ * line of its output. */
 struct link {
 	/* Out. */
 	_Alignas(64) uint64_t free_at;
@@ -28,26 +33,26 @@ struct link {
 	uint8_t share;
 	/* In. */
 	uint8_t unused;
-	uint16_t waiting; /* packets in all queues */
+	uint16_t waiting; /* packets in all queues of this input */
 	uint16_t count[EMU_VCS];
 	_Alignas(64) struct queue queue[EMU_VCS];
 	struct emu_link_stat stat;
 };
 
 /*
- * A class route: a queue per child, one of the parent (all by link), one of the local MU. hand: the packet
- * that is on its way down; down: where it still has to go (links, and COLL_LOCAL).
+ * A class route has a queue per child, one of the parent (all indexed by link) and one of the local
+ * MU. `descending` is the packet on its way down, `down` the ports it has not been sent to yet.
  */
 #define COLL_LOCAL EMU_LINKS
 #define COLL_PORTS (EMU_LINKS + 1)
 
 struct coll_route {
 	ClassRoute_t route;
-	uint16_t children; /* links; bit COLL_LOCAL: the local contribution */
+	uint16_t children; /* bit l: link l; bit COLL_LOCAL: the local contribution */
 	uint16_t heads;    /* ports whose queue holds a packet */
 	uint16_t down;
 	uint8_t parent; /* link; COLL_PORTS: this is the root */
-	uint32_t hand;
+	uint32_t descending;
 	uint8_t count[COLL_PORTS];
 	uint8_t credits[EMU_LINKS];
 	struct queue queue[COLL_PORTS];
@@ -62,33 +67,46 @@ struct gi_route {
 };
 
 struct coll {
-	uint16_t busy;   /* routes that hold packets */
-	uint16_t wanted; /* links for which one waits */
-	uint16_t last;   /* links that were used by a collective packet last */
+	uint16_t busy;   /* bit per route that holds packets */
+	uint16_t wanted; /* bit per link for which a collective packet waits */
+	/* Bit per link whose last packet was a collective one. */
+	uint16_t last;
 	uint8_t slots;
-	uint32_t flags;  /* EMU_COMBINE_ flags seen */
-	uint64_t next;   /* of a step: when something could go on by itself */
+	uint32_t flags; /* EMU_COMBINE_ flags seen */
+	/* The earliest time at which a collective packet could move by itself; each step computes
+	 * it. */
+	uint64_t next;
 	struct coll_route route[EMU_CLASSES];
 	struct gi_route gi[EMU_CLASSES];
 };
 
 struct emu_router {
-	/* What waits. */
+	/* Queues, a bit each (see the top of router.c). */
 	_Alignas(64) uint64_t occupied;
-	uint64_t fresh, unready, local, dynamic;
-	uint64_t deposited; /* queues whose head was received here, and goes on */
+	uint64_t new_heads, unready, local, dynamic;
+	uint64_t deposited; /* queues whose head was delivered here and travels on */
 	uint16_t wanted;
-	uint16_t credit0; /* links with a credit on VC 0 */
-	uint32_t here;    /* own destination word */
-	uint32_t node, sequence, ps_per_byte;
-	uint8_t no_bubble;
+	uint16_t credit0; /* bit per link that has a credit on VC 0 */
+	uint32_t here;    /* destination word of this node */
+	uint32_t node, sequence, ps_per_byte, link_errors;
+	uint8_t no_bubble, share, injection_slots;
+	uint8_t faulty; /* some fault[] holds, or a packet is still under way from one that did */
 	struct emu_route route;
 	uint16_t slots[EMU_VCS];
 	struct queue injection[EMU_INJECTIONS];
-	uint16_t injections[EMU_INJECTIONS]; /* packets in each */
-	uint16_t want[QUEUES]; /* of a dynamic head: links on VC 0 (bits 0 .. 9), escape link << 12 */
+	uint16_t injections[EMU_INJECTIONS]; /* packets in each queue */
+	/* For a dynamic head: links it may take on VC 0 (bits 0 .. 9), and its escape link << 12.
+	 */
+	uint16_t want[QUEUES];
 	struct link link[EMU_LINKS];
 	struct coll coll;
+	/* Rarely used. */
+	uint32_t link_error_ps, seed;
+	struct {
+		struct emu_link_fault f;
+		uint64_t
+		    sent_ps; /* of the last packet, with its delay: the next one is not earlier */
+	} fault[EMU_LINKS];
 };
 
 struct step {
@@ -97,17 +115,24 @@ struct step {
 	uint64_t now;
 	const struct emu_router_ops *ops;
 	void *arg;
-	int starved; /* a copy could not be had */
+	int starved; /* no packet was free for a copy */
 };
 
-static inline uint64_t bit(unsigned q)
+/*
+ * Put a packet on the link, which is busy until free_at from then on. Returns the time at which its
+ * head leaves. router.c
+ */
+uint64_t emu_link_put(struct emu_router *r, unsigned link, uint32_t bytes, uint64_t now, bool errs);
+
+static inline uint64_t queue_bit(unsigned q)
 {
 	return 1ull << q;
 }
 
 static inline struct queue *queue_of(struct emu_router *r, unsigned q)
 {
-	return q < FROM_LINKS ? &r->link[q / EMU_VCS].queue[q % EMU_VCS] : &r->injection[q - FROM_LINKS];
+	return q < FROM_LINKS ? &r->link[q / EMU_VCS].queue[q % EMU_VCS]
+			      : &r->injection[q - FROM_LINKS];
 }
 
 static inline uint16_t *count_of(struct emu_router *r, unsigned q)
@@ -116,16 +141,22 @@ static inline uint16_t *count_of(struct emu_router *r, unsigned q)
 			      : &r->injections[q - FROM_LINKS];
 }
 
-/* Counters are read by others while we run; one writer. */
+/* Other threads read the counters while the router runs. Only the router writes them. */
 static inline void stat_add(uint64_t *counter, uint64_t n)
 {
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+	atomic_store_relaxed(counter, *counter + n);
+}
+
+static inline void stat_count(uint32_t *counter)
+{
+	atomic_store_relaxed(counter, *counter + 1);
 }
 
 /* collective.c */
 void emu_coll_init(struct emu_router *r, const struct emu_router_conf *conf);
-/* Move what can move. polite: leave a link that p2p traffic also wants every other time. True: moved. */
-int emu_coll_step(struct step *s, int polite);
+/* Move collective packets that can move. yield_to_p2p: leave every other turn of a link to the
+ * point-to-point traffic that waits for it. Returns true if a packet moved. */
+bool emu_coll_step(struct step *s, bool yield_to_p2p);
 int emu_coll_inject(struct emu_router *r, struct emu_packet *pool, uint32_t packet);
 int emu_coll_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link, unsigned route,
 		    uint32_t packet);

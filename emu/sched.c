@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hot. Guarded by bench/sim_rate.c. */
+/* The event queue. Hot: bench/micro/sim_rate.c. */
 #include "emu/sched.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static inline int before(const struct emu_event *a, const struct emu_event *b)
+static inline int is_before(const struct emu_event *a, const struct emu_event *b)
 {
 	unsigned __int128 x = (unsigned __int128)a->time << 64 | a->order;
 	unsigned __int128 y = (unsigned __int128)b->time << 64 | b->order;
@@ -33,7 +33,7 @@ void emu_sched_fini(struct emu_sched *s)
 	s->count = s->room = 0;
 }
 
-static __attribute__((noinline)) int grow(struct emu_sched *s)
+static __attribute__((noinline)) int heap_grow(struct emu_sched *s)
 {
 	struct emu_event *more;
 
@@ -48,19 +48,19 @@ static __attribute__((noinline)) int grow(struct emu_sched *s)
 }
 
 int emu_sched_push(struct emu_sched *s, uint64_t time, uint32_t node, uint32_t port, uint8_t kind,
-                   uint32_t arg, uint16_t mark)
+		   uint32_t arg, uint16_t mark)
 {
-	struct emu_event e = { .time = time, .kind = kind, .arg = arg, .mark = mark };
+	struct emu_event e = {.time = time, .kind = kind, .arg = arg, .mark = mark};
 	uint32_t i;
 
-	if (__builtin_expect(s->count == s->room, 0) && grow(s))
+	if (__builtin_expect(s->count == s->room, 0) && heap_grow(s))
 		return -ENOMEM;
 	e.order = (uint64_t)node << 46 | (uint64_t)port << EMU_SCHED_SEQUENCE_BITS |
-	          (s->sequence++ & ((1ull << EMU_SCHED_SEQUENCE_BITS) - 1));
-	for (i = s->count++; i; ) {
+		  (s->sequence++ & ((1ull << EMU_SCHED_SEQUENCE_BITS) - 1));
+	for (i = s->count++; i;) {
 		uint32_t parent = (i - 1) / 4;
 
-		if (!before(&e, &s->heap[parent]))
+		if (!is_before(&e, &s->heap[parent]))
 			break;
 		s->heap[i] = s->heap[parent];
 		i = parent;
@@ -86,9 +86,9 @@ int emu_sched_pop(struct emu_sched *s, struct emu_event *first)
 		if (child >= n)
 			break;
 		for (uint32_t c = child + 1; c < end; c++)
-			if (before(&h[c], &h[best]))
+			if (is_before(&h[c], &h[best]))
 				best = c;
-		if (!before(&h[best], &last))
+		if (!is_before(&h[best], &last))
 			break;
 		h[i] = h[best];
 		i = best;

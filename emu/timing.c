@@ -13,15 +13,15 @@ struct row {
 };
 
 static const struct row rows[] = {
-#define HW(name, value, text) { #name, text, value, offsetof(struct emu_timing, name) },
+#define HW(name, value, text) {#name, text, value, offsetof(struct emu_timing, name)},
 #include "emu/timing.def"
 #undef HW
 };
 
-#define ROWS (sizeof rows / sizeof rows[0])
-#define VALUE_MAX 4e9 /* ps: fits the field */
+#define ROWS      (sizeof rows / sizeof rows[0])
+#define VALUE_MAX 4e9 /* ps; it must fit the field */
 
-static uint32_t *field(struct emu_timing *t, const struct row *r)
+static uint32_t *row_value(struct emu_timing *t, const struct row *r)
 {
 	return (uint32_t *)((char *)t + r->at);
 }
@@ -29,11 +29,11 @@ static uint32_t *field(struct emu_timing *t, const struct row *r)
 void emu_timing_default(struct emu_timing *t)
 {
 	for (unsigned i = 0; i < ROWS; i++)
-		*field(t, &rows[i]) = rows[i].value;
+		*row_value(t, &rows[i]) = rows[i].value;
 }
 
 const char *emu_timing_row(const struct emu_timing *t, unsigned i, uint32_t *value,
-                           const char **source)
+			   const char **source)
 {
 	if (i >= ROWS)
 		return NULL;
@@ -42,8 +42,8 @@ const char *emu_timing_row(const struct emu_timing *t, unsigned i, uint32_t *val
 	return rows[i].name;
 }
 
-/* The row that name[0 .. bytes) means and what a unit of the value is in ps; NULL: none. */
-static const struct row *find(const char *name, size_t bytes, double *unit)
+/* Return the row with this name and the unit of a value in ps, or NULL. */
+static const struct row *row_find(const char *name, size_t bytes, double *unit)
 {
 	for (unsigned i = 0; i < ROWS; i++) {
 		size_t n = strlen(rows[i].name);
@@ -52,8 +52,8 @@ static const struct row *find(const char *name, size_t bytes, double *unit)
 		if (n == bytes && !memcmp(rows[i].name, name, n))
 			return &rows[i];
 		*unit = 1000;
-		if (n == bytes && !memcmp(rows[i].name, name, n - 2) && !memcmp(name + n - 2, "ns", 2) &&
-		    !memcmp(rows[i].name + n - 2, "ps", 2))
+		if (n == bytes && !memcmp(rows[i].name, name, n - 2) &&
+		    !memcmp(name + n - 2, "ns", 2) && !memcmp(rows[i].name + n - 2, "ps", 2))
 			return &rows[i];
 	}
 	return NULL;
@@ -69,19 +69,24 @@ int emu_timing_set(struct emu_timing *t, const char *text, char *err, size_t err
 		double unit, value;
 		char *end;
 
-		r = find(text, name, &unit);
+		r = row_find(text, name, &unit);
 		if (!r || text[name] != '=') {
-			snprintf(err, err_bytes, "hardware time '%.*s': expected name=value with a name of "
-			         "emu/timing.def, such as hop_ns=35", (int)all, text);
+			snprintf(err, err_bytes,
+				 "hardware time '%.*s': expected name=value with a name of "
+				 "emu/timing.def, such as hop_ns=35",
+				 (int)all, text);
 			return -EINVAL;
 		}
 		value = strtod(text + name + 1, &end) * unit;
-		if (end == text + name + 1 || end != text + all || !(value >= 0 && value <= VALUE_MAX)) {
-			snprintf(err, err_bytes, "hardware time '%.*s': the value must be a number from 0 to "
-			         "%g ps", (int)all, text, VALUE_MAX);
+		if (end == text + name + 1 || end != text + all ||
+		    !(value >= 0 && value <= VALUE_MAX)) {
+			snprintf(err, err_bytes,
+				 "hardware time '%.*s': the value must be a number from 0 to "
+				 "%g ps",
+				 (int)all, text, VALUE_MAX);
 			return -EINVAL;
 		}
-		*field(&next, r) = (uint32_t)(value + 0.5);
+		*row_value(&next, r) = (uint32_t)(value + 0.5);
 		text += all + (text[all] == ',');
 	}
 	*t = next;

@@ -2,20 +2,30 @@
 /*
  * The messaging unit as its software (PAMI) uses it: attach, channels, messages, RDMA, progress.
  *
- * One attachment per process, channels inside it. A channel (one per PAMI context) is used by one
- * thread at a time; different channels share nothing. Nothing here calls back except mu_poll().
+ * A process attaches once and opens channels. PAMI has one channel for each context. One thread at
+ * a time uses a channel (the user thread: PAMI's context lock or the program sees to that);
+ * different channels share nothing. Only mu_poll() and mu_poll_once() call functions of the caller,
+ * except where a function says otherwise.
  *
- * Completion: the caller lends a struct mu_op that stays valid until its done function was called
- * (from mu_poll() on the same channel, never from the initiating call).
+ * Completion: the caller provides a struct mu_op, which must stay valid until its done function was
+ * called. A poll of the same channel calls it, never the call that started the operation.
+ *
+ * Errors are negative errno values. Functions that start an operation return -EAGAIN if a queue is
+ * full, -EINVAL if the task or channel does not exist and -ESHUTDOWN if the task has died or left;
+ * then nothing was started and no done function is called.
  */
 #ifndef MU_MU_H
 #define MU_MU_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drivers/base/atomic.h"
 #include "emu/coord.h"
+#include "emu/directory.h"
 #include "emu/hw_packet.h"
+#include "mu/progress/idle_policy.h"
 
 #define MU_PACKET_BYTES 512 /* largest payload of mu_send_short() */
 #define MU_SOFT_BYTES   14  /* software bytes of a memory-FIFO packet (packet bytes 18 .. 31) */
@@ -24,219 +34,388 @@ struct mu_channel;
 
 struct mu_op {
 	struct mu_op *next;
-	/* result: 0, or a negative errno: -EFAULT (a page is not there), -EPERM, -ESHUTDOWN (dead). */
+	/* result: 0, or -EFAULT (a page is not mapped), -EPERM, -ESHUTDOWN (the task has ended). */
 	void (*done)(struct mu_op *op, int result);
-	uint64_t state[4]; /* the MU's while the operation is under way */
+	uint64_t state[4]; /* for the MU, while the operation is in flight */
 };
 
 /* Facts of the job; valid and constant between mu_attach() and mu_detach(). */
 struct mu_job {
 	uint32_t task, tasks;
-	uint32_t local_tasks;         /* tasks of this torus node ("local" in PAMI and ARMCI) */
-	const size_t *local_list;     /* their numbers, ascending */
-	uint32_t group_tasks;         /* tasks of this task's group: see mu_task_group() */
-	const uint32_t *group_list;   /* their numbers, ascending */
+	uint32_t local_tasks;       /* tasks of this torus node ("local" in PAMI and ARMCI) */
+	const size_t *local_list;   /* their numbers, ascending */
+	uint32_t group_tasks;       /* tasks of this task's group: see mu_task_group() */
+	const uint32_t *group_list; /* their numbers, ascending */
 	uint32_t groups;
-	int crowded;                  /* fewer processors than tasks; the same on all tasks of a host */
+	int crowded; /* more tasks than processors; the same in all tasks of a host */
 	struct emu_shape shape;
-	struct emu_coord coord;       /* own */
+	struct emu_coord coord; /* own */
 	uint32_t node, nodes;
-	uint32_t channels;            /* a task may open 0 .. channels - 1 */
+	uint32_t channels; /* a task may open 0 .. channels - 1 */
 	int virtual_clock;
 	int fabric_torus;
+	/* The network leads packets to addresses (mu_send_address()); its counters: the whole
+	 * job's.
+	 */
+	enum emu_directory_mode directory;
+	const struct emu_directory_stat *directory_stat;
+	uint64_t directory_delay_ns; /* of an update out of band (CENTRAL); else 0 */
 	uint64_t id, seed;
-	char processor_name[128];     /* unique: "<hostname> task 3 node (0,0,1,0,0) T 0" */
+	char processor_name[128]; /* unique: "<hostname> task 3 node (0,0,1,0,0) T 0" */
 };
 
 /*
- * Join the job named by the environment (torus run), else a job of one task. Counted: each attach
- * needs a detach. Returns 0 or negative errno, logged with cause and fix. In a forked child every
- * call returns -ECHILD.
+ * Join the job that the environment names (torus run or another launcher), else make a job of one
+ * task. Counted: each attach needs a detach. Sets *job. Returns 0 or a negative errno, after it
+ * logged cause and fix. In a forked child all calls return -ECHILD. Any thread.
  */
 int mu_attach(const struct mu_job **job);
-/* Waits until everything handed in is safe (acknowledged, or copied), then leaves. */
+/* Is this a forked child of the process that attached? It must not touch shared memory. */
+int mu_is_forked(void);
+/* The last detach waits until everything handed in is acknowledged or copied (at most 5 s), then
+ * leaves the job. No other thread may be in a call. */
 void mu_detach(void);
 
-/* Coordinates of a task (0 .. tasks - 1), and back (-ENOENT: no task there). */
+/* Coordinates of a task (0 .. tasks - 1), and the task at coordinates (-ENOENT: none). Any thread,
+ * like the three functions below. */
 void mu_task_coord(uint32_t task, struct emu_coord *coord);
 int mu_coord_task(const struct emu_coord *coord, uint32_t *task);
-int mu_task_same_node(uint32_t task);
-/* Is its memory reached from here: same host on express, same node on torus, in real time? */
-int mu_task_near(uint32_t task);
+int mu_task_is_on_own_node(uint32_t task);
+/* Does this process reach the task through shared memory? Real clock: same host on fabric express,
+ * same node on fabric torus. Virtual clock: never. */
+int mu_task_is_near(uint32_t task);
 /*
- * Tasks in one group talk cheaply: those of a host on express in real time (memory of each other's arenas
- * can be reached), else those of a torus node. 0 .. groups - 1.
+ * Group (0 .. groups - 1) of a task. Communication within a group is cheap. Fabric express in real
+ * time: the tasks of a host, which can access each other's arenas. Else: the tasks of a torus node.
  */
 uint32_t mu_task_group(uint32_t task);
 
 /*
- * A received piece of a memory-FIFO message; called from mu_poll(). `soft` are the sender's 14
- * software bytes; payload (8-byte aligned) is valid during the call; offset is its place in the
- * message (0 for mu_send_short). Pieces of one message arrive in order and whole before the next
- * message of the same channel pair; pieces of different senders interleave. mu_send_short arrives
- * with exactly the bytes sent; pieces of mu_send likewise (the MU's 32-byte padding is removed).
+ * A poll calls it with a received piece of a memory-FIFO message. soft: the sender's 14 software
+ * bytes. payload: 8-byte aligned, valid during the call. offset: place of the piece in the message
+ * (0 for mu_send_short()). The pieces of a message arrive in order, and all of them before the next
+ * message of the same pair of channels; pieces of different senders interleave. `bytes` is exactly
+ * what the sender sent: the MU removes the padding of packets to 32 bytes.
  */
 typedef void (*mu_receive_fn)(void *arg, uint32_t source_task, const unsigned char *soft,
-                              const unsigned char *payload, uint32_t bytes, uint64_t offset);
+			      const unsigned char *payload, uint32_t bytes, uint64_t offset);
 
-/* Open channel `index`; records sent to it earlier are there. -EBUSY, -EINVAL, -ENOMEM. */
+/*
+ * Announce one word to all tasks of the job; it is 0 before the first call. A task of another host
+ * knows the word by the time anything reaches it that this task sent afterwards. Any thread,
+ * between attach and detach. mu_announced_words: the words of all tasks, to be read with atomic
+ * loads; valid until the last detach.
+ */
+void mu_announce(uint64_t word);
+const atomic_u64 *mu_announced_words(void);
+
+/* True if this channel, which is not open, has records that no thread took. Any thread. */
+bool mu_channel_has_mail(unsigned index);
+
+/*
+ * From within a receive function: may this poll, and those that follow, dispatch messages? While it
+ * may not they stay where they are, or are stored. For software that has no memory to go on.
+ */
+void mu_channel_allow_dispatch(struct mu_channel *channel, bool allowed);
+
+/* Open channel `index`. Records that were sent to it before are delivered. 0, -EBUSY (open),
+ * -EINVAL (no such channel) or -ENOMEM. */
 int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_channel **channel);
-/* No operation may be outstanding. What is in the injection FIFO still leaves (for up to 5 s, if the
- * other side takes nothing). NULL is fine. */
+/* Close it. No operation may be in flight. Descriptors in the injection FIFO are sent first, for up
+ * to 5 s if the target takes nothing. NULL is allowed. */
 void mu_channel_close(struct mu_channel *channel);
 
 /*
- * Send one packet: payload = a (an bytes), then, at the next multiple of 8, b (bn bytes); that sum
- * is at most MU_PACKET_BYTES. Copied before return, leaves at once if it can, else queues in the
- * injection FIFO. Returns 0, or -EAGAIN: FIFO full; poll and retry, or queue on your side.
- * May be called from within receive and done functions.
+ * Send one packet: payload a (an bytes), then, at the next multiple of 8, b (bn bytes); the sum is
+ * at most MU_PACKET_BYTES. The payload is copied before return. The packet leaves at once if the
+ * injection FIFO is empty and the transport has room; else it queues in the injection FIFO. 0;
+ * -EAGAIN: the FIFO is full, poll and try again or queue on your side; -EINVAL; -ESHUTDOWN. User
+ * thread, also from within receive and done functions.
  */
 int mu_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
-                  const void *a, uint32_t an, const void *b, uint32_t bn);
+		  const void *a, uint32_t an, const void *b, uint32_t bn);
+/*
+ * The same for a packet to an address (emu/directory.h): `a` begins with a struct emu_address,
+ * whose `at` (HOME) and `to` (BIND) are tasks. task, channel: MESSAGE: the home, which gets the
+ * packet if no table knows better; ANSWER, UPDATE: the target; BIND, HOME: the caller itself. Only
+ * where mu_job.directory says so.
+ */
+int mu_send_address(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
+		    const void *a, uint32_t an, const void *b, uint32_t bn);
+/*
+ * Real time: an ANSWER or UPDATE of `owner` has arrived, so the tables of this host learn from it
+ * (mu/segment/directory.h). In virtual time the routers have done so.
+ */
+void mu_address_arrived(const struct emu_address *a, uint32_t owner);
 
-/* Send a message of any length by memory FIFO; payload is read until op is done. 0 or -EAGAIN. */
+/*
+ * One packet that is assembled where it leaves from: shared memory that the target reads.
+ * mu_place_reserve() returns memory for so many bytes of payload, 8-byte aligned, and in *soft for
+ * MU_SOFT_BYTES software bytes; then mu_place_commit() must follow, with as many bytes or fewer.
+ * NULL: there is none for this target or now; nothing has happened. Between the two anything may be
+ * sent; what goes to the same channel may arrive before or behind. User thread.
+ */
+struct mu_place {
+	void *record, *path;
+	uint64_t flag;
+	uint32_t task;
+};
+unsigned char *mu_place_reserve(struct mu_channel *ch, uint32_t task, uint32_t channel,
+				uint32_t bytes, struct mu_place *place, void **soft);
+/* The software bytes again. */
+void *mu_place_soft(const struct mu_place *place);
+void mu_place_commit(struct mu_channel *ch, const struct mu_place *place, uint32_t bytes);
+/*
+ * One packet whose payload is the word `first` and `count` words more, with the software bytes in
+ * the lower 48 bits of soft6 and in soft8. As mu_send_short(), where there is memory as for
+ * mu_place_reserve(); else -EAGAIN, and nothing has happened. User thread.
+ */
+int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
+		  uint64_t soft8, uint64_t first, const uint64_t *more, uint32_t count);
+
+/*
+ * Notes. A note is one packet of at most 128 bytes. The thread that runs the engine of the target
+ * channel receives it: a poll of that channel, the engine thread, or mu_run_reception(). So no
+ * thread needs to poll the target channel. Notes of one channel to another stay in order; notes and
+ * messages may overtake each other.
+ *
+ * mu_note_fn: called by any thread of the process, also from within a poll, with the engine locked.
+ * It stores the note and calls no function of the MU except mu_wake_self(). Negative: the engine
+ * calls it again later.
+ * mu_send_note: copies the note before return. 0, -EAGAIN, -ESHUTDOWN or -EINVAL. User thread.
+ * mu_run_reception: run the receiving half of the channel's engine without dispatching messages.
+ * Any thread.
+ */
+typedef int (*mu_note_fn)(void *arg, uint32_t source_task, const void *note, uint32_t bytes);
+void mu_channel_on_note(struct mu_channel *ch, mu_note_fn fn);
+int mu_send_note(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *note,
+		 uint32_t bytes);
+void mu_run_reception(struct mu_channel *ch);
+
+/* Send a message of any length by memory FIFO. The payload is read until op is done. 0, -EAGAIN,
+ * -EINVAL or -ESHUTDOWN. User thread. */
 int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *soft,
-            const void *payload, size_t bytes, struct mu_op *op);
+	    const void *payload, size_t bytes, struct mu_op *op);
 
 /*
- * RDMA write of bytes > 0 from `local` to virtual address `remote` of the target task.
- * local_done (or NULL): the source may be reused; remote_done (or NULL): the data is in place.
- * `channel` names whose engine at the target acts (any channel the target will open).
+ * RDMA write of bytes > 0 from `local` to virtual address `remote` of the target task. local_done
+ * (or NULL): the source may be reused. remote_done (or NULL): the data is in place. The engine of
+ * the target's `channel` acts; the target may open that channel later. 0, -EAGAIN, -EINVAL or
+ * -ESHUTDOWN; memory that is not mapped is reported to the done functions. User thread.
  */
-int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *local, uint64_t remote,
-           size_t bytes, struct mu_op *local_done, struct mu_op *remote_done);
+int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *local,
+	   uint64_t remote, size_t bytes, struct mu_op *local_done, struct mu_op *remote_done);
 
 /*
- * Real clock, fabric express: a line of 8 words for the arenas of another host, at offset `at` of its segment (a
- * multiple of 64), written by who holds the port there: no task of that host takes part, and all that sleep there
- * look again. The first word is stored last (release). In no order with anything else; needs no channel there.
- * 0; -EAGAIN: no room now; -ESHUTDOWN: `task`, one of that host, is gone; -EINVAL.
+ * Real clock, fabric express: have a line of 8 words written into the arenas of another host, at
+ * offset `at` of its segment (a multiple of 64). The port holder of that host writes it and wakes
+ * all tasks of the host that sleep; none of them takes part, and none needs a channel. The first
+ * word is stored last (release). Not ordered with other operations. `task` is any task of that
+ * host. 0; -EAGAIN: no room now; -ESHUTDOWN: `task` has ended; -EINVAL: another clock or fabric.
  */
-int mu_store_far(struct mu_channel *ch, uint32_t task, uint64_t at, const uint64_t line[8]);
-/* Where arena memory that we see at p is in its host's segment. */
+int mu_store_remote(struct mu_channel *ch, uint32_t task, uint64_t at, const uint64_t line[8]);
+/* Offset in the host segment of arena memory at address p of this process. */
 uint64_t mu_arena_offset(const void *p);
 
-/* RDMA read of bytes > 0 from `remote` to `local`. done: the data is here. */
+/* RDMA read of bytes > 0 from `remote` to `local`. done: the data is in `local`. As mu_put(). */
 int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
-           size_t bytes, struct mu_op *done);
+	   size_t bytes, struct mu_op *done);
+/*
+ * Up to MU_GET_PIECES gets by one packet, whose payload is a descriptor for each. done: the data of
+ * all is in place. As mu_get(), but for -EAGAIN where single gets may do.
+ */
+enum { MU_GET_PIECES = 8 };
+struct mu_get_piece {
+	void *local;
+	uint64_t remote;
+	size_t bytes; /* > 0 */
+};
+int mu_get_pieces(struct mu_channel *ch, uint32_t task, uint32_t channel,
+		  const struct mu_get_piece *piece, unsigned count, struct mu_op *done);
+/*
+ * As mu_get(), for memory that no earlier put of this channel writes (rendezvous). On fabric torus
+ * the request takes the high-priority channel and may pass earlier puts and messages.
+ */
+int mu_pull(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
+	    size_t bytes, struct mu_op *done);
 
-/* done: every earlier put and send of this channel to that target channel has been written or
- * has reached its reception FIFO. */
+/*
+ * Is this memory of the process (bytes > 0) mapped, to be read or (write) written? Asking the
+ * kernel costs up to 0.4 us a page, so the channel remembers pages that were mapped until it is
+ * closed. A program that unmaps such a page and names it again faults, as in memcpy(). User thread.
+ */
+int mu_is_buffer_mapped(struct mu_channel *ch, uint64_t va, uint64_t bytes, int write);
+
+/* done: every earlier put and send of this channel to that target channel has been written or has
+ * reached its reception FIFO. 0, -EAGAIN, -EINVAL or -ESHUTDOWN. User thread. */
 int mu_flush(struct mu_channel *ch, uint32_t task, uint32_t channel, struct mu_op *done);
 
 /*
- * Progress: runs the channel's engine (injection, reception), router and port when they are ours
- * to run, calls receive and done functions. Returns how many were called; 0: nothing to do.
- * With nothing to do for a while it yields, then sleeps a little; it is woken by what arrives.
+ * An atomic on an aligned word of 4 or 8 bytes at a->address in the target, carried out by the
+ * target's engine (mu/hw/atomic.h); no software of the target takes part. done: op->state[1] is the
+ * old value; result -EFAULT: the word is not mapped. 0, -EAGAIN, -EINVAL or -ESHUTDOWN. User
+ * thread. mu_has_atomic(): the machine has the operation; else nothing may be sent. Any thread.
+ */
+struct mu_atomic;
+bool mu_has_atomic(const struct mu_atomic *a);
+int mu_send_atomic(struct mu_channel *ch, uint32_t task, uint32_t channel,
+		   const struct mu_atomic *a, struct mu_op *done);
+
+/*
+ * Progress: run the channel's engine, and the routers and the port if this process serves them;
+ * call receive and done functions. Returns the number of functions called and events handled, 0 if
+ * it found nothing. It then waits as mu_wait() does with MU_IDLE_WAIT: for callers that have no
+ * other work. User thread.
  */
 int mu_poll(struct mu_channel *ch);
 /*
- * Its two halves, for those who poll several channels in turn, or hold a lock while they poll:
- * mu_poll_now() never yields or sleeps; mu_wait(one of the channels, how many were found in this
- * round) does after an empty round what mu_poll() does after an empty poll.
+ * The two halves of mu_poll(), for callers that poll several channels in turn or hold a lock while
+ * they poll. mu_poll_once() never yields or sleeps. After each round the caller calls mu_wait()
+ * with one of the channels and the number of events that the round found. After an empty round
+ * mu_wait() spins, yields or sleeps as progress/idle_policy.h says; a sleep lasts at most 10 ms for
+ * each 16 tasks of the host, and arriving records end it. how: MU_IDLE_ bits of that header.
+ * mu_wait() returns 1 if the thread yielded or slept; a caller that may have other work then
+ * returns.
  */
-int mu_poll_now(struct mu_channel *ch);
-void mu_wait(struct mu_channel *ch, int found);
-/* As mu_poll, but never dispatches, yields or sleeps: for initiators that found a FIFO full. */
-void mu_push(struct mu_channel *ch);
-/* Wake whoever sleeps in mu_poll() of this process (posted work). */
-void mu_wake_self(void);
-/* This thread did something that no poll counts, and may do more soon: it does not sleep yet. */
-void mu_not_idle(void);
+int mu_poll_once(struct mu_channel *ch);
+int mu_wait(struct mu_channel *ch, int found, unsigned how);
 /*
- * For software that waits for a word of shared memory to become at least `value`: before mu_poll()
- * sleeps it looks there too. One word a channel; NULL: none.
+ * Virtual time tells a deadlock from a program that polls a bounded number of times, and names the
+ * call of each task: both are of the calling thread; the names stay valid.
+ * mu_call_polls(): the call that polls now, and returns after a bounded number of empty polls.
+ * mu_call_waits(): the call that returns only after an event, until the next mu_call_waits(); NULL:
+ * none. Returns the one before, which the caller restores.
+ */
+void mu_call_polls(const char *name);
+const char *mu_call_waits(const char *name);
+/* Run the engine without dispatching, so that a full injection FIFO empties; free slots, counters
+ * and flush entries. Never yields or sleeps, calls no functions. For callers that got -EAGAIN. User
+ * thread. */
+void mu_make_room(struct mu_channel *ch);
+/* Wake the threads of this process that sleep in mu_wait(), after posting work. Any thread. */
+void mu_wake_self(void);
+/*
+ * This thread did something that no poll counts: it started an operation, or helped one along. Its
+ * empty polls so far no longer count when mu_wait() decides how to wait.
+ */
+extern _Thread_local uint32_t mu_idle_polls __attribute__((tls_model("initial-exec")));
+static inline void mu_idle_reset(void)
+{
+	mu_idle_polls = 0;
+}
+/*
+ * Software waits for a word of shared memory to become at least `value`: a thread checks the word
+ * before it sleeps in mu_wait(). One word for each channel; NULL: none. User thread.
  */
 void mu_watch(struct mu_channel *ch, const uint64_t *word, uint64_t value);
 /*
- * The same for a word that will not be written soon: where there are more tasks than processors, others get
- * ours at once. Its writer rings the bell, with a sequentially consistent fence between the two.
+ * The same for a word that another task will not write soon: with more tasks than processors this
+ * thread gives up its core early. The writer of the word rings the bell, with a sequentially
+ * consistent fence between the store and the ring.
  */
 struct drv_wake;
-void mu_watch_far(struct mu_channel *ch, const uint64_t *word, uint64_t value, struct drv_wake *bell);
-/* After writing such a word (release): wake the task of this host if it sleeps. One load if not. */
+void mu_watch_remote(struct mu_channel *ch, const uint64_t *word, uint64_t value,
+		     struct drv_wake *bell);
+/* After a store (release) to a word that `task` of this host watches: wake the task if it sleeps.
+ * Costs one load if it does not. Any thread. */
 void mu_wake_task(uint32_t task);
 
 /*
- * Commthreads (commthread.c): give the channel to the pool, whose threads call fn(arg) when something
- * came for it, while no thread of the program polls it. fn makes one poll and returns > 0 if it did
- * something. shared: threads of the program that wait on other channels call it as well, which serves
- * without a switch of threads where cores are few. In virtual time the process's own thread runs them.
- * 0; -EOPNOTSUPP: PAMI_MAX_COMMTHREADS is 0; -EAGAIN. Not to be called from within fn.
+ * Commthreads (progress/commthread.c). mu_commthread_add() gives the channel to the pool. A thread
+ * of the pool calls fn(arg) when something arrived for the channel while no thread of the program
+ * polls it. fn makes one poll. It returns > 0 if it did something, 0 if not, and < 0 if it did
+ * nothing but must be called again although nothing arrives: its thread then yields and does not
+ * sleep. shared: threads of the program that wait on other channels also call fn, which avoids a
+ * thread switch where cores are few. In virtual time the process's own thread calls it.
+ * 0; -EOPNOTSUPP: PAMI_MAX_COMMTHREADS is 0; -EAGAIN: no thread could be started. Any thread, but
+ * not from within fn.
  */
 int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *arg), void *arg, int shared);
 void mu_commthread_remove(struct mu_channel *ch); /* returns when fn is not running */
-unsigned mu_commthreads(void);                    /* how many there may be */
-/* How they wait: ns < 0: woken by what comes; 0: never, they look again at once; else asleep for so long. */
-void mu_commthread_pace(int64_t ns);
+unsigned mu_commthread_max(void);                 /* largest number of threads */
+/* How idle commthreads wait. ns < 0: they sleep until a record wakes them; 0: they never sleep;
+ * else they sleep for ns at a time. */
+void mu_commthread_set_pace(int64_t ns);
 /*
- * Has software work of its own for the channel? Asked, in any thread, before somebody sleeps who serves
- * it. After making some (release), mu_wake_channel(): no system call while nobody sleeps.
+ * mu_channel_on_has_work(): `pending` tells whether software has work of its own for the channel.
+ * Any thread calls it, before it sleeps. After queueing such work (release) software calls
+ * mu_wake_channel(), which makes no system call while no thread sleeps.
  */
-void mu_channel_pending(struct mu_channel *ch, int (*pending)(const void *arg));
+void mu_channel_on_has_work(struct mu_channel *ch, int (*pending)(const void *arg));
 void mu_wake_channel(struct mu_channel *ch);
 
 /*
- * Arena: memory that all tasks of the host map; EXT_quintorus_memory. Freed memory may be handed
- * out again at once, to the same task. alloc: NULL when full. local: this process's address of
- * [va, va + bytes) of another task's arena, or NULL: not arena memory, or not near (same host on
- * express, same node on torus), or in virtual time (where loads and stores would go unseen by the
- * clock).
+ * Arena: memory that all tasks of the host map (EXT_quintorus_memory). Any thread.
  *
- * look: a task's whole arena, where it is near; for those who ask again and again.
- *
- * reachable: 0 if all of [va, va + bytes) of this process may be read (write: also written) now, else
- * -EFAULT. Costs a system call for each of a few pages, one for many.
+ * mu_arena_alloc: NULL if the arena is full. mu_arena_free: the memory may be handed out again at
+ * once, to the same task.
+ * mu_arena_address: the address in this process of [va, va + bytes) of another task's arena. NULL
+ * if that is not arena memory, if the task is not near, and in virtual time, where the clock would
+ * not see loads and stores. mu_arena_window_update, mu_arena_address_cached: the same for callers
+ * that ask often. The window holds what the last call found; zero it to start. mu_is_arena_memory:
+ * is this address of the process inside the segment that all tasks of the host map?
+ * mu_check_memory: 0 if all of [va, va + bytes) of this process may be read (write: also written)
+ * now, else -EFAULT. Costs a system call for each of up to four pages, one for more.
  */
-uint32_t mu_gone_count(void); /* see below */
+uint32_t mu_death_count(void); /* below */
 struct mu_window {
-	uint64_t first, bytes; /* as the other task sees it; 0 bytes: nothing is there */
-	uint64_t delta;        /* to be added for our address */
-	uint32_t task, gone;   /* whose it is; mu_gone_count() when we looked */
+	uint64_t first, bytes; /* in the address space of the other task; 0 bytes: none */
+	uint64_t room;         /* bytes to which it may grow */
+	uint64_t delta;        /* add it to get the address in this process */
+	uint32_t task;         /* owner */
+	uint32_t deaths;       /* mu_death_count() at the last update */
 };
 void *mu_arena_alloc(size_t bytes, size_t align);
 void mu_arena_free(void *p);
-void *mu_arena_local(uint32_t task, uint64_t va, size_t bytes);
-int mu_arena_has(const void *p, size_t bytes); /* is it memory that the tasks of this host share? */
-void mu_arena_look(uint32_t task, struct mu_window *w);
-/* mu_arena_local() where w has the last answer; zeroed to start. */
-static inline void *mu_arena_local_again(struct mu_window *w, uint32_t task, uint64_t va, size_t bytes)
+void *mu_arena_address(uint32_t task, uint64_t va, size_t bytes);
+int mu_is_arena_memory(const void *p, size_t bytes);
+void mu_arena_window_update(uint32_t task, struct mu_window *w);
+static inline void *mu_arena_address_cached(struct mu_window *w, uint32_t task, uint64_t va,
+					    size_t bytes)
 {
-	if (__builtin_expect(w->task != task || !w->bytes || w->gone != mu_gone_count(), 0))
-		mu_arena_look(task, w);
-	return va - w->first < w->bytes && bytes <= w->bytes - (va - w->first) ? (void *)(uintptr_t)(va + w->delta) : NULL;
+	uint64_t at = va - w->first;
+
+	if (__builtin_expect(w->task != task || !w->bytes || w->deaths != mu_death_count() ||
+				 (at < w->room && (at >= w->bytes || bytes > w->bytes - at)),
+			     0))
+		mu_arena_window_update(task, w);
+	return va - w->first < w->bytes && bytes <= w->bytes - (va - w->first)
+		   ? (void *)(uintptr_t)(va + w->delta)
+		   : NULL;
 }
-int mu_reachable(uint64_t va, size_t bytes, int write);
+int mu_check_memory(uint64_t va, size_t bytes, int write);
 
 /*
- * Tasks that are gone: torus run --on-death error. Else a death ends the job, and nobody
- * is ever gone. A task cut off by the loss of a host between (fabric torus) counts as dead.
+ * Tasks that have ended, in jobs of torus run --on-death error. In other jobs a death ends the job,
+ * and these functions never report one. On fabric torus a task counts as dead if a host that is
+ * lost cuts it off. Any thread, after mu_attach(); one or two loads.
  *
- * dead: it was killed, or ended with another exit status than 0. gone: dead, or it has left with
- * status 0. gone_count: of the whole job, only grows; while it stands still, so do the answers of
- * the other two. Any thread, any time after mu_attach(); a load or two.
+ * mu_task_is_dead: it was killed, or ended with an exit status other than 0, or is cut off.
+ * mu_task_is_unreachable: dead, or it has left with status 0.
+ * mu_death_count: of the whole job, only grows. While it does not change, the answers of the other
+ * two do not change either.
  *
- * Operations of ours that need a task that is gone end with -ESHUTDOWN: those under way once all is
- * dispatched that had come from it, new ones at once (calls return it). on_gone: called from the
- * poll of this channel, then, so that software ends what it waits for itself; NULL: nobody.
- * What comes later from one that left (over a wire) is dispatched all the same; of one that died, dropped.
+ * Operations in flight to an unreachable task end with -ESHUTDOWN after everything that had arrived
+ * from the task is dispatched; calls that would start one return it. mu_channel_on_death(): a poll
+ * of the channel then calls fn, so that software ends what it waits for itself; NULL: nothing is
+ * called. Messages that arrive later are dispatched if the task left, and dropped if it died.
  */
-int mu_task_dead(uint32_t task);
-/* Fabric torus: some host is lost, with its routers. */
-int mu_hosts_lost(void);
-/* Do two tasks not reach each other any more, since a host between them is lost? */
-int mu_tasks_cut(uint32_t a, uint32_t b);
-int mu_task_gone(uint32_t task);
-void mu_channel_on_gone(struct mu_channel *ch, void (*fn)(void *arg));
+int mu_task_is_dead(uint32_t task);
+/* Fabric torus: is any host lost, with its routers? */
+int mu_has_lost_hosts(void);
+/* Does a lost host cut two tasks off from each other? */
+int mu_tasks_are_cut_off(uint32_t a, uint32_t b);
+int mu_task_is_unreachable(uint32_t task);
+void mu_channel_on_death(struct mu_channel *ch, void (*fn)(void *arg));
 
 /* Time. Real: CLOCK_MONOTONIC; virtual: the task's clock, and reading it costs virtual time. */
 double mu_wtime(void);
 uint64_t mu_timebase(void); /* 1.6 GHz ticks */
 
-/* Software costs (mu/cost.def). Free in real time. */
+/* Software costs (mu/vtime/cost.def). Free in real time. */
 enum mu_cost {
 #define COST(name, ps, text) MU_COST_##name,
-#include "mu/cost.def"
+#include "mu/vtime/cost.def"
 #undef COST
 	MU_COSTS
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sizes a PAMI program may need before it sees pami.h. Included by it; including it again, before
- * or after, is harmless. Source: spec pami.md section 1, H2 and H3.
+ * or after, is harmless.
  */
 #ifndef PAMI_PAMI_SYS_H
 #define PAMI_PAMI_SYS_H
@@ -12,7 +12,7 @@
 /* Bytes of a pami_work_t: six words, as on Blue Gene/Q. Programs reserve exactly this. */
 #define PAMI_WORK_SIZE_STATIC (6 * sizeof(uintptr_t))
 
-/* Of historical interest only. */
+/* Unused here; programs of Blue Gene/Q may refer to it. */
 #define PAMI_REQUEST_NQUADS 512
 
 #endif

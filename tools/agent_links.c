@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Traffic of this host's links at the end of a job: from the simulator, the routers, or by walking paths. */
+/* The traffic of the links of this host so far: from the simulator, from the routers, or by
+ * following paths. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,29 +9,34 @@
 #include "emu/route.h"
 #include "tools/agent.h"
 
-static void put_link(struct ctl_buf *b, uint32_t node, unsigned link, const struct emu_link_stat *s)
+#define WALK_MAX 20000u /* fabric express: channels x nodes; more are not followed live */
+
+static void put_link(void *arg, uint32_t node, unsigned link, const struct emu_link_stat *s)
 {
+	struct ctl_buf *b = arg;
+
 	if (!s->packets)
 		return;
 	ctl_put_u32(b, node);
 	ctl_put_u32(b, link);
 	ctl_put_u64(b, s->packets);
 	ctl_put_u64(b, s->bytes);
+	ctl_put_u64(b, s->errors);
 }
 
-static void put_simulated(struct agent *a, struct ctl_buf *b)
+static void each_simulated(struct agent *a, agent_link_fn fn, void *arg)
 {
 	struct emu_link_stat s;
 
 	for (uint32_t node = 0; node < emu_shape_nodes(&a->plan.shape); node++) {
 		for (unsigned link = 0; link < EMU_LINKS; link++) {
 			mu_sim_link_stat(a->sim, node, link, &s);
-			put_link(b, node, link, &s);
+			fn(arg, node, link, &s);
 		}
 	}
 }
 
-static void put_live(struct agent *a, struct ctl_buf *b)
+static void each_live(struct agent *a, agent_link_fn fn, void *arg)
 {
 	static const struct emu_live_ops none;
 	struct emu_live *live = emu_live_open(mu_host_routers(a->host), &none, NULL);
@@ -39,21 +45,21 @@ static void put_live(struct agent *a, struct ctl_buf *b)
 	for (uint32_t i = 0; live && i < emu_live_local_nodes(live); i++) {
 		for (unsigned link = 0; link < EMU_LINKS; link++) {
 			emu_live_link_stat(live, i, link, &s);
-			put_link(b, emu_live_node(live, i), link, &s);
+			fn(arg, emu_live_node(live, i), link, &s);
 		}
 	}
 	emu_live_close(live);
 }
 
 /*
- * Fabric express: what channels sent, walked over the links it would have taken. The table is sparse:
- * the holes of the file are skipped, for reading them would fill them.
+ * Fabric express: add what the channels sent to the links that it would have crossed. The table is
+ * sparse. Holes of the file are skipped, because reading them would allocate memory.
  */
 struct walk {
 	struct agent *a;
 	struct emu_route route;
 	struct emu_link_stat *links; /* [nodes * EMU_LINKS] */
-	uint64_t packets, bytes;     /* of the path under way */
+	uint64_t packets, bytes;     /* of the current path */
 };
 
 static int walk_link(void *arg, uint32_t node, unsigned link)
@@ -79,44 +85,61 @@ static void walk_channel(struct walk *w, uint32_t self, const struct mu_traffic 
 		for (unsigned k = 0; k < 4; k++) {
 			int fetched = k == MU_FETCHED_BY_USER || k == MU_FETCHED_BY_ENGINE;
 
-			walk_path(w, fetched ? n : self, fetched ? self : n, t[n].kind[k].packets, t[n].kind[k].bytes);
+			walk_path(w, fetched ? n : self, fetched ? self : n,
+				  atomic_load_relaxed(&t[n].kind[k].packets),
+				  atomic_load_relaxed(&t[n].kind[k].bytes));
 		}
 	}
 }
 
-static void put_express(struct agent *a, struct ctl_buf *b)
+static void each_express(struct agent *a, agent_link_fn fn, void *arg)
 {
-	struct walk w = { .a = a };
+	struct walk w = {.a = a};
+	struct emu_router_conf conf;
 	uint32_t nodes = emu_shape_nodes(&a->plan.shape);
 	size_t bytes = nodes * sizeof(struct mu_traffic);
 
 	w.links = calloc((size_t)nodes * EMU_LINKS, sizeof *w.links);
 	if (!w.links)
 		return;
-	emu_route_init(&w.route, &a->plan.shape);
+	emu_machine_router(&a->host->machine, &conf);
+	emu_route_init_as(&w.route, &a->plan.shape, &conf.routing);
 	for (uint32_t i = 0; i < a->locals; i++) {
 		for (uint32_t c = 0; c < a->host->channels; c++) {
 			struct mu_traffic *t = mu_host_traffic(a->host, i, c);
-			off_t at = (char *)t - (char *)a->host, data = lseek(a->segment, at, SEEK_DATA);
+			off_t at = (char *)t - (char *)a->host,
+			      data = lseek(a->segment, at, SEEK_DATA);
 
 			if (data >= 0 && data < at + (off_t)bytes)
 				walk_channel(&w, mu_host_entry(a->host, a->task[i].task)->node, t);
 		}
 	}
 	for (uint32_t i = 0; i < nodes * EMU_LINKS; i++)
-		put_link(b, i / EMU_LINKS, i % EMU_LINKS, &w.links[i]);
+		fn(arg, i / EMU_LINKS, i % EMU_LINKS, &w.links[i]);
 	free(w.links);
+}
+
+void agent_links_each(struct agent *a, agent_link_fn fn, void *arg)
+{
+	if (a->sim)
+		each_simulated(a, fn, arg);
+	else if (a->plan.fabric == MU_FABRIC_TORUS && a->host->routers_bytes)
+		each_live(a, fn, arg);
+	else if (a->host->traffic_bytes)
+		each_express(a, fn, arg);
+}
+
+bool agent_links_are_cheap(const struct agent *a)
+{
+	return a->sim || a->plan.fabric == MU_FABRIC_TORUS ||
+	       (uint64_t)a->locals * a->host->channels * emu_shape_nodes(&a->plan.shape) <=
+		   WALK_MAX;
 }
 
 void agent_links_send(struct agent *a)
 {
-	struct ctl_buf b = { 0 };
+	struct ctl_buf b = {0};
 
-	if (a->sim)
-		put_simulated(a, &b);
-	else if (a->plan.fabric == MU_FABRIC_TORUS && a->host->routers_bytes)
-		put_live(a, &b);
-	else if (a->host->traffic_bytes)
-		put_express(a, &b);
+	agent_links_each(a, put_link, &b);
 	ctl_send_buf(&a->ctl, CTL_LINKS, &b);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Output of tasks on its way to torus run, in whole lines when tagged; and task 0's input. */
+/* Output of tasks on its way to torus run (in whole lines with --tag), and the input of task 0. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -33,9 +33,10 @@ int agent_output_open_count(const struct agent *a)
 	return n;
 }
 
-static void send_on(struct agent *a, uint32_t task, unsigned which, const char *data, uint32_t bytes)
+static void output_send(struct agent *a, uint32_t task, unsigned which, const char *data,
+			uint32_t bytes)
 {
-	struct ctl_buf b = { 0 };
+	struct ctl_buf b = {0};
 
 	ctl_put_u32(&b, task);
 	ctl_put_u32(&b, which + 1);
@@ -44,7 +45,8 @@ static void send_on(struct agent *a, uint32_t task, unsigned which, const char *
 	a->output_room = a->output_room > bytes ? a->output_room - bytes : 0;
 }
 
-/* How much of the buffer may leave: all, or (tagged) up to the last line's end. */
+/* Return the bytes that may be sent now: all of them, or with --tag up to the end of the last line.
+ */
 static uint32_t ready_bytes(const struct agent *a, const struct agent_stream *s)
 {
 	const char *end;
@@ -78,7 +80,7 @@ void agent_output_read(struct agent *a, uint32_t local, unsigned which)
 	}
 	ready = ready_bytes(a, s);
 	if (ready)
-		send_on(a, a->task[local].task, which, s->line, ready);
+		output_send(a, a->task[local].task, which, s->line, ready);
 	memmove(s->line, s->line + ready, s->bytes - ready);
 	s->bytes -= ready;
 	if (s->fd < 0) {
@@ -90,7 +92,7 @@ void agent_output_read(struct agent *a, uint32_t local, unsigned which)
 void agent_output_drain(struct agent *a, uint32_t local)
 {
 	for (unsigned which = 0; which < 2; which++) {
-		struct pollfd p = { .fd = a->task[local].stream[which].fd, .events = POLLIN };
+		struct pollfd p = {.fd = a->task[local].stream[which].fd, .events = POLLIN};
 
 		while (p.fd >= 0 && a->output_room && poll(&p, 1, 0) > 0) {
 			agent_output_read(a, local, which);
@@ -115,7 +117,7 @@ void agent_input_put(struct agent *a, const void *data, size_t bytes)
 
 	if (a->input < 0)
 		return;
-	/* torus run keeps to the room we gave; more than that is not ours to store. */
+	/* torus run stays within the room that the agent granted; more is dropped. */
 	if (bytes && a->input_bytes + bytes <= AGENT_STDIN_ROOM) {
 		more = realloc(a->input_data, a->input_bytes + bytes);
 		if (!more)
@@ -125,7 +127,7 @@ void agent_input_put(struct agent *a, const void *data, size_t bytes)
 		a->input_bytes += (uint32_t)bytes;
 	}
 	if (!bytes)
-		a->input_end = 1;
+		a->input_end = true;
 	agent_input_flush(a);
 }
 
@@ -141,7 +143,8 @@ void agent_input_flush(struct agent *a)
 		taken += (uint32_t)n;
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		input_close(a); /* the task closed it: what it does not read is lost, as in a pipe */
+		/* The task closed its input. What it does not read is lost, as in a pipe. */
+		input_close(a);
 		return;
 	}
 	if (taken) {

@@ -1,27 +1,52 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The agent as the home of the simulator. */
+/* The agent runs the simulator. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 
 #include "tools/agent.h"
+#include "tools/trace.h"
 
-/* The simulator calls this while it works and while a task runs: children, signals, torus run. */
-static int check(void *arg)
+/* The simulator calls this while it works and while a task runs: it handles children, signals and
+ * torus run. */
+static int handle_step(void *arg)
 {
 	struct agent *a = arg;
 
-	agent_look(a, 0, NULL, 0);
-	return a->ending ? -ECANCELED : 0;
+	agent_handle_events(a, 0, NULL, 0);
+	/* When all tasks have ended well, torus run ends the job, perhaps before the simulator has
+	 * come to the end of a large one: the report needs that. */
+	return a->ending && (a->alive || a->has_failures) ? -ECANCELED : 0;
+}
+
+static void on_step(void *arg, const struct emu_world_event *e)
+{
+	struct agent *a = arg;
+
+	if (a->trace)
+		trace_write(a->trace, e);
+	if (a->history)
+		agent_history_step(a, e);
 }
 
 int agent_sim_open(struct agent *a)
 {
-	struct mu_sim_conf conf = { .check = check, .arg = a, .hw = a->plan.hw, .script = a->plan.script };
+	struct mu_sim_conf conf = {.check = handle_step, .arg = a, .script = a->plan.script};
 	int rc;
 
 	if (a->plan.clock != MU_CLOCK_VIRTUAL)
 		return 0;
+	if (a->plan.trace[0]) {
+		rc = trace_create(a->plan.trace, &a->plan.shape, &a->trace);
+		if (rc) {
+			agent_fail(a, 1, "--trace %s: %s", a->plan.trace, strerror(-rc));
+			return rc;
+		}
+	}
+	if (a->plan.trace[0] || a->plan.html) {
+		conf.trace = on_step;
+		conf.trace_arg = a;
+	}
 	rc = mu_sim_create(a->host, &conf, &a->sim);
 	if (rc)
 		agent_fail(a, 1, "cannot start the simulator: %s", strerror(-rc));
@@ -31,14 +56,18 @@ int agent_sim_open(struct agent *a)
 void agent_sim_run(struct agent *a)
 {
 	struct mu_sim_report report;
-	struct ctl_buf b = { 0 };
+	struct ctl_buf b = {0};
 	int rc = mu_sim_run(a->sim);
 
 	if (rc == -ECANCELED)
 		return;
 	if (rc) {
-		agent_fail(a, 1, rc == -EDEADLK ? "nothing is under way, and every task waits (a deadlock), or spins for longer than it may (told above)" :
-		                 "the simulator stopped: %s", strerror(-rc));
+		agent_fail(a, 1,
+			   rc == -EDEADLK
+			       ? "no packet is in flight, and every task waits (a deadlock), or "
+				 "spins for longer than the limit (named above)"
+			       : "the simulator stopped: %s",
+			   strerror(-rc));
 		return;
 	}
 	mu_sim_report(a->sim, &report);

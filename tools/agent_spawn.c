@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting the tasks of a host: all at once, nobody waits for anybody. */
+/* Start the tasks of a host, all at once: none waits for another. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include "tools/agent.h"
+#include "tools/libraries.h"
 #include "tools/pmi.h"
+#include "tools/pmix_job.h"
 #include "tools/proc.h"
 
 void agent_fail(struct agent *a, int status, const char *format, ...)
 {
-	struct ctl_buf b = { 0 };
+	struct ctl_buf b = {0};
 	char text[1024];
 	va_list ap;
 
@@ -27,8 +29,9 @@ void agent_fail(struct agent *a, int status, const char *format, ...)
 	ctl_send_buf(&a->ctl, CTL_FAIL, &b);
 }
 
-/* The child, up to exec. Only what must be said goes through `failed`: task number and errno. */
-static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, const int out[2], int failed)
+/* The child, up to exec. It reports a failure through `failed`: task number and errno. */
+static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, const int out[2],
+		     int failed)
 {
 	char number[16];
 	int report[2];
@@ -46,6 +49,7 @@ static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, cons
 	snprintf(number, sizeof number, "%u", a->task[local].task);
 	setenv(MU_ENV_TASK, number, 1);
 	pmi_task_environment(a->task[local].task);
+	pmix_job_environment(a->task[local].task);
 	signal(SIGPIPE, SIG_DFL);
 	setrlimit(RLIMIT_NOFILE, &a->files);
 	sigprocmask(SIG_SETMASK, &a->mask, NULL);
@@ -57,7 +61,8 @@ static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, cons
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Where task `local` reads from: -1 leaves what we have. Closed by the caller after the fork. */
+/* Return the descriptor that task `local` reads from; -1: it inherits that of the agent. The caller
+ * closes it after the fork. */
 static int input_open(struct agent *a, uint32_t local, int *keep)
 {
 	int ends[2];
@@ -65,7 +70,7 @@ static int input_open(struct agent *a, uint32_t local, int *keep)
 	*keep = -1;
 	if (a->task[local].task)
 		return open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (!a->remote)
+	if (!a->is_remote)
 		return -1;
 	if (pipe2(ends, O_CLOEXEC))
 		return open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -77,10 +82,10 @@ static int input_open(struct agent *a, uint32_t local, int *keep)
 static int spawn_one(struct agent *a, uint32_t local, int failed)
 {
 	struct agent_task *t = &a->task[local];
-	int out[2] = { -1, -1 }, keep, in, rc = 0;
+	int out[2] = {-1, -1}, keep, in, rc = 0;
 	pid_t parent = getpid();
 
-	if ((a->plan.tag || a->remote) && agent_output_open(a, t, out))
+	if ((a->plan.tag || a->is_remote) && agent_output_open(a, t, out))
 		return -errno;
 	in = input_open(a, local, &keep);
 	t->pid = fork();
@@ -104,20 +109,21 @@ static int spawn_one(struct agent *a, uint32_t local, int failed)
 
 int agent_spawn(struct agent *a)
 {
-	struct ctl_buf b = { 0 };
+	struct ctl_buf b = {0};
 	int failed[2], rc = 0;
 
 	if (pipe2(failed, O_CLOEXEC | O_NONBLOCK)) {
 		agent_fail(a, 1, "cannot make a pipe: %s; raise ulimit -n", strerror(errno));
 		return -EMFILE;
 	}
+	libraries_export();
 	for (uint32_t i = 0; i < a->locals && !rc; i++) {
 		rc = spawn_one(a, i, failed[1]);
 		if (rc)
-			agent_fail(a, 1, "cannot start task %u: %s; raise ulimit %s", a->task[i].task,
-			           strerror(-rc), rc == -EMFILE ? "-n" : "-u");
+			agent_fail(a, 1, "cannot start task %u: %s; raise ulimit %s",
+				   a->task[i].task, strerror(-rc), rc == -EMFILE ? "-n" : "-u");
 	}
-	pmi_forget();
+	pmi_close_ends();
 	close(failed[1]);
 	a->starting = failed[0];
 	for (uint32_t i = 0; i < a->locals; i++)

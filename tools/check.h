@@ -2,17 +2,19 @@
 #ifndef TOOLS_CHECK_H
 #define TOOLS_CHECK_H
 
+#include <stdbool.h>
+
 enum check_state { CHECK_OK, CHECK_SLOW, CHECK_MISSING, CHECK_FATAL };
 
-/* One finding; each check tries the thing itself where it can, instead of reading versions. */
+/* One finding. Each check tries the facility itself where it can, instead of reading versions. */
 struct check {
 	enum check_state state;
 	char text[512];
-	char fix[512]; /* "" if nothing is to be done */
+	char fix[512]; /* "" if nothing has to be done */
 };
 
 void check_set(struct check *c, enum check_state state, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+    __attribute__((format(printf, 3, 4)));
 void check_fix(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct check_entry {
@@ -21,7 +23,10 @@ struct check_entry {
 };
 extern const struct check_entry check_list[]; /* ends with name NULL */
 
-/* check_ports.c: open a port, or a cipher, in a process of its own. */
+/* check_pairs.c: try each pair of a list of hosts, and print. Returns an exit status. */
+int check_pairs(const char *list, bool json);
+
+/* check_ports.c: open a port, or a cipher, in a separate process. */
 void check_dpdk(struct check *c);
 void check_uring(struct check *c);
 void check_af_xdp(struct check *c);

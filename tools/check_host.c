@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the kernel and the hardware offer. */
+/* Checks of the kernel and the hardware. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -18,9 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "drivers/base/settings.h"
 #include "tools/check.h"
 
-/* First line of a file; "" if it cannot be read. */
+/* Read the first line of a file; "" if it cannot be read. */
 static const char *read_line(const char *path, char *text, int bytes)
 {
 	FILE *f = fopen(path, "re");
@@ -33,8 +34,8 @@ static const char *read_line(const char *path, char *text, int bytes)
 	return text;
 }
 
-/* Number behind "Key:" in /proc/meminfo, in its unit. */
-static unsigned long long meminfo(const char *key)
+/* Return the number after "Key:" in /proc/meminfo, in its unit. */
+static unsigned long long read_meminfo(const char *key)
 {
 	unsigned long long value = 0;
 	size_t bytes = strlen(key);
@@ -60,7 +61,8 @@ static void check_kernel(struct check *c)
 		check_set(c, CHECK_OK, "Linux %s, %s", u.release, u.machine);
 		return;
 	}
-	check_set(c, CHECK_SLOW, "Linux %s, %s: older than 5.16, waits use timers", u.release, u.machine);
+	check_set(c, CHECK_SLOW, "Linux %s, %s: older than 5.16, waits use timers", u.release,
+		  u.machine);
 	check_fix(c, "Debian 12 has 6.1; everything works on older kernels, less quickly");
 }
 
@@ -73,21 +75,27 @@ static void check_cores(struct check *c)
 
 	read_line("/sys/fs/cgroup/cpu.max", quota, sizeof quota);
 	if (usable < online)
-		check_set(c, CHECK_SLOW, "%d of %ld processors are ours (affinity)", usable, online);
+		check_set(c, CHECK_SLOW, "%d of %ld processors may be used (affinity)", usable,
+			  online);
 	else if (quota[0] && strncmp(quota, "max", 3))
-		check_set(c, CHECK_SLOW, "%d processors, but the control group limits their time (cpu.max %s)", usable,
-		          quota);
+		check_set(c, CHECK_SLOW,
+			  "%d processors, but the control group limits their time (cpu.max %s)",
+			  usable, quota);
 	else
-		check_set(c, usable > 1 ? CHECK_OK : CHECK_SLOW, "%d processor%s", usable, usable > 1 ? "s" : "");
+		check_set(c, usable > 1 ? CHECK_OK : CHECK_SLOW, "%d processor%s", usable,
+			  usable > 1 ? "s" : "");
 	if (c->state != CHECK_OK)
-		check_fix(c, "tasks that share a processor take turns: everything works, latencies are those of the scheduler");
+		check_fix(c, "tasks that share a processor take turns: everything works, latencies "
+			     "are those of the scheduler");
 }
 
 static void check_memory(struct check *c)
 {
-	unsigned long long total = meminfo("MemTotal") >> 10, available = meminfo("MemAvailable") >> 10;
+	unsigned long long total = read_meminfo("MemTotal") >> 10,
+			   available = read_meminfo("MemAvailable") >> 10;
 
-	check_set(c, available > 512 ? CHECK_OK : CHECK_SLOW, "%llu MiB, %llu MiB available", total, available);
+	check_set(c, available > 512 ? CHECK_OK : CHECK_SLOW, "%llu MiB, %llu MiB available", total,
+		  available);
 	if (c->state != CHECK_OK)
 		check_fix(c, "a task needs about 16 MiB and what the program takes");
 }
@@ -104,7 +112,8 @@ static void check_shared(struct check *c)
 		check_set(c, CHECK_OK, "memfd, sparse, 64 GiB mapped");
 		munmap(m, bytes);
 	} else {
-		check_set(c, CHECK_FATAL, "a sparse memfd of 64 GiB cannot be mapped: %s", strerror(errno));
+		check_set(c, CHECK_FATAL, "a sparse memfd of 64 GiB cannot be mapped: %s",
+			  strerror(errno));
 		check_fix(c, "ulimit -v unlimited, ulimit -f unlimited");
 	}
 	if (fd >= 0)
@@ -113,20 +122,21 @@ static void check_shared(struct check *c)
 
 static void check_huge_pages(struct check *c)
 {
-	unsigned long long total = meminfo("HugePages_Total"), left = meminfo("HugePages_Free"),
-	                   kib = meminfo("Hugepagesize");
+	unsigned long long total = read_meminfo("HugePages_Total"),
+			   left = read_meminfo("HugePages_Free"),
+			   kib = read_meminfo("Hugepagesize");
 
 	if (total) {
 		check_set(c, CHECK_OK, "%llu of %llu kB each, %llu free", total, kib, left);
 		return;
 	}
-	check_set(c, CHECK_MISSING, "none reserved; needed by DPDK with network cards (PCI) only");
+	check_set(c, CHECK_MISSING, "none reserved; needed by DPDK with NICs (PCI) only");
 	check_fix(c, "echo 512 > /proc/sys/vm/nr_hugepages (root)");
 }
 
 static void check_futex_waitv(struct check *c)
 {
-	/* No waiters: the call that exists says EINVAL. */
+	/* Without waiters, a kernel that has the call returns EINVAL. */
 	if (syscall(SYS_futex_waitv, NULL, 0, 0, NULL, 0) < 0 && errno == ENOSYS) {
 		check_set(c, CHECK_SLOW, "not in this kernel: sleepers look every millisecond");
 		check_fix(c, "Linux 5.16 or later");
@@ -140,20 +150,21 @@ static void check_membarrier(struct check *c)
 	long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 
 	if (can > 0 && can & MEMBARRIER_CMD_GLOBAL_EXPEDITED) {
-		check_set(c, CHECK_OK, "waking costs nothing while nobody sleeps");
+		check_set(c, CHECK_OK, "waking costs nothing while no thread sleeps");
 		return;
 	}
 	check_set(c, CHECK_SLOW, "no MEMBARRIER_CMD_GLOBAL_EXPEDITED: each message pays a fence");
 	check_fix(c, "Linux 4.16 or later with CONFIG_MEMBARRIER; some sandboxes filter the call");
 }
 
-/* Two children, as two tasks: one lets itself be read (as tasks do), the other reads it. */
+/* Two children act as two tasks: one allows others to read its memory (as tasks do), the other
+ * reads it. */
 static void check_process_vm(struct check *c)
 {
 	static volatile int word = 4711;
 	char scope[16];
 	int ready[2], status = 1, local = 0;
-	struct iovec to = { &local, sizeof local }, from = { (void *)&word, sizeof word };
+	struct iovec to = {&local, sizeof local}, from = {(void *)&word, sizeof word};
 	pid_t owner, reader;
 	char byte;
 
@@ -169,7 +180,8 @@ static void check_process_vm(struct check *c)
 	}
 	reader = fork();
 	if (!reader) {
-		int ok = read(ready[0], &byte, 1) == 1 && process_vm_readv(owner, &to, 1, &from, 1, 0) == sizeof local;
+		int ok = read(ready[0], &byte, 1) == 1 &&
+			 process_vm_readv(owner, &to, 1, &from, 1, 0) == sizeof local;
 
 		_exit(ok && local == 4711 ? 0 : errno ? errno : 1);
 	}
@@ -182,13 +194,15 @@ static void check_process_vm(struct check *c)
 		check_set(c, CHECK_OK, "tasks reach each other's memory in one copy");
 		return;
 	}
-	check_set(c, CHECK_SLOW, "process_vm_readv between tasks: %s; private memory is copied twice",
-	          strerror(WEXITSTATUS(status)));
+	check_set(c, CHECK_SLOW,
+		  "process_vm_readv between tasks: %s; private memory is copied twice",
+		  strerror(WEXITSTATUS(status)));
 	read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof scope);
 	if (scope[0])
 		check_fix(c, "echo 1 > /proc/sys/kernel/yama/ptrace_scope (it is %s), root", scope);
 	else
-		check_fix(c, "in a container: add the capability SYS_PTRACE, or allow process_vm_readv in its filter");
+		check_fix(c, "in a container: add the capability SYS_PTRACE, or allow "
+			     "process_vm_readv in its filter");
 }
 
 static int try_namespace(int flags)
@@ -208,16 +222,21 @@ static void check_namespaces(struct check *c)
 	int root = try_namespace(CLONE_NEWNET), user;
 
 	if (!root) {
-		check_set(c, CHECK_OK, "network namespaces can be made: several hosts on this machine, with DPDK");
-		if (access("/usr/sbin/ip", X_OK) && access("/sbin/ip", X_OK) && access("/usr/bin/ip", X_OK)) {
-			check_set(c, CHECK_MISSING, "network namespaces can be made, but there is no ip command");
+		check_set(
+		    c, CHECK_OK,
+		    "network namespaces can be made: several hosts on this machine, with DPDK");
+		if (access("/usr/sbin/ip", X_OK) && access("/sbin/ip", X_OK) &&
+		    access("/usr/bin/ip", X_OK)) {
+			check_set(c, CHECK_MISSING,
+				  "network namespaces can be made, but there is no ip command");
 			check_fix(c, "apt install iproute2");
 		}
 		return;
 	}
 	user = try_namespace(CLONE_NEWUSER | CLONE_NEWNET);
-	check_set(c, CHECK_MISSING, "no network namespaces for this user (%s); needed by --hosts netns:NAME only",
-	          strerror(root));
+	check_set(c, CHECK_MISSING,
+		  "no network namespaces for this user (%s); needed by --hosts netns:NAME only",
+		  strerror(root));
 	check_fix(c, user ? "run as root" : "run as root, or under: unshare -Urn");
 }
 
@@ -236,11 +255,13 @@ static void check_clock(struct check *c)
 	}
 	if (f)
 		fclose(f);
-	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
+	read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		  sizeof source);
 	if (constant && invariant)
 		check_set(c, CHECK_OK, "time-stamp counter is invariant; kernel clock %s", source);
 	else
-		check_set(c, CHECK_SLOW, "no invariant time-stamp counter; kernel clock %s", source);
+		check_set(c, CHECK_SLOW, "no invariant time-stamp counter; kernel clock %s",
+			  source);
 	if (c->state != CHECK_OK)
 		check_fix(c, "measured times under 1 us are not to be trusted on this machine");
 }
@@ -253,20 +274,26 @@ static void check_limits(struct check *c)
 	getrlimit(RLIMIT_NOFILE, &files);
 	getrlimit(RLIMIT_NPROC, &processes);
 	getrlimit(RLIMIT_CORE, &core);
-	snprintf(f, sizeof f, files.rlim_cur == RLIM_INFINITY ? "unlimited" : "%llu", (unsigned long long)files.rlim_cur);
+	snprintf(f, sizeof f, files.rlim_cur == RLIM_INFINITY ? "unlimited" : "%llu",
+		 (unsigned long long)files.rlim_cur);
 	snprintf(p, sizeof p, processes.rlim_cur == RLIM_INFINITY ? "unlimited" : "%llu",
-	         (unsigned long long)processes.rlim_cur);
-	check_set(c, CHECK_OK, "files %s, processes %s, core dumps %s", f, p, core.rlim_cur ? "on" : "off");
+		 (unsigned long long)processes.rlim_cur);
+	check_set(c, CHECK_OK, "files %s, processes %s, core dumps %s", f, p,
+		  core.rlim_cur ? "on" : "off");
 	if (files.rlim_cur < 1024 || processes.rlim_cur < 1024) {
 		c->state = CHECK_SLOW;
-		check_fix(c, "ulimit -n 4096; ulimit -u 4096 for jobs of more than a few hundred tasks");
+		check_fix(
+		    c, "ulimit -n 4096; ulimit -u 4096 for jobs of more than a few hundred tasks");
 	}
 }
 
 static void check_ssh(struct check *c)
 {
-	if (!access("/usr/bin/ssh", X_OK) || getenv("QUINTORUS_SSH")) {
-		check_set(c, CHECK_OK, "%s", getenv("QUINTORUS_SSH") ? getenv("QUINTORUS_SSH") : "/usr/bin/ssh");
+	if (!access("/usr/bin/ssh", X_OK) || drv_setting_is_set(DRV_QUINTORUS_SSH)) {
+		check_set(c, CHECK_OK, "%s",
+			  drv_setting_is_set(DRV_QUINTORUS_SSH)
+			      ? drv_setting_text(DRV_QUINTORUS_SSH)
+			      : "/usr/bin/ssh");
 		return;
 	}
 	check_set(c, CHECK_MISSING, "no ssh; needed by --hosts ssh:HOST only");
@@ -274,21 +301,21 @@ static void check_ssh(struct check *c)
 }
 
 const struct check_entry check_list[] = {
-	{ "kernel", check_kernel },
-	{ "processors", check_cores },
-	{ "memory", check_memory },
-	{ "shared memory", check_shared },
-	{ "process_vm", check_process_vm },
-	{ "futex_waitv", check_futex_waitv },
-	{ "membarrier", check_membarrier },
-	{ "clock", check_clock },
-	{ "limits", check_limits },
-	{ "huge pages", check_huge_pages },
-	{ "DPDK", check_dpdk },
-	{ "io_uring", check_uring },
-	{ "AF_XDP", check_af_xdp },
-	{ "seal", check_seal },
-	{ "namespaces", check_namespaces },
-	{ "ssh", check_ssh },
-	{ NULL, NULL },
+    {"kernel", check_kernel},
+    {"processors", check_cores},
+    {"memory", check_memory},
+    {"shared memory", check_shared},
+    {"process_vm", check_process_vm},
+    {"futex_waitv", check_futex_waitv},
+    {"membarrier", check_membarrier},
+    {"clock", check_clock},
+    {"limits", check_limits},
+    {"huge pages", check_huge_pages},
+    {"DPDK", check_dpdk},
+    {"io_uring", check_uring},
+    {"AF_XDP", check_af_xdp},
+    {"seal", check_seal},
+    {"namespaces", check_namespaces},
+    {"ssh", check_ssh},
+    {NULL, NULL},
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ports, and the cipher of their frames: opened for a moment, each in a process of its own, so that nothing stays behind. */
+/* Checks of ports, and of the cipher of their frames. Each runs for a moment in a separate process,
+ * which leaves nothing behind. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,7 +19,7 @@
 
 #define LIMIT_S 10 /* DPDK's start takes a second at most */
 
-/* DPDK tells its version itself, if the module loaded it. */
+/* DPDK reports its version itself, if the module loaded it. */
 static void print_dpdk_version(void)
 {
 	char line[1024], *path;
@@ -60,7 +61,7 @@ static int open_seal(const char *what)
 	return drv_seal_open(&seal, DRV_SEAL_AUTHENTICATED, key);
 }
 
-/* Returns 0 or a positive errno; text gets what was said on stderr, its last line. */
+/* Returns 0 or a positive errno. text gets the last line of stderr. */
 static int try_open(int (*open_it)(const char *what), const char *spec, char *text, size_t bytes)
 {
 	int ends[2], status = 0;
@@ -98,7 +99,7 @@ static int try_open(int (*open_it)(const char *what), const char *spec, char *te
 	last = strrchr(text, '\n');
 	if (last)
 		memmove(text, last + 1, strlen(last));
-	last = strstr(text, ": error: "); /* the log's own beginning */
+	last = strstr(text, ": error: "); /* the prefix that the log adds */
 	if (last)
 		memmove(text, last + 9, strlen(last + 9) + 1);
 	if (WIFSIGNALED(status))
@@ -112,7 +113,7 @@ void check_dpdk(struct check *c)
 
 	if (!try_open(open_port, "dpdk:net_null", text, sizeof text)) {
 		check_set(c, CHECK_OK, "%s; module loads, a port opens%s", text[0] ? text : "DPDK",
-		          geteuid() ? "; as root it also reaches network devices" : "");
+			  geteuid() ? "; as root it also reaches network devices" : "");
 		return;
 	}
 	check_set(c, CHECK_MISSING, "%s", text[0] ? text : "no port opens");
@@ -137,7 +138,8 @@ void check_uring(struct check *c)
 	if (off[0] == '1' || off[0] == '2')
 		check_fix(c, "echo 0 > /proc/sys/kernel/io_uring_disabled (it is %s), root", off);
 	else
-		check_fix(c, "apt install liburing-dev, then build again; Linux 6.0 or later; needed by uring: ports only");
+		check_fix(c, "apt install liburing-dev, then build again; Linux 6.0 or later; "
+			     "needed by uring: ports only");
 }
 
 void check_af_xdp(struct check *c)
@@ -150,7 +152,8 @@ void check_af_xdp(struct check *c)
 		return;
 	}
 	check_set(c, CHECK_MISSING, "%s; needed by dpdk:net_af_xdp only",
-	          error == EAFNOSUPPORT ? "not in this kernel (CONFIG_XDP_SOCKETS)" : strerror(error));
+		  error == EAFNOSUPPORT ? "not in this kernel (CONFIG_XDP_SOCKETS)"
+					: strerror(error));
 	check_fix(c, error == EPERM ? "run as root" : "use dpdk:net_af_packet,iface=NAME");
 }
 
@@ -159,9 +162,12 @@ void check_seal(struct check *c)
 	char text[480];
 
 	if (!try_open(open_seal, "the cipher", text, sizeof text)) {
-		check_set(c, CHECK_OK, "module loads: frames between machines can be authenticated or encrypted");
+		check_set(
+		    c, CHECK_OK,
+		    "module loads: frames between machines can be authenticated or encrypted");
 		return;
 	}
 	check_set(c, CHECK_MISSING, "%s", text[0] ? text : "no cipher");
-	check_fix(c, "apt install libssl-dev, then build again; needed between machines, unless --seal none");
+	check_fix(c, "apt install libssl-dev, then build again; needed between machines, unless "
+		     "--seal none");
 }

@@ -1,52 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* torus check: what this machine offers and lacks, with the fix for each. The checks are in check_*.c. */
+/* torus check: what this machine offers and lacks, with the fix for each. The checks themselves are
+ * in check_host.c and check_ports.c. */
 #define _GNU_SOURCE
-#include <argp.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/args.h"
 #include "tools/check.h"
 #include "tools/cmd.h"
-
-enum { KEY_JSON = 256, KEY_HELP };
+#include "tools/json.h"
 
 static const char doc[] =
-	"Tell what this machine offers, what it lacks, and how to get that.\v"
-	"'ok' needs nothing. 'slow' works, but better is possible. 'missing' is not there; what needs it is said. "
-	"'fatal' is missing and nothing runs without it. Exit status 1 if something is fatal, else 0.";
+    "Print what this machine offers, what it lacks, and how to get that. With "
+    "--hosts: for each pair of hosts, whether they reach each other, the "
+    "MTU, the round trip, losses, clocks, versions, the best driver, and the "
+    "fix.\v"
+    "'ok': nothing to do. 'slow': it works, but better is possible. "
+    "'missing': it is not there, and "
+    "the line says what needs it. 'fatal': it is missing, and no job runs "
+    "without it. Exit status 1 if something is fatal (--hosts: a host does not "
+    "answer, two do not reach each other or have different versions), else 0.";
+
+enum { VALUE_HOSTS };
 
 static const struct argp_option options[] = {
-	{ "json", KEY_JSON, 0, 0, "One JSON array of objects: name, state, text, fix", 0 },
-	{ "help", KEY_HELP, 0, 0, "Print this", 0 },
-	{ 0 },
+    {"hosts", ARGS_VALUE + VALUE_HOSTS, "LIST", 0,
+     "Try each pair of these hosts, written as for torus run", 0},
+    {"json", ARGS_JSON, 0, 0, "Print one JSON array of objects: name, state, text, fix", 0},
+    ARGS_OPTION_HELP,
+    {0},
 };
-
-struct wish {
-	int json, help;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct wish *w = state->input;
-
-	switch (key) {
-	case KEY_JSON:
-		w->json = 1;
-		return 0;
-	case KEY_HELP:
-		w->help = 1;
-		return ECANCELED;
-	case ARGP_KEY_ARG:
-		return EINVAL;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp argp = { options, parse, "", doc };
 
 void check_set(struct check *c, enum check_state state, const char *format, ...)
 {
@@ -67,72 +52,56 @@ void check_fix(struct check *c, const char *format, ...)
 	va_end(ap);
 }
 
-static const char *const state_name[] = { "ok", "slow", "missing", "fatal" };
+static const char *const state_name[] = {"ok", "slow", "missing", "fatal"};
 
 static void print_text(const char *name, const struct check *c)
 {
-	static const char *const color[] = { "\033[32m", "\033[33m", "\033[33m", "\033[31m" };
+	static const char *const color[] = {"\033[32m", "\033[33m", "\033[33m", "\033[31m"};
 	int colored = isatty(1);
 
-	printf("%s%-8s%s %-13s %s\n", colored ? color[c->state] : "", state_name[c->state], colored ? "\033[0m" : "",
-	       name, c->text);
+	printf("%s%-8s%s %-13s %s\n", colored ? color[c->state] : "", state_name[c->state],
+	       colored ? "\033[0m" : "", name, c->text);
 	if (c->fix[0])
 		printf("%-22s   fix: %s\n", "", c->fix);
 	fflush(stdout);
 }
 
-static void json_text(const char *text)
-{
-	putchar('"');
-	for (; *text; text++) {
-		unsigned char ch = (unsigned char)*text;
-
-		if (ch == '"' || ch == '\\')
-			printf("\\%c", ch);
-		else if (ch < 32)
-			printf("\\u%04x", ch);
-		else
-			putchar(ch);
-	}
-	putchar('"');
-}
-
 static void print_json(const char *name, const struct check *c, int first)
 {
 	printf("%s{\"name\": ", first ? "[\n " : ",\n ");
-	json_text(name);
+	json_print_text(stdout, name);
 	printf(", \"state\": \"%s\", \"text\": ", state_name[c->state]);
-	json_text(c->text);
+	json_print_text(stdout, c->text);
 	printf(", \"fix\": ");
-	json_text(c->fix);
+	json_print_text(stdout, c->fix);
 	putchar('}');
-	fflush(stdout); /* checks fork */
+	fflush(stdout); /* the next check forks */
 }
 
 int cmd_check(int argc, char **argv)
 {
-	struct wish w = { 0 };
-	int fatal = 0;
+	struct args args = {.options = options, .words_doc = "", .doc = doc};
+	int fatal = 0, rc = args_parse(&args, argc, argv);
 
-	if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &w)) {
-		if (w.help) {
-			argp_help(&argp, stdout, ARGP_HELP_STD_HELP, argv[0]);
-			return 0;
-		}
-		fprintf(stderr, "torus check: takes --json and --help only\n");
+	if (rc > 0)
+		return 0;
+	if (rc) {
+		fprintf(stderr, "torus check: takes --hosts, --json and --help only\n");
 		return CMD_USAGE;
 	}
+	if (args.value[VALUE_HOSTS])
+		return check_pairs(args.value[VALUE_HOSTS], args.json);
 	for (unsigned i = 0; check_list[i].name; i++) {
-		struct check c = { 0 };
+		struct check c = {0};
 
 		check_list[i].run(&c);
 		fatal |= c.state == CHECK_FATAL;
-		if (w.json)
+		if (args.json)
 			print_json(check_list[i].name, &c, !i);
 		else
 			print_text(check_list[i].name, &c);
 	}
-	if (w.json)
+	if (args.json)
 		printf("\n]\n");
 	return fatal;
 }

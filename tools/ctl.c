@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,8 +13,8 @@
 
 #define HEAD_BYTES 8
 
-/* The tools are the only users of this: without memory for a few kilobytes there is no job. */
-static void *grow(void *p, size_t bytes)
+/* Only the tools use this: without memory for a few kilobytes there is no job. */
+static void *grow_buffer(void *p, size_t bytes)
 {
 	p = realloc(p, bytes);
 	if (!p) {
@@ -52,6 +53,41 @@ void ctl_close(struct ctl *c)
 	c->broken = c->tx_broken = -EPIPE;
 }
 
+int ctl_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
+{
+	static struct pollfd *used;
+	static unsigned *place; /* [n]: index of the entry in used[] */
+	static unsigned room;
+	unsigned count = 0;
+	int rc;
+
+	if (n > room) {
+		room = 2 * n;
+		used = grow_buffer(used, room * sizeof *used);
+		place = grow_buffer(place, room * sizeof *place);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		unsigned k = 0;
+
+		fds[i].revents = 0;
+		if (fds[i].fd < 0)
+			continue;
+		/* The two directions of a control channel are neighbours in the list. */
+		if (count && used[count - 1].fd == fds[i].fd)
+			k = count - 1;
+		else
+			used[k = count++] = (struct pollfd){.fd = fds[i].fd};
+		used[k].events |= fds[i].events;
+		place[i] = k;
+	}
+	rc = ppoll(used, count, timeout, NULL);
+	for (unsigned i = 0; rc > 0 && i < n; i++)
+		if (fds[i].fd >= 0)
+			fds[i].revents = used[place[i]].revents &
+					 (short)(fds[i].events | POLLERR | POLLHUP | POLLNVAL);
+	return rc;
+}
+
 static void tx_append(struct ctl *c, const void *data, size_t bytes)
 {
 	if (c->tx_at) {
@@ -61,7 +97,7 @@ static void tx_append(struct ctl *c, const void *data, size_t bytes)
 	}
 	if (c->tx_bytes + bytes > c->tx_room) {
 		c->tx_room = (c->tx_bytes + bytes) * 2;
-		c->tx = grow(c->tx, c->tx_room);
+		c->tx = grow_buffer(c->tx, c->tx_room);
 	}
 	memcpy(c->tx + c->tx_bytes, data, bytes);
 	c->tx_bytes += bytes;
@@ -86,17 +122,24 @@ int ctl_flush(struct ctl *c)
 
 int ctl_send(struct ctl *c, uint32_t type, const void *data, size_t bytes)
 {
-	uint32_t head[2] = { type, (uint32_t)bytes };
+	uint32_t head[2] = {type, (uint32_t)bytes};
 
 	if (c->tx_broken)
 		return c->tx_broken;
 	if (bytes > CTL_BYTES_MAX) {
-		drv_error("control message of %zu bytes is over the limit of %u", bytes, CTL_BYTES_MAX);
+		drv_error("control message of %zu bytes is over the limit of %u", bytes,
+			  CTL_BYTES_MAX);
 		return -EMSGSIZE;
 	}
 	tx_append(c, head, sizeof head);
 	if (bytes)
 		tx_append(c, data, bytes);
+	if (c->ends_lines) {
+		uint32_t line_end[2] = {CTL_PING, 1};
+
+		tx_append(c, line_end, sizeof line_end);
+		tx_append(c, "\n", 1);
+	}
 	return ctl_flush(c);
 }
 
@@ -109,7 +152,7 @@ int ctl_send_buf(struct ctl *c, uint32_t type, struct ctl_buf *b)
 	return rc;
 }
 
-/* One bounded read: a peer that never stops sending must not keep us from the rest of the loop. */
+/* One bounded read: a peer that never stops sending must not keep the loop from other events. */
 int ctl_receive(struct ctl *c)
 {
 	ssize_t n;
@@ -123,7 +166,7 @@ int ctl_receive(struct ctl *c)
 	}
 	if (c->rx_room - c->rx_bytes < 65536) {
 		c->rx_room = c->rx_bytes * 2 + 65536;
-		c->rx = grow(c->rx, c->rx_room);
+		c->rx = grow_buffer(c->rx, c->rx_room);
 	}
 	do {
 		n = read(c->in, c->rx + c->rx_bytes, c->rx_room - c->rx_bytes);
@@ -149,7 +192,8 @@ int ctl_next(struct ctl *c, struct ctl_msg *m)
 		return -EPROTO;
 	if (have - HEAD_BYTES < head[1])
 		return 0;
-	*m = (struct ctl_msg){ .type = head[0], .data = c->rx + c->rx_at + HEAD_BYTES, .bytes = head[1] };
+	*m = (struct ctl_msg){
+	    .type = head[0], .data = c->rx + c->rx_at + HEAD_BYTES, .bytes = head[1]};
 	c->rx_at += HEAD_BYTES + head[1];
 	return 1;
 }
@@ -158,7 +202,7 @@ void ctl_put_bytes(struct ctl_buf *b, const void *data, size_t bytes)
 {
 	if (b->bytes + bytes > b->room) {
 		b->room = (b->bytes + bytes) * 2 + 64;
-		b->data = grow(b->data, b->room);
+		b->data = grow_buffer(b->data, b->room);
 	}
 	if (bytes)
 		memcpy(b->data + b->bytes, data, bytes);
@@ -188,30 +232,37 @@ const void *ctl_get_bytes(struct ctl_msg *m, size_t bytes)
 	const void *p = m->data + m->at;
 
 	if (m->bad || bytes > m->bytes - m->at) {
-		m->bad = 1;
+		m->bad = true;
 		return NULL;
 	}
 	m->at += bytes;
 	return p;
 }
 
+/* Copy a number of the message; zeros when too few bytes are left. */
+static void get_number(struct ctl_msg *m, void *to, size_t bytes)
+{
+	const void *from = ctl_get_bytes(m, bytes);
+
+	if (from)
+		memcpy(to, from, bytes);
+	else
+		memset(to, 0, bytes);
+}
+
 uint32_t ctl_get_u32(struct ctl_msg *m)
 {
-	const void *p = ctl_get_bytes(m, sizeof(uint32_t));
-	uint32_t v = 0;
+	uint32_t v;
 
-	if (p)
-		memcpy(&v, p, sizeof v);
+	get_number(m, &v, sizeof v);
 	return v;
 }
 
 uint64_t ctl_get_u64(struct ctl_msg *m)
 {
-	const void *p = ctl_get_bytes(m, sizeof(uint64_t));
-	uint64_t v = 0;
+	uint64_t v;
 
-	if (p)
-		memcpy(&v, p, sizeof v);
+	get_number(m, &v, sizeof v);
 	return v;
 }
 
@@ -221,7 +272,7 @@ const char *ctl_get_text(struct ctl_msg *m)
 	const char *text = ctl_get_bytes(m, bytes);
 
 	if (!text || text[bytes - 1] || strlen(text) != bytes - 1) {
-		m->bad = 1;
+		m->bad = true;
 		return "";
 	}
 	return text;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tools/draw.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,9 +10,9 @@
 
 #define CELL 10 /* characters from node to node: "(123▂)" padded, then the link */
 
-static const char *const flat[] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-static const char *const upright[] = { "·", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█" };
-static const char *const digit[] = { ".", "1", "2", "3", "4", "5", "6", "7", "8" };
+static const char *const flat[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+static const char *const upright[] = {"·", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+static const char *const digit[] = {".", "1", "2", "3", "4", "5", "6", "7", "8"};
 #define LEVELS 8
 
 void draw_init(struct draw *d, const struct emu_shape *shape, const struct emu_link_stat *links)
@@ -36,7 +37,7 @@ void draw_init(struct draw *d, const struct emu_shape *shape, const struct emu_l
 
 const char *draw_bytes(uint64_t bytes, char *text, size_t room)
 {
-	static const char *const unit[] = { "B", "kB", "MB", "GB", "TB", "PB" };
+	static const char *const unit[] = {"B", "kB", "MB", "GB", "TB", "PB"};
 	double value = (double)bytes;
 	unsigned u = 0;
 
@@ -48,6 +49,25 @@ const char *draw_bytes(uint64_t bytes, char *text, size_t room)
 	return text;
 }
 
+int draw_parse_node(const struct emu_shape *s, const char *text, uint32_t *node)
+{
+	unsigned c[EMU_DIMS];
+	struct emu_coord x = {.t = 0};
+	char *end, rest;
+
+	if (sscanf(text, "%u,%u,%u,%u,%u%c", &c[0], &c[1], &c[2], &c[3], &c[4], &rest) == 5) {
+		for (int d = 0; d < EMU_DIMS; d++) {
+			if (c[d] >= s->n[d])
+				return -EINVAL;
+			x.c[d] = (uint8_t)c[d];
+		}
+		*node = emu_coord_node(s, &x);
+		return 0;
+	}
+	*node = (uint32_t)strtoul(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && *node < emu_shape_nodes(s) ? 0 : -EINVAL;
+}
+
 const char *draw_node(const struct emu_shape *s, uint32_t node, char *text, size_t room)
 {
 	struct emu_coord x;
@@ -57,14 +77,14 @@ const char *draw_node(const struct emu_shape *s, uint32_t node, char *text, size
 	return text;
 }
 
-/* ---- what is drawn where ---- */
+/* ---- layout ---- */
 
 struct layout {
-	int col, row;              /* dimensions of a plane; -1: only one line */
+	int col, row; /* dimensions of a plane; -1: the plane is one line */
 	unsigned cols, rows, planes;
 	uint32_t stride[EMU_DIMS]; /* node index step of each dimension */
-	uint64_t most;             /* traffic of the busiest connection in a plane, and of a node's others */
-	uint64_t most_other;
+	uint64_t most;             /* traffic of the busiest connection in a plane */
+	uint64_t most_other;       /* most traffic of a node into dimensions that are not drawn */
 };
 
 static void layout_make(const struct draw *d, struct layout *l)
@@ -85,7 +105,8 @@ static void layout_make(const struct draw *d, struct layout *l)
 	l->planes = emu_shape_nodes(d->shape) / (l->cols * l->rows);
 }
 
-/* Node in the corner of the p-th plane: its coordinates are those of the dimensions not drawn. */
+/* Return the node in the corner of the p-th plane: its coordinates are those of the dimensions that
+ * are not drawn. */
 static uint32_t plane_corner(const struct draw *d, const struct layout *l, unsigned p)
 {
 	uint32_t node = 0;
@@ -108,27 +129,30 @@ static uint64_t link_bytes(const struct draw *d, uint32_t node, unsigned link)
  * Both directions of the connection from `node` over its plus link. Between the two nodes of a
  * dimension of 2 there are two connections: they are drawn as one.
  */
-static uint64_t connection(const struct draw *d, const struct layout *l, uint32_t node, int k)
+static uint64_t connection_bytes(const struct draw *d, const struct layout *l, uint32_t node, int k)
 {
 	uint32_t next = emu_node_neighbour(d->shape, node, emu_link((unsigned)k, 1));
 	uint64_t sum;
 
 	if (next == UINT32_MAX)
 		return 0;
-	sum = link_bytes(d, node, emu_link((unsigned)k, 1)) + link_bytes(d, next, emu_link((unsigned)k, 0));
+	sum = link_bytes(d, node, emu_link((unsigned)k, 1)) +
+	      link_bytes(d, next, emu_link((unsigned)k, 0));
 	if (d->shape->n[k] == 2)
-		sum += link_bytes(d, next, emu_link((unsigned)k, 1)) + link_bytes(d, node, emu_link((unsigned)k, 0));
+		sum += link_bytes(d, next, emu_link((unsigned)k, 1)) +
+		       link_bytes(d, node, emu_link((unsigned)k, 0));
 	return sum;
 }
 
-/* What a node sends into dimensions that are not drawn. */
-static uint64_t others(const struct draw *d, const struct layout *l, uint32_t node)
+/* Return the traffic of a node in dimensions that are not drawn. */
+static uint64_t undrawn_bytes(const struct draw *d, const struct layout *l, uint32_t node)
 {
 	uint64_t sum = 0;
 
 	for (int k = 0; k < EMU_DIMS; k++)
 		if (k != l->col && k != l->row)
-			sum += link_bytes(d, node, emu_link((unsigned)k, 0)) + link_bytes(d, node, emu_link((unsigned)k, 1));
+			sum += link_bytes(d, node, emu_link((unsigned)k, 0)) +
+			       link_bytes(d, node, emu_link((unsigned)k, 1));
 	return sum;
 }
 
@@ -136,8 +160,9 @@ static void find_most(const struct draw *d, struct layout *l)
 {
 	l->most = l->most_other = 0;
 	for (uint32_t n = 0; n < emu_shape_nodes(d->shape); n++) {
-		uint64_t at[3] = { l->col < 0 ? 0 : connection(d, l, n, l->col),
-		                   l->row < 0 ? 0 : connection(d, l, n, l->row), others(d, l, n) };
+		uint64_t at[3] = {l->col < 0 ? 0 : connection_bytes(d, l, n, l->col),
+				  l->row < 0 ? 0 : connection_bytes(d, l, n, l->row),
+				  undrawn_bytes(d, l, n)};
 
 		for (int i = 0; i < 2; i++)
 			l->most = at[i] > l->most ? at[i] : l->most;
@@ -145,26 +170,28 @@ static void find_most(const struct draw *d, struct layout *l)
 	}
 }
 
-static unsigned level(uint64_t bytes, uint64_t most)
+static unsigned traffic_level(uint64_t bytes, uint64_t most)
 {
 	return !bytes ? 0 : 1 + (unsigned)((long double)bytes * (LEVELS - 1) / (long double)most);
 }
 
 /* ---- drawing ---- */
 
-/* A ring of 3 or more also has the link from the last node to the first: drawn at both edges. */
-static int wraps(const struct draw *d, int k)
+/* A ring of 3 or more nodes also has the link from the last node to the first; it is drawn at both
+ * edges. */
+static int is_wrapped(const struct draw *d, int k)
 {
 	return d->shape->n[k] > 2 && !(d->shape->mesh >> k & 1);
 }
 
-static void bar(FILE *f, const struct draw *d, unsigned lv, unsigned times)
+static void draw_bar(FILE *f, const struct draw *d, unsigned lv, unsigned times)
 {
 	while (times--)
 		fputs(d->utf8 ? flat[lv] : lv ? digit[lv] : ".", f);
 }
 
-static void draw_cell(FILE *f, const struct draw *d, const struct layout *l, uint32_t node, unsigned col)
+static void draw_cell(FILE *f, const struct draw *d, const struct layout *l, uint32_t node,
+		      unsigned col)
 {
 	static const char brackets[] = "()[]{}<>";
 	unsigned host = d->node_host ? d->node_host[node] : 0;
@@ -174,19 +201,24 @@ static void draw_cell(FILE *f, const struct draw *d, const struct layout *l, uin
 
 	fprintf(f, "%c%s", b[0], text);
 	if (l->planes > 1)
-		fputs((d->utf8 ? flat : digit)[level(others(d, l, node), l->most_other)], f);
+		fputs((d->utf8 ? flat
+			       : digit)[traffic_level(undrawn_bytes(d, l, node), l->most_other)],
+		      f);
 	fputc(b[1], f);
 	n += 2 + (l->planes > 1);
-	if (l->col >= 0 && (col + 1 < l->cols || wraps(d, l->col)))
-		bar(f, d, level(connection(d, l, node, l->col), l->most), (unsigned)(CELL - n));
+	if (l->col >= 0 && (col + 1 < l->cols || is_wrapped(d, l->col)))
+		draw_bar(f, d, traffic_level(connection_bytes(d, l, node, l->col), l->most),
+			 (unsigned)(CELL - n));
 	else
 		fprintf(f, "%*s", CELL - n, "");
 }
 
 static void draw_between(FILE *f, const struct draw *d, const struct layout *l, uint32_t node)
 {
-	fprintf(f, " %s%*s", (d->utf8 ? upright : digit)[level(connection(d, l, node, l->row), l->most)],
-	        CELL - 2, "");
+	fprintf(f, " %s%*s",
+		(d->utf8 ? upright
+			 : digit)[traffic_level(connection_bytes(d, l, node, l->row), l->most)],
+		CELL - 2, "");
 }
 
 static void draw_title(FILE *f, const struct draw *d, const struct layout *l, uint32_t corner)
@@ -202,9 +234,9 @@ static void draw_title(FILE *f, const struct draw *d, const struct layout *l, ui
 	fprintf(f, "%-*.*s", (int)(l->cols * CELL + 2), n, text);
 }
 
-/* `count` planes side by side, first is the number of the first. */
-static void draw_row_of_planes(FILE *f, const struct draw *d, const struct layout *l, unsigned first,
-                               unsigned count)
+/* Draw `count` planes side by side; first is the number of the first one. */
+static void draw_row_of_planes(FILE *f, const struct draw *d, const struct layout *l,
+			       unsigned first, unsigned count)
 {
 	if (l->planes > 1) {
 		fputs("  ", f);
@@ -216,18 +248,22 @@ static void draw_row_of_planes(FILE *f, const struct draw *d, const struct layou
 		fputs("  ", f);
 		for (unsigned p = first; p < first + count; p++) {
 			for (unsigned c = 0; c < l->cols; c++)
-				draw_cell(f, d, l, plane_corner(d, l, p) + (l->row < 0 ? 0 : r * l->stride[l->row]) +
-				          (l->col < 0 ? 0 : c * l->stride[l->col]), c);
+				draw_cell(f, d, l,
+					  plane_corner(d, l, p) +
+					      (l->row < 0 ? 0 : r * l->stride[l->row]) +
+					      (l->col < 0 ? 0 : c * l->stride[l->col]),
+					  c);
 			fputs("  ", f);
 		}
 		fputc('\n', f);
-		if (l->row < 0 || (r + 1 == l->rows && !wraps(d, l->row)))
+		if (l->row < 0 || (r + 1 == l->rows && !is_wrapped(d, l->row)))
 			continue;
 		fputs("  ", f);
 		for (unsigned p = first; p < first + count; p++) {
 			for (unsigned c = 0; c < l->cols; c++)
-				draw_between(f, d, l, plane_corner(d, l, p) + r * l->stride[l->row] +
-				             (l->col < 0 ? 0 : c * l->stride[l->col]));
+				draw_between(f, d, l,
+					     plane_corner(d, l, p) + r * l->stride[l->row] +
+						 (l->col < 0 ? 0 : c * l->stride[l->col]));
 			fputs("  ", f);
 		}
 		fputc('\n', f);
@@ -243,8 +279,8 @@ void draw_torus(FILE *f, const struct draw *d)
 
 	layout_make(d, &l);
 	if (emu_shape_nodes(d->shape) > DRAW_NODES_MAX || l.cols * CELL + 4 > d->columns) {
-		fprintf(f, "  (too large to draw here: up to %d nodes, %u columns)\n", DRAW_NODES_MAX,
-		        l.cols * CELL + 4);
+		fprintf(f, "  (too large to draw here: up to %d nodes, %u columns)\n",
+			DRAW_NODES_MAX, l.cols * CELL + 4);
 		return;
 	}
 	find_most(d, &l);
@@ -258,19 +294,22 @@ void draw_torus(FILE *f, const struct draw *d)
 	fprintf(f, "  across: %c", 'A' + l.col);
 	if (l.row >= 0)
 		fprintf(f, ", down: %c", 'A' + l.row);
-	if (wraps(d, l.col) || (l.row >= 0 && wraps(d, l.row)))
+	if (is_wrapped(d, l.col) || (l.row >= 0 && is_wrapped(d, l.row)))
 		fprintf(f, "; links that wrap around are at the right and lower edge");
 	if (!d->plain)
-		fprintf(f, "\n  thickest link: %s, both ways", draw_bytes(l.most, text, sizeof text));
+		fprintf(f, "\n  thickest link: %s, both ways",
+			draw_bytes(l.most, text, sizeof text));
 	if (l.planes > 1 && !d->plain)
 		fprintf(f, "; inside a node: what it sends to other planes, at most %s",
-		        draw_bytes(l.most_other, text, sizeof text));
+			draw_bytes(l.most_other, text, sizeof text));
 	fputc('\n', f);
 }
 
 void draw_table(FILE *f, const struct draw *d)
 {
 	char text[32], most_text[32], node_text[48];
+
+	uint64_t all_errors = 0;
 
 	fprintf(f, "  link  %12s  %12s  %12s  %s\n", "packets", "bytes", "busiest", "at node");
 	for (unsigned link = 0; link < EMU_LINKS; link++) {
@@ -284,14 +323,19 @@ void draw_table(FILE *f, const struct draw *d)
 
 			packets += s->packets;
 			bytes += s->bytes;
+			all_errors += s->errors;
 			if (s->bytes > most) {
 				most = s->bytes;
 				at = n;
 			}
 		}
 		fprintf(f, "  %c%c    %12llu  %12s  %12s  %s\n", 'A' + (int)emu_link_dim(link),
-		        emu_link_plus(link) ? '+' : '-', (unsigned long long)packets,
-		        draw_bytes(bytes, text, sizeof text), draw_bytes(most, most_text, sizeof most_text),
-		        most ? draw_node(d->shape, at, node_text, sizeof node_text) : "-");
+			emu_link_plus(link) ? '+' : '-', (unsigned long long)packets,
+			draw_bytes(bytes, text, sizeof text),
+			draw_bytes(most, most_text, sizeof most_text),
+			most ? draw_node(d->shape, at, node_text, sizeof node_text) : "-");
 	}
+	if (all_errors)
+		fprintf(f, "  %llu packets had an error on a link and were sent again\n",
+			(unsigned long long)all_errors);
 }

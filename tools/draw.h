@@ -20,21 +20,25 @@
 struct draw {
 	const struct emu_shape *shape;
 	const struct emu_link_stat *links; /* [nodes * EMU_LINKS] */
-	const uint16_t *node_host;         /* [nodes]: which bracket a node gets; NULL: all alike */
-	unsigned columns;                  /* width of the terminal */
-	int utf8;                          /* else digits instead of bars */
-	int plain;                         /* bars mark a path: no bytes in the caption */
+	const uint16_t
+	    *node_host;   /* [nodes]: host of each node, for its bracket; NULL: all alike */
+	unsigned columns; /* width of the terminal */
+	int utf8;         /* draw bars; else digits */
+	int plain;        /* bars mark a path: print no bytes in the caption */
 };
 
 /* Fill columns and utf8 from the terminal and the locale. */
 void draw_init(struct draw *d, const struct emu_shape *shape, const struct emu_link_stat *links);
 void draw_torus(FILE *f, const struct draw *d);
-/* A line for each direction: links, packets, bytes, and the busiest link with its node. */
+/* Print a line for each direction: links, packets, bytes, and the busiest link with its node. */
 void draw_table(FILE *f, const struct draw *d);
 
 /* "12.3 MB"; returns text. */
 const char *draw_bytes(uint64_t bytes, char *text, size_t room);
 /* "(0,1,0,0,0)"; returns text. */
 const char *draw_node(const struct emu_shape *s, uint32_t node, char *text, size_t room);
+
+/* Read a node: its number, or "0,1,0,0,0". 0 or -EINVAL. */
+int draw_parse_node(const struct emu_shape *s, const char *text, uint32_t *node);
 
 #endif

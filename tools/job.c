@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +15,20 @@
 
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "drivers/base/settings.h"
 #include "tools/agent.h"
 #include "tools/pmi.h"
 #include "tools/proc.h"
 
 #define MS 1000000ull
 
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+/* How long torus run waits for the answers about the calls of tasks. */
+#define CALLS_MS        5000
+#define CALLS_SIGNAL_MS 3000 /* before a signal is passed on */
 
-__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
+__attribute__((format(printf, 1, 2))) static void print_line(const char *format, ...)
 {
 	char text[2048];
 	va_list ap;
@@ -35,7 +41,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 		n = sizeof text - 2;
 	text[n++] = '\n';
 	if (write(2, text, (size_t)n) < 0)
-		return; /* nobody to tell */
+		return; /* stderr is closed, so there is no reader */
 }
 
 /* ---- the end ---- */
@@ -49,17 +55,18 @@ static void send_all(struct job *j, uint32_t type, uint32_t value)
 
 static void job_end(struct job *j, uint32_t grace_ms)
 {
-	j->ending = 1;
+	j->ending = true;
 	j->end_at_ns = drv_clock_ns() + (grace_ms + JOB_END_MS) * MS;
 	send_all(j, CTL_END, grace_ms);
 }
 
-/* The first failure decides the exit status and ends the job; later ones are its consequences. */
-static int first_failure(struct job *j, int status)
+/* The first failure decides the exit status and ends the job; later ones are its consequences.
+ * Returns true for the first. */
+static bool record_failure(struct job *j, int status)
 {
 	if (j->failed)
 		return 0;
-	j->failed = 1;
+	j->failed = true;
 	j->status = status;
 	job_end(j, j->asked ? JOB_GRACE_ASKED_MS : JOB_GRACE_MS);
 	return 1;
@@ -67,51 +74,115 @@ static int first_failure(struct job *j, int status)
 
 /* ---- messages from agents ---- */
 
-static int goes_on(const struct job *j)
+static bool is_going_on(const struct job *j)
 {
 	return j->plan->on_death == MU_ON_DEATH_ERROR && !j->asked && !j->ending;
 }
 
-/* The job goes on without a task: its host has told its own tasks. */
-static void tell_gone(struct job *j, uint32_t task, enum mu_task_end how)
+/* The job goes on without a task: tell the other hosts. The host of the task has told its own
+ * tasks. */
+static void report_task_ended(struct job *j, uint32_t task, enum mu_task_end how)
 {
-	uint32_t word[2] = { task, how };
+	uint32_t word[2] = {task, how};
 
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
 		if (i != j->plan->task_host[task] && !j->agent[i].lost && !j->agent[i].done)
 			ctl_send(&j->agent[i].ctl, CTL_GONE, word, sizeof word);
 }
 
-static void say_task_failed(struct job *j, uint32_t host, uint32_t task, int status, const char *then)
+static void say_task_failed(struct job *j, uint32_t host, uint32_t task, int status,
+			    const char *then)
 {
 	char who[256], where[160], text[128];
 
 	snprintf(who, sizeof who, "task %u at %s on host %s", task,
-	         plan_task_coords(j->plan, task, text, sizeof text),
-	         plan_host_text(j->plan, host, where, sizeof where));
+		 plan_task_coords(j->plan, task, text, sizeof text),
+		 plan_host_text(j->plan, host, where, sizeof where));
 	if (WIFSIGNALED(status))
-		say("torus run: %s was killed by %s%s; %s", who,
-		    proc_signal_text(WTERMSIG(status), text, sizeof text),
-		    WCOREDUMP(status) ? ", core dumped" : "", then);
+		print_line("torus run: %s was killed by %s%s; %s", who,
+			   proc_signal_text(WTERMSIG(status), text, sizeof text),
+			   WCOREDUMP(status) ? ", core dumped" : "", then);
 	else
-		say("torus run: %s ended with exit status %d; %s", who, WEXITSTATUS(status), then);
+		print_line("torus run: %s ended with exit status %d; %s", who, WEXITSTATUS(status),
+			   then);
+}
+
+/*
+ * A task has ended with status 0, but without leaving the job. That is no failure if no other task
+ * needs it any more. If all others have waited for messages for left_ms, they wait for it.
+ */
+static void task_left(struct job *j, uint32_t task)
+{
+	if (j->left || !j->left_ms)
+		return;
+	j->left = true;
+	j->left_task = task;
+	send_all(j, CTL_WATCH, j->left_ms);
+}
+
+static void host_waits(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	char where[160], text[128];
+	uint32_t task = j->left_task, at;
+
+	j->agent[host].waits = ctl_get_u32(m) != 0;
+	if (!j->left || j->ending)
+		return;
+	for (uint32_t i = 0; i < j->plan->tasks; i++)
+		if (!j->exited[i] && !j->agent[j->plan->task_host[i]].waits)
+			return;
+	at = j->plan->task_host[task];
+	if (record_failure(j, 1))
+		print_line(
+		    "torus run: task %u at %s on host %s ended with exit status 0 without "
+		    "finalizing, "
+		    "and all other tasks have waited for messages for %u s since; the job is ended "
+		    "(QUINTORUS_LEFT_WAIT=SECONDS sets the time, 0: for ever)",
+		    task, plan_task_coords(j->plan, task, text, sizeof text),
+		    plan_host_text(j->plan, at, where, sizeof where), j->left_ms / 1000);
+}
+
+/* ---- a job without progress ---- */
+
+static void say_stall(struct job *j)
+{
+	if (j->ending)
+		return;
+	print_line(
+	    "torus run: all tasks wait for messages, and none has come for %u s; the job goes on "
+	    "(QUINTORUS_STALL=SECONDS sets the time, 0: never)",
+	    j->stall_ms / 1000);
+	job_calls_print(j);
+}
+
+static void host_stalls(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	j->agent[host].stalls = ctl_get_u32(m) != 0;
+	if (j->stall_said || j->ending || j->left)
+		return;
+	for (uint32_t i = 0; i < j->plan->tasks; i++)
+		if (!j->exited[i] && !j->agent[j->plan->task_host[i]].stalls)
+			return;
+	j->stall_said = job_calls_ask(j, CALLS_MS, say_stall);
 }
 
 static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	uint32_t task = ctl_get_u32(m);
 	int status = (int)ctl_get_u32(m);
+	int joined = (int)ctl_get_u32(m);
 	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 
-	if (m->bad || task >= j->plan->tasks || !j->running || j->gone[task])
+	if (m->bad || task >= j->plan->tasks || !j->running || j->exited[task])
 		return;
-	j->gone[task] = 1;
+	j->exited[task] = 1;
 	j->running--;
-	if (goes_on(j)) {
-		tell_gone(j, task, status ? MU_TASK_DIED : MU_TASK_LEFT);
+	if (is_going_on(j)) {
+		report_task_ended(j, task, status ? MU_TASK_DIED : MU_TASK_LEFT);
 		if (status)
 			say_task_failed(j, host, task, status,
-			                j->running ? "the others go on" : "it was the last of the job");
+					j->running ? "the others go on"
+						   : "it was the last of the job");
 		if (code && !j->status)
 			j->status = code;
 		if (!j->running)
@@ -121,11 +192,13 @@ static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 	if (!status) {
 		if (!j->running)
 			job_end(j, 0);
+		else if (joined)
+			task_left(j, task);
 		return;
 	}
-	if (!first_failure(j, code))
+	if (!record_failure(j, code))
 		return;
-	/* The user knows why it died. */
+	/* The task died of the signal that the user sent: no message. */
 	if (j->asked && WIFSIGNALED(status) && WTERMSIG(status) == j->asked)
 		return;
 	say_task_failed(j, host, task, status, "the job is ended");
@@ -137,8 +210,9 @@ static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
 	const char *text = ctl_get_text(m);
 	char where[160];
 
-	if (first_failure(j, status ? status : 1))
-		say("torus run: host %s: %s", plan_host_text(j->plan, host, where, sizeof where), text);
+	if (record_failure(j, status ? status : 1))
+		print_line("torus run: host %s: %s",
+			   plan_host_text(j->plan, host, where, sizeof where), text);
 }
 
 static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
@@ -150,7 +224,7 @@ static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
 	j->agent[host].address = strdup(text);
 	j->agent[host].port = strdup(port);
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		struct ctl_buf b = { 0 };
+		struct ctl_buf b = {0};
 
 		if (i == host || j->agent[i].lost)
 			continue;
@@ -173,7 +247,7 @@ static void task_output(struct job *j, uint32_t host, struct ctl_msg *m)
 	else
 		out_put(o, m->data + m->at, room);
 	out_flush(o);
-	j->agent[host].unpaid += room;
+	j->agent[host].to_grant += room;
 }
 
 static void task_pids(struct job *j, uint32_t host, struct ctl_msg *m)
@@ -192,11 +266,13 @@ static void link_counts(struct job *j, struct ctl_msg *m)
 	while (j->links && m->at < m->bytes) {
 		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
 		uint64_t packets = ctl_get_u64(m), bytes = ctl_get_u64(m);
+		uint64_t errors = ctl_get_u64(m);
 
 		if (m->bad || node >= emu_shape_nodes(&j->plan->shape) || link >= EMU_LINKS)
 			return;
 		j->links[node * EMU_LINKS + link].packets += packets;
 		j->links[node * EMU_LINKS + link].bytes += bytes;
+		j->links[node * EMU_LINKS + link].errors += errors;
 	}
 }
 
@@ -209,11 +285,11 @@ static void virtual_report(struct job_virtual *v, struct ctl_msg *m)
 	v->hops = ctl_get_u64(m);
 	v->events_ns = ctl_get_u64(m);
 	v->tasks_ns = ctl_get_u64(m);
-	v->reproducible = (int)ctl_get_u32(m);
+	v->reproducible = ctl_get_u32(m) != 0;
 	v->known = !m->bad;
 }
 
-static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
+static void handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	switch (m->type) {
 	case CTL_STARTED:
@@ -228,6 +304,15 @@ static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
 	case CTL_EXIT:
 		task_exited(j, host, m);
 		break;
+	case CTL_WAITS:
+		host_waits(j, host, m);
+		break;
+	case CTL_STALLED:
+		host_stalls(j, host, m);
+		break;
+	case CTL_CALLED:
+		job_calls_take(j, host, m);
+		break;
 	case CTL_OUTPUT:
 		task_output(j, host, m);
 		break;
@@ -237,11 +322,20 @@ static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
 	case CTL_LINKS:
 		link_counts(j, m);
 		break;
+	case CTL_HISTORY:
+		if (j->history)
+			history_take(j->history, m);
+		break;
+	case CTL_TRACE:
+		if (messages_take(&j->messages, m))
+			print_line("torus run: --trace: no memory for the messages of host %u",
+				   host);
+		break;
 	case CTL_VIRTUAL:
 		virtual_report(&j->virt, m);
 		break;
 	case CTL_DONE:
-		j->agent[host].done = 1;
+		j->agent[host].done = true;
 		break;
 	default:
 		break;
@@ -250,7 +344,7 @@ static void handle(struct job *j, uint32_t host, struct ctl_msg *m)
 
 /* ---- agents ---- */
 
-/* Processes of a dead agent's tasks come to us as the nearest reaper. */
+/* Kill the processes that the tasks of a dead agent left: this process is their nearest reaper. */
 static void strays_kill(struct job *j)
 {
 	static pid_t pids[4096];
@@ -266,17 +360,17 @@ static void strays_kill(struct job *j)
 	}
 }
 
-/* A host without an agent has no tasks any more. Returns how many tasks of others are left. */
-static uint32_t host_tasks_gone(struct job *j, uint32_t host)
+/* A host without an agent has no tasks any more. Returns how many tasks are left on other hosts. */
+static uint32_t host_tasks_ended(struct job *j, uint32_t host)
 {
 	if (j->plan->fabric == MU_FABRIC_TORUS)
 		send_all(j, CTL_LOST, host);
 	for (uint32_t i = 0; i < j->plan->tasks; i++) {
-		if (j->plan->task_host[i] != host || j->gone[i])
+		if (j->plan->task_host[i] != host || j->exited[i])
 			continue;
-		j->gone[i] = 1;
+		j->exited[i] = 1;
 		j->running--;
-		tell_gone(j, i, MU_TASK_DIED);
+		report_task_ended(j, i, MU_TASK_DIED);
 	}
 	return j->running;
 }
@@ -288,19 +382,21 @@ static void agent_lost(struct job *j, uint32_t host, const char *how)
 
 	if (a->done || a->lost)
 		return;
-	a->lost = 1;
-	if (goes_on(j) && host_tasks_gone(j, host)) {
-		say("torus run: the agent of host %s %s, and with it its tasks; the others go on",
+	a->lost = true;
+	if (is_going_on(j) && host_tasks_ended(j, host)) {
+		print_line(
+		    "torus run: the agent of host %s %s, and with it its tasks; the others go on",
 		    plan_host_text(j->plan, host, where, sizeof where), how);
 		j->status = j->status ? j->status : 1;
-	} else if (first_failure(j, 1))
-		say("torus run: the agent of host %s %s; the job is ended",
-		    plan_host_text(j->plan, host, where, sizeof where), how);
-	if (a->remote && a->pid > 0)
+	} else if (record_failure(j, 1))
+		print_line("torus run: the agent of host %s %s; the job is ended",
+			   plan_host_text(j->plan, host, where, sizeof where), how);
+	if (a->is_remote && a->pid > 0)
 		kill(a->pid, SIGTERM);
 }
 
-static void agent_read(struct job *j, uint32_t host)
+/* Handle the messages that have arrived. Nonzero at the end of the stream. */
+static int agent_read(struct job *j, uint32_t host)
 {
 	struct job_agent *a = &j->agent[host];
 	struct ctl_msg m;
@@ -308,13 +404,21 @@ static void agent_read(struct job *j, uint32_t host)
 
 	a->heard_ns = drv_clock_ns();
 	while ((taken = ctl_next(&a->ctl, &m)) > 0)
-		handle(j, host, &m);
+		handle_message(j, host, &m);
 	if (taken < 0)
-		agent_lost(j, host, "sent what is not our protocol; the same torus must be on every host, and "
-		                    "its shell must print nothing at login");
-	/* At the end of the stream the process's status says more: reap() comes next. */
-	else if (rc && !a->pid)
-		agent_lost(j, host, "is gone");
+		agent_lost(
+		    j, host,
+		    "sent a message outside the protocol; install the same torus on every host, "
+		    "and let the shell there print nothing at login");
+	return rc;
+}
+
+static void agent_readable(struct job *j, uint32_t host)
+{
+	/* The exit status of a child says more than the end of its stream: reap_children() is
+	 * called next. */
+	if (agent_read(j, host) && !j->agent[host].pid)
+		agent_lost(j, host, "has died");
 }
 
 static void agent_reaped(struct job *j, uint32_t host, int status)
@@ -323,7 +427,7 @@ static void agent_reaped(struct job *j, uint32_t host, int status)
 	char text[256], name[128];
 
 	a->pid = 0;
-	while (!a->ctl.broken) { /* what it still said */
+	while (!a->ctl.broken) { /* read the rest of its messages */
 		size_t before = a->ctl.rx_bytes - a->ctl.rx_at;
 
 		agent_read(j, host);
@@ -332,13 +436,14 @@ static void agent_reaped(struct job *j, uint32_t host, int status)
 	}
 	if (WIFSIGNALED(status))
 		snprintf(text, sizeof text, "was killed by %s",
-		         proc_signal_text(WTERMSIG(status), name, sizeof name));
+			 proc_signal_text(WTERMSIG(status), name, sizeof name));
 	else
-		snprintf(text, sizeof text, "ended too early with exit status %d", WEXITSTATUS(status));
+		snprintf(text, sizeof text, "ended too early with exit status %d",
+			 WEXITSTATUS(status));
 	agent_lost(j, host, text);
 }
 
-static void reap(struct job *j)
+static void reap_children(struct job *j)
 {
 	int status, strays = 0;
 	pid_t pid;
@@ -358,32 +463,87 @@ static void reap(struct job *j)
 
 /* ---- signals, time, input ---- */
 
+/* Print the tasks that have not ended: "task 2", "tasks 0, 3 and 5 more". */
+static const char *running_text(const struct job *j, char *text, size_t bytes)
+{
+	uint32_t shown = 0;
+	size_t n = (size_t)snprintf(text, bytes, j->running == 1 ? "task" : "tasks");
+
+	for (uint32_t i = 0; i < j->plan->tasks && shown < 8; i++)
+		if (!j->exited[i])
+			n += (size_t)snprintf(text + n, bytes - n, "%s %u", shown++ ? "," : "", i);
+	if (j->running > shown)
+		snprintf(text + n, bytes - n, " and %u more", j->running - shown);
+	return text;
+}
+
+static void end_after_timeout(struct job *j)
+{
+	char text[160];
+
+	if (!j->running || !record_failure(j, JOB_STATUS_TIMEOUT))
+		return;
+	print_line(
+	    "torus run: the job took longer than --timeout allows; it is ended; still running: %s",
+	    running_text(j, text, sizeof text));
+	job_calls_print(j);
+}
+
+/* The tasks are asked before the signal reaches them. */
+static void pass_signal(struct job *j)
+{
+	uint32_t value = (uint32_t)j->asked;
+
+	if (job_calls_known(j))
+		print_line("torus run: where the tasks were when SIG%s came:",
+			   sigabbrev_np(j->asked));
+	job_calls_print(j);
+	j->asked_ns = drv_clock_ns();
+	send_all(j, CTL_SIGNAL, value);
+}
+
+static void say_places(struct job *j)
+{
+	if (job_calls_known(j))
+		print_line("torus run: where the tasks are after SIG%s:", sigabbrev_np(j->asked));
+	job_calls_print(j);
+}
+
 static void user_signal(struct job *j, const struct signalfd_siginfo *info)
 {
 	int sig = (int)info->ssi_signo, from_terminal = info->ssi_code == SI_KERNEL;
 	uint32_t value = (uint32_t)sig;
+	char text[160];
 
 	if (sig != SIGUSR1 && sig != SIGUSR2) {
-		if (j->asked) { /* the second time is an order */
-			if (first_failure(j, 128 + sig))
-				say("torus run: killed the job after a second signal");
+		if (j->asked) { /* a second signal kills the job */
+			if (record_failure(j, 128 + sig))
+				print_line("torus run: killed the job after a second signal; still "
+					   "running: "
+					   "%s",
+					   running_text(j, text, sizeof text));
 			job_end(j, 0);
 			return;
 		}
 		j->asked = sig;
 		j->asked_ns = drv_clock_ns();
+		if (job_calls_ask(j, CALLS_SIGNAL_MS, from_terminal ? say_places : pass_signal) &&
+		    !from_terminal)
+			return;
 	}
-	/* A terminal has sent it to every process of the group itself; tasks yet to be started missed it. */
+	/* A terminal has sent the signal to every process of its group. Tasks that had not started
+	 * yet missed it. */
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
-		if (j->agent[i].remote || !from_terminal || !j->agent[i].pids)
+		if (j->agent[i].is_remote || !from_terminal || !j->agent[i].pids)
 			ctl_send(&j->agent[i].ctl, CTL_SIGNAL, &value, sizeof value);
 }
 
 /*
- * Suspended from the keyboard: the terminal has stopped the processes of this machine; those of
- * others are told, and told to expect no heartbeats until we go on.
+ * The user suspended the job from the keyboard. The terminal has stopped the processes of this
+ * machine. Stop the tasks of other machines, and tell the agents there to expect no heartbeats
+ * until the job goes on.
  */
-static void suspend(struct job *j)
+static void suspend_job(struct job *j)
 {
 	for (int on = 1; on >= 0; on--) {
 		uint32_t paused = (uint32_t)on, sig = on ? SIGSTOP : SIGCONT;
@@ -391,7 +551,7 @@ static void suspend(struct job *j)
 		for (uint32_t i = 0; i < j->plan->hosts; i++) {
 			struct job_agent *a = &j->agent[i];
 
-			if (!a->remote || a->lost)
+			if (!a->is_remote || a->lost)
 				continue;
 			ctl_send(&a->ctl, CTL_PAUSE, &paused, sizeof paused);
 			ctl_send(&a->ctl, CTL_SIGNAL, &sig, sizeof sig);
@@ -408,15 +568,15 @@ static void signals_read(struct job *j)
 
 	while (read(j->signals, &info, sizeof info) == sizeof info) {
 		if (info.ssi_signo == SIGCHLD)
-			reap(j);
+			reap_children(j);
 		else if (info.ssi_signo == SIGTSTP)
-			suspend(j);
+			suspend_job(j);
 		else
 			user_signal(j, &info);
 	}
 }
 
-static void heartbeat(struct job *j, uint64_t now)
+static void send_heartbeats(struct job *j, uint64_t now)
 {
 	if (now - j->pinged_ns < AGENT_PING_MS * MS)
 		return;
@@ -424,25 +584,47 @@ static void heartbeat(struct job *j, uint64_t now)
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		struct job_agent *a = &j->agent[i];
 
-		if (!a->remote || a->done || a->lost)
+		if (!a->is_remote || a->done || a->lost)
 			continue;
 		ctl_send(&a->ctl, CTL_PING, NULL, 0);
-		/* Before its first word it is ssh that is at work. */
+		/* Until its first message, ssh is still connecting. */
 		if (a->heard_ns && now - a->heard_ns > AGENT_SILENCE_MS * MS) {
-			struct pollfd in = { .fd = a->ctl.in, .events = POLLIN };
+			struct pollfd in = {.fd = a->ctl.in, .events = POLLIN};
 
 			if (poll(&in, 1, 0) > 0)
-				agent_read(j, i);
+				agent_readable(j, i);
 			else
 				agent_lost(j, i, "is silent for 1 s");
 		}
 	}
 }
 
-/* Agents that do not end although they should: stopped, or stuck in a driver. */
+/*
+ * Kill an agent that does not end: it is stopped, or stuck in a driver. If all tasks have
+ * succeeded, the job has succeeded nevertheless.
+ */
+static void agent_kill(struct job *j, uint32_t host)
+{
+	struct job_agent *a = &j->agent[host];
+	char where[160];
+
+	if (a->pid > 0)
+		kill(a->pid, SIGKILL);
+	if (j->failed || j->running) {
+		agent_lost(j, host, "does not end and was killed");
+		return;
+	}
+	a->lost = true;
+	print_line(
+	    "torus run: the agent of host %s did not end in %u s and was killed; all tasks had "
+	    "ended "
+	    "before",
+	    plan_host_text(j->plan, host, where, sizeof where), JOB_END_MS / 1000);
+}
+
 static int agents_end_check(struct job *j, uint64_t now, int left)
 {
-	/* Those whose output still waits for its reader are not stuck. */
+	/* An agent is not stuck while its output waits for a slow reader. */
 	if (out_pending(&j->out[0]) + out_pending(&j->out[1]))
 		j->end_at_ns = now + JOB_END_MS * MS;
 	if (now < j->end_at_ns) {
@@ -453,45 +635,48 @@ static int agents_end_check(struct job *j, uint64_t now, int left)
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		if (j->agent[i].done || j->agent[i].lost)
 			continue;
-		if (j->agent[i].pid > 0)
-			kill(j->agent[i].pid, SIGKILL);
-		agent_lost(j, i, "does not end and was killed");
+		agent_kill(j, i);
 	}
 	strays_kill(j);
 	return left;
 }
 
-/* Time left until something is due, in ms; -1: nothing. */
-static int timers(struct job *j)
+/* Handle timers. Returns the time until the next one is due, in ms; -1: none. */
+static int run_timers(struct job *j)
 {
 	uint64_t now = drv_clock_ns();
-	int left = -1;
+	int left = -1, calls_ms;
 
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		if (j->agent[i].remote) {
-			heartbeat(j, now);
+		if (j->agent[i].is_remote) {
+			send_heartbeats(j, now);
 			left = AGENT_PING_MS;
 			break;
 		}
 	}
-	if (j->asked_ns && !j->ending) {
+	if (j->asked_ns && !j->ending && !j->calls.then) {
 		int64_t ms = 1000 - (int64_t)((now - j->asked_ns) / MS);
 
 		if (ms <= 0) {
-			say("torus run: SIG%s was passed on to the tasks; once more kills them", sigabbrev_np(j->asked));
+			print_line(
+			    "torus run: SIG%s was passed on to the tasks; once more kills them",
+			    sigabbrev_np(j->asked));
 			j->asked_ns = 0;
 		} else if (left < 0 || ms < left) {
 			left = (int)ms;
 		}
 	}
+	calls_ms = job_calls_check(j, now);
+	if (calls_ms >= 0 && (left < 0 || calls_ms < left))
+		left = calls_ms;
 	if (j->ending)
 		left = agents_end_check(j, now, left);
 	if (j->timeout_at_ns && !j->failed) {
 		int64_t ms = ((int64_t)(j->timeout_at_ns - now) + 999999) / (int64_t)MS;
 
 		if (ms <= 0) {
-			if (first_failure(j, JOB_STATUS_TIMEOUT))
-				say("torus run: the job took longer than --timeout allows; it is ended");
+			if (job_calls_ask(j, CALLS_MS, end_after_timeout))
+				left = 0;
 		} else if (left < 0 || ms < left) {
 			left = ms < 1000000 ? (int)ms : 1000000;
 		}
@@ -499,14 +684,14 @@ static int timers(struct job *j)
 	return left;
 }
 
-/* Stdin to task 0 on another machine, as much as it has room for. */
+/* Forward stdin to task 0 on another machine, as much as the agent granted. */
 static void input_read(struct job *j)
 {
 	struct job_agent *a = &j->agent[j->plan->task_host[0]];
 	char data[16384];
 	ssize_t n;
 
-	/* In the background a terminal's input is not ours. */
+	/* A background process must not read from the terminal. */
 	if (isatty(j->input_fd) && tcgetpgrp(j->input_fd) != getpgrp())
 		return;
 	n = read(j->input_fd, data, j->input_room < sizeof data ? j->input_room : sizeof data);
@@ -518,61 +703,64 @@ static void input_read(struct job *j)
 		j->input_fd = -1;
 }
 
-/* What was written for an agent's tasks makes room for more. */
-static void output_pay(struct job *j)
+/* Output of an agent was written: grant the agent as many bytes again. */
+static void output_grant(struct job *j)
 {
 	if (out_pending(&j->out[0]) + out_pending(&j->out[1]))
 		return;
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		struct job_agent *a = &j->agent[i];
 
-		if (!a->unpaid)
+		if (!a->to_grant)
 			continue;
-		ctl_send(&a->ctl, CTL_OUTPUT_ROOM, &a->unpaid, sizeof a->unpaid);
-		a->unpaid = 0;
+		ctl_send(&a->ctl, CTL_OUTPUT_ROOM, &a->to_grant, sizeof a->to_grant);
+		a->to_grant = 0;
 	}
 }
 
 /* ---- the loop ---- */
 
-static void look(struct job *j, struct pollfd *fds)
+static void handle_events(struct job *j, struct pollfd *fds)
 {
 	unsigned n = 0, hosts = j->plan->hosts;
-	int timeout_ms = timers(j);
+	int timeout_ms = run_timers(j);
+	struct timespec timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
 
 	for (unsigned i = 0; i < hosts; i++) {
 		struct job_agent *a = &j->agent[i];
-		int gone = a->lost || a->ctl.broken;
+		bool is_dead = a->lost || a->ctl.broken;
 
-		fds[n++] = (struct pollfd){ .fd = gone ? -1 : a->ctl.in, .events = POLLIN };
-		fds[n++] = (struct pollfd){ .fd = !gone && ctl_pending(&a->ctl) ? a->ctl.out : -1,
-		                            .events = POLLOUT };
+		fds[n++] = (struct pollfd){.fd = is_dead ? -1 : a->ctl.in, .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = !is_dead && ctl_pending(&a->ctl) ? a->ctl.out : -1,
+					   .events = POLLOUT};
 	}
-	fds[n++] = (struct pollfd){ .fd = j->signals, .events = POLLIN };
+	fds[n++] = (struct pollfd){.fd = j->signals, .events = POLLIN};
 	for (unsigned i = 0; i < 2; i++)
-		fds[n++] = (struct pollfd){ .fd = out_pending(&j->out[i]) ? j->out[i].fd : -1, .events = POLLOUT };
-	fds[n++] = (struct pollfd){ .fd = j->input_room && !j->ending ? j->input_fd : -1, .events = POLLIN };
-	if (poll(fds, n, timeout_ms) <= 0)
+		fds[n++] = (struct pollfd){.fd = out_pending(&j->out[i]) ? j->out[i].fd : -1,
+					   .events = POLLOUT};
+	fds[n++] =
+	    (struct pollfd){.fd = j->input_room && !j->ending ? j->input_fd : -1, .events = POLLIN};
+	if (ctl_poll(fds, n, timeout_ms < 0 ? NULL : &timeout) <= 0)
 		return;
 	for (unsigned i = 0; i < hosts; i++) {
 		if (fds[2 * i].revents)
-			agent_read(j, i);
+			agent_readable(j, i);
 		if (fds[2 * i + 1].revents)
 			ctl_flush(&j->agent[i].ctl);
 	}
 	for (unsigned i = 0; i < 2; i++)
 		if (fds[2 * hosts + 1 + i].revents)
 			out_flush(&j->out[i]);
-	if (j->out[0].broken) /* as a program of its own would end */
-		first_failure(j, 128 + SIGPIPE);
+	if (j->out[0].broken) /* a program whose reader has gone ends in this way */
+		record_failure(j, 128 + SIGPIPE);
 	if (fds[2 * hosts + 3].revents)
 		input_read(j);
-	output_pay(j);
+	output_grant(j);
 	if (fds[2 * hosts].revents)
 		signals_read(j);
 }
 
-static int over(const struct job *j)
+static bool is_over(const struct job *j)
 {
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
 		if (!j->agent[i].done && !j->agent[i].lost)
@@ -589,20 +777,20 @@ static void signals_open(struct job *j)
 	for (unsigned i = 0; i < sizeof forwarded / sizeof forwarded[0]; i++)
 		sigaddset(&set, forwarded[i]);
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
-		if (j->plan->host[i].kind == PLAN_HOST_SSH)
+		if (plan_host_is_remote(&j->plan->host[i]))
 			sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_BLOCK, &set, &j->mask);
-	signal(SIGCHLD, SIG_DFL); /* inherited as ignored, it would hide exit statuses */
+	signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide exit statuses */
 	signal(SIGPIPE, SIG_IGN);
 	j->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What the tasks printed comes before what we say about them. */
+/* Write the output of the tasks before any report of torus run. */
 static void output_drain(struct job *j)
 {
 	while (out_pending(&j->out[0]) + out_pending(&j->out[1])) {
-		struct pollfd p[2] = { { .fd = out_pending(&j->out[0]) ? 1 : -1, .events = POLLOUT },
-		                       { .fd = out_pending(&j->out[1]) ? 2 : -1, .events = POLLOUT } };
+		struct pollfd p[2] = {{.fd = out_pending(&j->out[0]) ? 1 : -1, .events = POLLOUT},
+				      {.fd = out_pending(&j->out[1]) ? 2 : -1, .events = POLLOUT}};
 
 		poll(p, 2, -1);
 		out_flush(&j->out[0]);
@@ -623,9 +811,28 @@ static void close_all(struct job *j)
 	free(j->out[0].data);
 	free(j->out[1].data);
 	free(j->agent);
-	free(j->gone);
+	free(j->exited);
+	job_calls_free(j);
 	free(j->links);
+	history_free(j->history);
+	messages_free(&j->messages);
 	close(j->signals);
+}
+
+static void page_write(const struct job *j)
+{
+	int rc = j->plan->html ? job_page_write(j) : 0;
+
+	if (rc)
+		print_line("torus run: --html %s: %s", j->plan->html, strerror(-rc));
+}
+
+static void trace_write_real(struct job *j)
+{
+	int rc = j->plan->trace[0] && j->plan->clock == MU_CLOCK_REAL ? job_trace_write(j) : 0;
+
+	if (rc)
+		print_line("torus run: --trace %s: %s", j->plan->trace, strerror(-rc));
 }
 
 int job_run(struct job *j, const struct plan *plan, double timeout_s)
@@ -635,18 +842,24 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	memset(j, 0, sizeof *j);
 	j->plan = plan;
 	j->running = plan->tasks;
+	j->stall_ms = (uint32_t)drv_setting_number(DRV_QUINTORUS_STALL) * 1000;
+	j->left_ms = (uint32_t)drv_setting_number(DRV_QUINTORUS_LEFT_WAIT) * 1000;
 	j->out[0].fd = 1;
 	j->out[1].fd = 2;
-	j->input_fd = plan->host[plan->task_host[0]].kind == PLAN_HOST_SSH ? 0 : -1;
+	j->input_fd = plan_host_is_remote(&plan->host[plan->task_host[0]]) ? 0 : -1;
 	j->input_room = AGENT_STDIN_ROOM;
 	j->started_ns = drv_clock_ns();
 	j->timeout_at_ns = timeout_s > 0 ? j->started_ns + (uint64_t)(timeout_s * 1e9) : 0;
 	j->agent = calloc(plan->hosts, sizeof *j->agent);
-	if (plan->report)
-		j->links = calloc((size_t)emu_shape_nodes(&plan->shape) * EMU_LINKS, sizeof *j->links);
-	j->gone = calloc(plan->tasks, 1);
-	if (!fds || !j->agent || !j->gone || (plan->report && !j->links)) {
-		say("torus run: out of memory");
+	if (plan->html)
+		j->history = history_new(plan);
+	if (plan_counts_links(plan))
+		j->links =
+		    calloc((size_t)emu_shape_nodes(&plan->shape) * EMU_LINKS, sizeof *j->links);
+	j->exited = calloc(plan->tasks, 1);
+	if (!fds || !j->agent || !j->exited || (plan_counts_links(plan) && !j->links) ||
+	    (plan->html && !j->history)) {
+		print_line("torus run: out of memory");
 		return 1;
 	}
 	for (uint32_t i = 0; i < plan->hosts; i++)
@@ -654,21 +867,28 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	signals_open(j);
 	proc_become_reaper();
 	if (job_agents_start(j)) {
-		j->failed = j->status = 1;
+		j->failed = true;
+		j->status = 1;
 		for (uint32_t i = 0; i < plan->hosts; i++)
-			j->agent[i].lost = 1;
+			j->agent[i].lost = true;
 	}
-	pmi_forget();
-	while (!over(j))
-		look(j, fds);
+	pmi_close_ends();
+	if (j->stall_ms && !j->failed)
+		send_all(j, CTL_STALL, j->stall_ms);
+	while (!is_over(j))
+		handle_events(j, fds);
 	j->ended_ns = drv_clock_ns();
 	output_drain(j);
 	if (plan->report == PLAN_REPORT_TEXT)
 		job_report(j);
-	if (plan->report == PLAN_REPORT_JSON)
-		job_report_json(j);
-	else if (j->virt.known)
+	if (plan->report == PLAN_REPORT_JSON) {
+		job_report_json(stderr, j);
+		fputc('\n', stderr);
+	} else if (j->virt.known) {
 		job_report_virtual(j);
+	}
+	page_write(j);
+	trace_write_real(j);
 	close_all(j);
 	free(fds);
 	return j->status;

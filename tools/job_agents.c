@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting the agents: forked on this machine, through ssh on others. */
+/* Start the agents: by fork on this machine, through ssh on others. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "drivers/base/settings.h"
 #include "tools/agent.h"
 #include "tools/job.h"
 #include "tools/proc.h"
 
-/* In the child: an agent that keeps another agent's control channel open would hide our death. */
-static void forget_the_others(struct job *j, uint32_t started)
+/* In the child: close the control channels of the other agents. An agent that kept one open would
+ * hide the death of torus run. */
+static void other_agents_close(struct job *j, uint32_t started)
 {
 	for (uint32_t i = 0; i < started; i++)
 		ctl_close(&j->agent[i].ctl);
@@ -24,8 +27,8 @@ static void forget_the_others(struct job *j, uint32_t started)
 }
 
 /*
- * This process and what it starts keep to the host's part of the processors we may use: parts of equal size,
- * or, with more hosts than processors, one each in turn.
+ * Bind this process and its children to the host's part of the usable processors. The parts have
+ * equal size; with more hosts than processors, each host gets one processor, in turn.
  */
 static void bind_host(const struct plan *p, uint32_t host)
 {
@@ -34,7 +37,7 @@ static void bind_host(const struct plan *p, uint32_t host)
 
 	for (uint32_t i = 0; i < p->hosts; i++) {
 		place = i == host ? hosts : place;
-		hosts += p->host[i].kind != PLAN_HOST_SSH;
+		hosts += !plan_host_is_remote(&p->host[i]);
 	}
 	if (sched_getaffinity(0, sizeof may, &may))
 		return;
@@ -46,12 +49,14 @@ static void bind_host(const struct plan *p, uint32_t host)
 		if (CPU_ISSET(c, &may) && n++ >= first && n <= last)
 			CPU_SET(c, &part);
 	if (sched_setaffinity(0, sizeof part, &part))
-		fprintf(stderr, "torus run: --bind hosts: cannot bind host %u: %s; it runs anywhere\n", host, strerror(errno));
+		fprintf(stderr,
+			"torus run: --bind hosts: cannot bind host %u: %s; it runs anywhere\n",
+			host, strerror(errno));
 	else if (usable >= hosts)
 		setenv(MU_ENV_BOUND, "1", 1);
 }
 
-static int start_here(struct job *j, uint32_t host)
+static int agent_fork(struct job *j, uint32_t host)
 {
 	struct job_agent *a = &j->agent[host];
 	pid_t parent = getpid();
@@ -61,11 +66,11 @@ static int start_here(struct job *j, uint32_t host)
 		return -errno;
 	a->pid = fork();
 	if (!a->pid) {
-		forget_the_others(j, host);
+		other_agents_close(j, host);
 		close(ends[0]);
 		if (j->plan->bind)
 			bind_host(j->plan, host);
-		_exit(agent_main(ends[1], ends[1], parent, 0, &j->mask));
+		_exit(agent_main(ends[1], ends[1], parent, false, &j->mask));
 	}
 	close(ends[1]);
 	if (a->pid < 0) {
@@ -76,10 +81,11 @@ static int start_here(struct job *j, uint32_t host)
 	return 0;
 }
 
-/* What the other machine's shell is to run: torus from the same place as here, unless told. */
+/* Write the command for the shell of the other machine: torus from the same path as here, unless a
+ * setting names another. */
 static void remote_command(char *text, size_t bytes)
 {
-	const char *torus = getenv("QUINTORUS_REMOTE_TORUS");
+	const char *torus = drv_setting_text(DRV_QUINTORUS_REMOTE_TORUS);
 	char self[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
@@ -87,28 +93,50 @@ static void remote_command(char *text, size_t bytes)
 	snprintf(text, bytes, "exec '%s' agent", torus ? torus : n > 0 ? self : "torus");
 }
 
-static void ssh_exec(struct job *j, const char *name, int in, int out, pid_t parent)
+static void ssh_exec(const char *name, const char *command)
 {
-	const char *ssh = getenv("QUINTORUS_SSH");
+	const char *ssh = drv_setting_text(DRV_QUINTORUS_SSH);
+
+	execlp(ssh, ssh, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", name, command,
+	       (char *)NULL);
+	fprintf(stderr,
+		"torus run: cannot start %s: %s; install openssh-client or set QUINTORUS_SSH\n",
+		ssh, strerror(errno));
+}
+
+/* A step of one task, which may share its node with other steps of this allocation. Not
+ * --unbuffered: that makes a terminal, which changes bytes; the agent ends its messages with lines
+ * instead. */
+static void srun_exec(const char *node, const char *command)
+{
+	execlp("srun", "srun", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist", node,
+	       "--mpi=none", "--quiet", "sh", "-c", command, (char *)NULL);
+	fprintf(stderr, "torus run: cannot start srun: %s; hosts slurm:NODE need Slurm\n",
+		strerror(errno));
+}
+
+static void remote_exec(struct job *j, const struct plan_host *h, int in, int out, pid_t parent)
+{
 	char command[PATH_MAX + 32];
 
 	if (proc_tie_to_parent(parent, SIGTERM))
 		_exit(1);
-	/* Out of reach of the terminal's signals: what they mean to the tasks is sent as a message. */
+	/* A process group of its own keeps the signals of the terminal away. Tasks get them as a
+	 * message. */
 	setpgid(0, 0);
 	dup2(in, 0);
 	dup2(out, 1);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &j->mask, NULL);
 	remote_command(command, sizeof command);
-	ssh = ssh && *ssh ? ssh : "ssh";
-	execlp(ssh, ssh, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", name, command, (char *)NULL);
-	fprintf(stderr, "torus run: cannot start %s: %s; install openssh-client or set QUINTORUS_SSH\n", ssh,
-	        strerror(errno));
+	if (h->kind == PLAN_HOST_SLURM)
+		srun_exec(h->name, command);
+	else
+		ssh_exec(h->name, command);
 	_exit(127);
 }
 
-static int start_there(struct job *j, uint32_t host)
+static int agent_start_remote(struct job *j, uint32_t host)
 {
 	struct job_agent *a = &j->agent[host];
 	pid_t parent = getpid();
@@ -121,10 +149,10 @@ static int start_there(struct job *j, uint32_t host)
 		close(in[1]);
 		return -errno;
 	}
-	a->remote = 1;
+	a->is_remote = true;
 	a->pid = fork();
 	if (!a->pid)
-		ssh_exec(j, j->plan->host[host].name, in[0], out[1], parent);
+		remote_exec(j, &j->plan->host[host], in[0], out[1], parent);
 	close(in[0]);
 	close(out[1]);
 	ctl_init(&a->ctl, out[0], in[1]);
@@ -133,15 +161,18 @@ static int start_there(struct job *j, uint32_t host)
 
 int job_agents_start(struct job *j)
 {
-	unsetenv(MU_ENV_BOUND); /* of a job that this one is a task of */
+	unsetenv(
+	    MU_ENV_BOUND); /* torus run may itself be a task of a job, and have inherited this */
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		int remote = j->plan->host[i].kind == PLAN_HOST_SSH;
-		struct ctl_buf b = { 0 };
-		int rc = remote ? start_there(j, i) : start_here(j, i);
+		bool is_remote = plan_host_is_remote(&j->plan->host[i]);
+		struct ctl_buf b = {0};
+		int rc = is_remote ? agent_start_remote(j, i) : agent_fork(j, i);
 
 		if (rc) {
-			fprintf(stderr, "torus run: cannot start the agent of host %u: %s; raise ulimit -n and -u\n",
-			        i, strerror(-rc));
+			fprintf(stderr,
+				"torus run: cannot start the agent of host %u: %s; raise ulimit -n "
+				"and -u\n",
+				i, strerror(-rc));
 			return -1;
 		}
 		plan_encode(j->plan, i, &b);

@@ -51,11 +51,11 @@ void out_put_tagged(struct out *o, uint32_t task, const char *data, size_t bytes
 	}
 }
 
-/* A pipe that polls writable takes PIPE_BUF bytes at once. The descriptor is shared with whoever
- * started us, so it is not made non-blocking. */
+/* A pipe that polls writable takes PIPE_BUF bytes at once. The parent process shares the
+ * descriptor, so it must not become non-blocking. */
 void out_flush(struct out *o)
 {
-	struct pollfd p = { .fd = o->fd, .events = POLLOUT };
+	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
 
 	while (o->at < o->bytes && !o->broken && poll(&p, 1, 0) > 0) {
 		size_t chunk = o->bytes - o->at;
@@ -66,7 +66,7 @@ void out_flush(struct out *o)
 		else if (errno == EAGAIN)
 			break;
 		else if (errno != EINTR)
-			o->broken = 1;
+			o->broken = true;
 	}
 	if (o->at == o->bytes || o->broken)
 		o->at = o->bytes = 0;

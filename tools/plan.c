@@ -4,14 +4,17 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "drivers/port.h"
+#include "emu/faults.h"
 #include "emu/part.h"
 
-__attribute__((format(printf, 2, 3))) static int fail(char *err, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static int fail_with(char *err, const char *format, ...)
 {
 	va_list ap;
 
@@ -36,17 +39,27 @@ static int host_parse(char *word, struct plan_host *h, char *err)
 	} else if (!strncmp(word, "ssh:", 4)) {
 		h->kind = PLAN_HOST_SSH;
 		name = word + 4;
+	} else if (!strncmp(word, "slurm:", 6)) {
+		h->kind = PLAN_HOST_SLURM;
+		name = word + 6;
 	} else {
-		return fail(err, "--hosts: '%s' is no host; say local, netns:NAME or ssh:HOST, each with "
-		            "=PORT behind it if wanted", word);
+		return fail_with(err,
+				 "--hosts: '%s' is no host; write local, netns:NAME, ssh:HOST or "
+				 "slurm:NODE, each with "
+				 "an optional =PORT",
+				 word);
 	}
 	if (h->kind != PLAN_HOST_LOCAL && (!*name || *name == '-' || strchr(name, '/')))
-		return fail(err, "--hosts: '%s' lacks a name; write netns:NAME or ssh:HOST", word);
+		return fail_with(err, "--hosts: '%s' lacks a name; write netns:NAME or ssh:HOST",
+				 word);
 	if (port && !*port)
-		return fail(err, "--hosts: '%s=' lacks a port; write for example %s=uring:10.0.0.1", word, word);
+		return fail_with(err,
+				 "--hosts: '%s=' lacks a port; write for example %s=uring:10.0.0.1",
+				 word, word);
 	if (strlen(name) >= sizeof h->name || (port && strlen(port) >= sizeof h->port))
-		return fail(err, "--hosts: '%s' is too long; names have at most %zu, ports %zu characters",
-		            word, sizeof h->name - 1, sizeof h->port - 1);
+		return fail_with(
+		    err, "--hosts: '%s' is too long; names have at most %zu, ports %zu characters",
+		    word, sizeof h->name - 1, sizeof h->port - 1);
 	strcpy(h->name, name);
 	strcpy(h->port, port ? port : "");
 	return 0;
@@ -55,11 +68,17 @@ static int host_parse(char *word, struct plan_host *h, char *err)
 int plan_hosts_parse(const char *text, struct plan_host **hosts, char *err)
 {
 	char *copy = strdup(text), *part, *save = NULL;
-	struct plan_host *list = NULL;
+	struct plan_host *list = calloc(MU_HOSTS_MAX, sizeof *list);
 	int n = 0, rc = 0;
 
+	if (!copy || !list) {
+		free(copy);
+		free(list);
+		return fail_with(err, "--hosts: no memory");
+	}
 	for (part = strtok_r(copy, ";", &save); part && !rc; part = strtok_r(NULL, ";", &save)) {
-		/* Commas separate only up to the first port: behind '=' they are the port's. */
+		/* Commas separate hosts only up to the first port. After '=' they belong to the
+		 * port. */
 		while (part && !rc) {
 			char *end = part + strcspn(part, ",="), *next = NULL;
 
@@ -68,18 +87,16 @@ int plan_hosts_parse(const char *text, struct plan_host **hosts, char *err)
 				next = end + 1;
 			}
 			if (n == MU_HOSTS_MAX) {
-				rc = fail(err, "--hosts: more than %d hosts", MU_HOSTS_MAX);
+				rc = fail_with(err, "--hosts: more than %d hosts", MU_HOSTS_MAX);
 				break;
 			}
-			list = realloc(list, sizeof *list * (size_t)(n + 1));
-			memset(&list[n], 0, sizeof *list);
 			rc = host_parse(part, &list[n], err);
 			n++;
 			part = next;
 		}
 	}
 	if (!rc && !n)
-		rc = fail(err, "--hosts is empty; write for example --hosts local,local");
+		rc = fail_with(err, "--hosts is empty; write for example --hosts local,local");
 	free(copy);
 	if (rc) {
 		free(list);
@@ -90,55 +107,57 @@ int plan_hosts_parse(const char *text, struct plan_host **hosts, char *err)
 }
 
 /*
- * Several hosts need a way to each other. Unnamed, it is shared memory if all are this machine as it
- * is; else "" (behind a fault, "fault(...)+"): the agent completes it where it runs.
+ * Choose the ports through which hosts reach each other. If the user named none, that is shared
+ * memory where all hosts are this machine. Otherwise the port stays "" (after a fault,
+ * "fault(...)+"), and the agent completes it on its host.
  */
 static int ports_make(struct plan *p, const char *fault, char *err)
 {
 	char spec[sizeof p->host->port];
-	int here = 1;
+	bool is_all_local = true;
 
-	if (p->clock == MU_CLOCK_VIRTUAL) {
-		if (fault && strncmp(fault, "kill=", 5))
-			return fail(err, "--fault '%s': in virtual time give kill=TASK@MICROSECONDS,...", fault);
-		if ((size_t)snprintf(p->script, sizeof p->script, "%s", fault ? fault : "") >= sizeof p->script)
-			return fail(err, "--fault: longer than %zu characters", sizeof p->script - 1);
+	if (p->hosts == 1 && fault)
+		return fail_with(
+		    err, "--fault: one host has no wire to break; give two or more, for example "
+			 "--hosts local,local, or a fault file with --fabric torus");
+	if (p->clock == MU_CLOCK_VIRTUAL || p->hosts == 1)
 		return 0;
-	}
-	if (fault && !strncmp(fault, "kill=", 5))
-		return fail(err, "--fault kill= is for --clock virtual; in real time use kill(1)");
-	if (p->hosts == 1) {
-		if (fault)
-			return fail(err, "--fault: one host has no wire to break; give two or more, for example "
-			            "--hosts local,local");
-		return 0;
-	}
 	for (uint32_t i = 0; i < p->hosts; i++)
-		here &= p->host[i].kind == PLAN_HOST_LOCAL;
+		is_all_local &= p->host[i].kind == PLAN_HOST_LOCAL;
 	for (uint32_t i = 0; i < p->hosts; i++) {
 		struct plan_host *h = &p->host[i];
 
-		if (!h->port[0] && here)
+		if (!h->port[0] && is_all_local)
 			strcpy(h->port, "shm:");
 		if (!fault)
 			continue;
-		if ((size_t)snprintf(spec, sizeof spec, "fault(%s)+%s", fault, h->port) >= sizeof spec)
-			return fail(err, "--fault: with port %s longer than %zu characters", h->port, sizeof spec - 1);
+		if ((size_t)snprintf(spec, sizeof spec, "fault(%s)+%s", fault, h->port) >=
+		    sizeof spec)
+			return fail_with(err, "--fault: with port %s longer than %zu characters",
+					 h->port, sizeof spec - 1);
 		strcpy(h->port, spec);
 	}
 	return 0;
 }
 
-/* Unsaid: between machines frames are authenticated; within one nobody else can reach the wires. */
+/* Default: authenticate frames where others can send some. */
 static enum drv_seal_kind seal_default(const struct plan *p)
 {
-	for (uint32_t i = 0; i < p->hosts; i++)
-		if (p->host[i].kind == PLAN_HOST_SSH)
-			return p->hosts > 1 ? DRV_SEAL_AUTHENTICATED : DRV_SEAL_NONE;
+	static const enum drv_port_place place[] = {
+	    [PLAN_HOST_LOCAL] = DRV_PORT_ON_THIS_MACHINE,
+	    [PLAN_HOST_NETNS] = DRV_PORT_IN_NAMESPACE,
+	    [PLAN_HOST_SSH] = DRV_PORT_ELSEWHERE,
+	    [PLAN_HOST_SLURM] = DRV_PORT_ELSEWHERE,
+	};
+
+	for (uint32_t i = 0; p->hosts > 1 && i < p->hosts; i++)
+		if (drv_port_is_reachable(p->host[i].port, place[p->host[i].kind]))
+			return DRV_SEAL_AUTHENTICATED;
 	return DRV_SEAL_NONE;
 }
 
-/* Without a shape: one node per host with its tasks as T (virtual clock: a node per task). */
+/* Without a shape: one node per host, with its tasks as T. With the virtual clock: a node per task.
+ */
 static int shape_default(struct plan *p, char *err)
 {
 	uint32_t per_host = (p->tasks + p->hosts - 1) / p->hosts, nodes, t;
@@ -154,33 +173,45 @@ static int shape_default(struct plan *p, char *err)
 	}
 	emu_shape_default(nodes, t, &p->shape);
 	if ((uint64_t)emu_shape_nodes(&p->shape) * p->shape.t < p->tasks)
-		return fail(err, "-n %u: no shape of its own for that many tasks; give --shape", p->tasks);
+		return fail_with(
+		    err, "-n %u: no shape of its own for that many tasks; give --shape", p->tasks);
 	return 0;
 }
 
-static int shape_make(struct plan *p, const struct plan_wish *w, char *err)
+static int shape_make(struct plan *p, const struct plan_request *w, char *err)
 {
 	char text[64];
 	uint32_t nodes;
 
-	if (!w->shape)
-		return shape_default(p, err);
+	if (!w->shape) {
+		int rc = shape_default(p, err);
+
+		p->shape.mesh |= w->mesh;
+		return rc;
+	}
 	if (emu_shape_parse(w->shape, &p->shape, err, PLAN_ERR_BYTES))
 		return -EINVAL;
+	p->shape.mesh |= w->mesh;
 	nodes = emu_shape_nodes(&p->shape);
 	if (p->hosts > nodes)
-		return fail(err, "%u hosts but %u nodes in shape %s: every host carries whole nodes; give "
-		            "fewer hosts or a larger shape", p->hosts, nodes, w->shape);
-	/* AxBxCxDxE without T: as many processes per node as the tasks need. */
-	if (strspn(w->shape, "0123456789xX") == strlen(w->shape) && p->shape.t <= 1 && w->tasks > nodes) {
+		return fail_with(
+		    err,
+		    "%u hosts but %u nodes in shape %s: every host carries whole nodes; give "
+		    "fewer hosts or a larger shape",
+		    p->hosts, nodes, w->shape);
+	/* AxBxCxDxE without T: use as many processes per node as the tasks need. */
+	if (strspn(w->shape, "0123456789xXM") == strlen(w->shape) && p->shape.t <= 1 &&
+	    w->tasks > nodes) {
 		int extents = 1;
 
 		for (const char *s = w->shape; *s; s++)
 			extents += *s == 'x' || *s == 'X';
 		if (extents == EMU_DIMS) {
 			if ((w->tasks + nodes - 1) / nodes > 64)
-				return fail(err, "-n %u does not fit shape %s: at most %u (64 on each node)",
-				            w->tasks, w->shape, nodes * 64);
+				return fail_with(
+				    err,
+				    "-n %u does not fit shape %s: at most %u (64 on each node)",
+				    w->tasks, w->shape, nodes * 64);
 			p->shape.t = (uint8_t)((w->tasks + nodes - 1) / nodes);
 		}
 	}
@@ -188,8 +219,10 @@ static int shape_make(struct plan *p, const struct plan_wish *w, char *err)
 		p->tasks = nodes * p->shape.t;
 	emu_shape_print(&p->shape, text, sizeof text);
 	if (p->tasks > nodes * p->shape.t)
-		return fail(err, "-n %u does not fit shape %s, which has %u places; give a larger shape or T",
-		            p->tasks, text, nodes * p->shape.t);
+		return fail_with(
+		    err,
+		    "-n %u does not fit shape %s, which has %u places; give a larger shape or T",
+		    p->tasks, text, nodes * p->shape.t);
 	return 0;
 }
 
@@ -197,18 +230,19 @@ static int clock_check(const struct plan *p, char *err)
 {
 	if (p->clock != MU_CLOCK_VIRTUAL)
 		return 0;
-	if (p->hosts > 1 || p->host[0].kind == PLAN_HOST_SSH)
-		return fail(err, "--clock virtual runs on one host, this machine; leave out --hosts");
+	if (p->hosts > 1 || plan_host_is_remote(&p->host[0]))
+		return fail_with(
+		    err, "--clock virtual runs on one host, this machine; leave out --hosts");
 	return 0;
 }
 
-/* A task lies where its node lies. */
+/* Assign each task to the host of its node. */
 static int hosts_assign(struct plan *p, char *err)
 {
 	uint16_t *host_of = calloc(emu_shape_nodes(&p->shape), sizeof *host_of);
 
 	if (!host_of)
-		return fail(err, "no memory for %u nodes", emu_shape_nodes(&p->shape));
+		return fail_with(err, "no memory for %u nodes", emu_shape_nodes(&p->shape));
 	emu_part_blocks(&p->shape, p->hosts, host_of);
 	for (uint32_t i = 0; i < p->tasks; i++)
 		p->task_host[i] = host_of[emu_coord_node(&p->shape, &p->coords[i])];
@@ -216,7 +250,65 @@ static int hosts_assign(struct plan *p, char *err)
 	return 0;
 }
 
-int plan_make(struct plan *p, const struct plan_wish *w, char *err)
+/* Check the script, so that no agent has to. */
+static int script_check(const struct plan *p, char *err)
+{
+	char why[400];
+	struct emu_faults f;
+	int rc = emu_faults_parse(p->script, &p->shape, p->tasks, p->hosts, p->seed, &f, why,
+				  sizeof why);
+
+	if (rc)
+		return fail_with(err, "--fault: %s", why);
+	emu_faults_free(&f);
+	return 0;
+}
+
+/*
+ * --fault SPEC, or a file that says the same and more. The file, and a SPEC of deaths and cuts, are
+ * a script (emu/faults.h); other SPECs are for the ports between hosts.
+ */
+static int faults_make(struct plan *p, const char *fault, char *err)
+{
+	bool is_virtual = p->clock == MU_CLOCK_VIRTUAL;
+	const struct fault_job job = {&p->shape, is_virtual, p->fabric == MU_FABRIC_TORUS,
+				      p->hosts};
+	char seed[32];
+	struct fault *f;
+	int rc;
+
+	if (fault && (!strncmp(fault, "kill=", 5) || !strncmp(fault, "cut=", 4))) {
+		if ((size_t)snprintf(p->script, sizeof p->script, "%s", fault) >= sizeof p->script)
+			return fail_with(err, "--fault: longer than %zu characters",
+					 sizeof p->script - 1);
+		if (fault[0] == 'c' && p->fabric != MU_FABRIC_TORUS)
+			return fail_with(
+			    err, "--fault %s: this job has no links; give --fabric torus", fault);
+		rc = script_check(p, err);
+		return rc ? rc : ports_make(p, NULL, err);
+	}
+	if (fault && is_virtual && strchr(fault, '='))
+		return fail_with(err,
+				 "--fault '%s': in virtual time give kill=TASK@MICROSECONDS,..., "
+				 "or a fault file",
+				 fault);
+	if (!fault || !*fault || strchr(fault, '='))
+		return ports_make(p, fault && *fault ? fault : NULL, err);
+	f = calloc(1, sizeof *f);
+	if (!f)
+		return fail_with(err, "--fault: no memory");
+	rc = fault_read(fault, &job, f, err, PLAN_ERR_BYTES);
+	snprintf(p->script, sizeof p->script, "%s", f->script);
+	if (!rc)
+		rc = script_check(p, err);
+	snprintf(seed, sizeof seed, "seed=%llu", (unsigned long long)f->seed);
+	if (!rc)
+		rc = ports_make(p, f->on_wires ? seed : NULL, err);
+	free(f);
+	return rc;
+}
+
+int plan_make(struct plan *p, const struct plan_request *w, char *err)
 {
 	int rc, hosts;
 
@@ -226,8 +318,9 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 	p->hosts = (uint32_t)hosts;
 	p->tasks = w->tasks ? w->tasks : p->hosts;
 	p->clock = w->clock < 0 ? MU_CLOCK_REAL : (enum mu_clock)w->clock;
-	p->fabric = w->fabric >= 0 ? (enum mu_fabric)w->fabric :
-	            p->clock == MU_CLOCK_VIRTUAL ? MU_FABRIC_TORUS : MU_FABRIC_EXPRESS;
+	p->fabric = w->fabric >= 0                 ? (enum mu_fabric)w->fabric
+		    : p->clock == MU_CLOCK_VIRTUAL ? MU_FABRIC_TORUS
+						   : MU_FABRIC_EXPRESS;
 	snprintf(p->mapping, sizeof p->mapping, "%s", w->mapping ? w->mapping : "ABCDET");
 
 	p->seal = w->seal < 0 ? seal_default(p) : (enum drv_seal_kind)w->seal;
@@ -238,15 +331,15 @@ int plan_make(struct plan *p, const struct plan_wish *w, char *err)
 	if (!rc)
 		rc = shape_make(p, w, err);
 	if (!rc)
-		rc = ports_make(p, w->fault, err);
+		rc = faults_make(p, w->fault, err);
 	if (rc)
 		return rc;
 	if (p->tasks > PLAN_TASKS_MAX)
-		return fail(err, "%u tasks: at most %u", p->tasks, PLAN_TASKS_MAX);
+		return fail_with(err, "%u tasks: at most %u", p->tasks, PLAN_TASKS_MAX);
 	p->coords = calloc(p->tasks, sizeof *p->coords);
 	p->task_host = calloc(p->tasks, sizeof *p->task_host);
 	if (!p->coords || !p->task_host)
-		return fail(err, "no memory for %u tasks", p->tasks);
+		return fail_with(err, "no memory for %u tasks", p->tasks);
 	if (emu_map_tasks(&p->shape, p->mapping, p->tasks, p->coords, err, PLAN_ERR_BYTES))
 		return -EINVAL;
 	return hosts_assign(p, err);
@@ -269,7 +362,7 @@ void plan_free(struct plan *p)
 
 const char *plan_host_text(const struct plan *p, uint32_t host, char *text, size_t bytes)
 {
-	static const char *const kind[] = { "local", "netns ", "ssh " };
+	static const char *const kind[] = {"local", "netns ", "ssh ", "slurm "};
 	const struct plan_host *h = &p->host[host];
 
 	if (h->kind == PLAN_HOST_LOCAL && p->hosts > 1)
@@ -283,7 +376,8 @@ const char *plan_task_coords(const struct plan *p, uint32_t task, char *text, si
 {
 	const struct emu_coord *x = &p->coords[task];
 
-	snprintf(text, bytes, "(%u,%u,%u,%u,%u,%u)", x->c[0], x->c[1], x->c[2], x->c[3], x->c[4], x->t);
+	snprintf(text, bytes, "(%u,%u,%u,%u,%u,%u)", x->c[0], x->c[1], x->c[2], x->c[3], x->c[4],
+		 x->t);
 	return text;
 }
 
@@ -298,6 +392,7 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 	ctl_put_u32(b, p->fabric);
 	ctl_put_u32(b, (uint32_t)p->tag);
 	ctl_put_u32(b, (uint32_t)p->report);
+	ctl_put_u32(b, p->html != NULL);
 	ctl_put_u32(b, p->on_death);
 	ctl_put_u32(b, p->seal);
 	ctl_put_bytes(b, p->key, sizeof p->key);
@@ -312,6 +407,8 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 		ctl_put_text(b, p->host[i].port);
 	}
 	ctl_put_text(b, p->mapping);
+	ctl_put_text(b, p->capture);
+	ctl_put_text(b, p->trace);
 	ctl_put_text(b, p->script);
 	ctl_put_text(b, p->hw);
 	ctl_put_text(b, p->directory);
@@ -326,7 +423,7 @@ static void get_copy(struct ctl_msg *m, void *to, size_t bytes)
 	if (from && to)
 		memcpy(to, from, bytes);
 	else
-		m->bad = 1;
+		m->bad = true;
 }
 
 static void get_text(struct ctl_msg *m, char *to, size_t bytes)
@@ -334,7 +431,7 @@ static void get_text(struct ctl_msg *m, char *to, size_t bytes)
 	const char *text = ctl_get_text(m);
 
 	if (strlen(text) >= bytes)
-		m->bad = 1;
+		m->bad = true;
 	else
 		strcpy(to, text);
 }
@@ -342,7 +439,7 @@ static void get_text(struct ctl_msg *m, char *to, size_t bytes)
 int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 {
 	memset(p, 0, sizeof *p);
-	p->owned = 1;
+	p->owned = true;
 	if (ctl_get_u32(m) != CTL_VERSION)
 		return -EPROTO;
 	*host = ctl_get_u32(m);
@@ -351,16 +448,18 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	p->argc = ctl_get_u32(m);
 	p->clock = ctl_get_u32(m);
 	p->fabric = ctl_get_u32(m);
-	p->tag = (int)ctl_get_u32(m);
+	p->tag = ctl_get_u32(m) != 0;
 	p->report = (int)ctl_get_u32(m);
+	p->html = ctl_get_u32(m) ? "" : NULL;
 	p->on_death = ctl_get_u32(m);
 	p->seal = ctl_get_u32(m);
 	get_copy(m, p->key, sizeof p->key);
 	p->job = ctl_get_u64(m);
 	p->seed = ctl_get_u64(m);
 	get_copy(m, &p->shape, sizeof p->shape);
-	if (m->bad || p->seal >= DRV_SEAL_KINDS || !p->tasks || p->tasks > PLAN_TASKS_MAX || !p->hosts || p->hosts > MU_HOSTS_MAX ||
-	    *host >= p->hosts || !p->argc || p->argc > m->bytes)
+	if (m->bad || p->seal >= DRV_SEAL_KINDS || !p->tasks || p->tasks > PLAN_TASKS_MAX ||
+	    !p->hosts || p->hosts > MU_HOSTS_MAX || *host >= p->hosts || !p->argc ||
+	    p->argc > m->bytes)
 		return -EPROTO;
 	p->coords = calloc(p->tasks, sizeof *p->coords);
 	p->task_host = calloc(p->tasks, sizeof *p->task_host);
@@ -376,6 +475,8 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 		get_text(m, p->host[i].port, sizeof p->host[i].port);
 	}
 	get_text(m, p->mapping, sizeof p->mapping);
+	get_text(m, p->capture, sizeof p->capture);
+	get_text(m, p->trace, sizeof p->trace);
 	get_text(m, p->script, sizeof p->script);
 	p->hw = strdup(ctl_get_text(m));
 	p->directory = strdup(ctl_get_text(m));

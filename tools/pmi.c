@@ -20,7 +20,7 @@
 #define VALUE_BYTES 1024
 #define KEYS_MAX    (64u * PMI_TASKS_MAX)
 
-static int *task_end; /* [tasks]; NULL: not asked for */
+static int *task_end; /* [tasks]; NULL without pmi_start() */
 static uint32_t task_count;
 
 struct pair {
@@ -42,15 +42,16 @@ struct server {
 
 /* ---- the server ---- */
 
-static void answer(struct server *s, uint32_t task, const char *text)
+static void client_answer(struct server *s, uint32_t task, const char *text)
 {
-	/* A task that does not read gets no more than its socket holds: it waits for itself alone. */
-	if (send(s->fd[task].fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno == EPIPE)
+	/* A task that does not read gets no more than its socket holds. It delays only itself. */
+	if (send(s->fd[task].fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
+	    errno == EPIPE)
 		s->fd[task].fd = -1;
 }
 
-/* The word after key= on the line; 0: there is none, or it is too long. */
-static int word(const char *line, const char *key, char *text, size_t bytes)
+/* Copy the word after key= on the line. Returns 0 if there is none, or it is too long. */
+static int copy_word(const char *line, const char *key, char *text, size_t bytes)
 {
 	size_t k = strlen(key);
 
@@ -72,7 +73,7 @@ static int word(const char *line, const char *key, char *text, size_t bytes)
 	return 0;
 }
 
-static struct pair *find(struct server *s, const char *key)
+static struct pair *pair_find(struct server *s, const char *key)
 {
 	for (uint32_t i = 0; i < s->keys; i++)
 		if (!strcmp(s->pair[i].key, key))
@@ -80,14 +81,15 @@ static struct pair *find(struct server *s, const char *key)
 	return NULL;
 }
 
-static int put(struct server *s, const char *line)
+static int pair_put(struct server *s, const char *line)
 {
 	struct pair new, *more;
 
-	if (!word(line, "key", new.key, sizeof new.key) || !word(line, "value", new.value, sizeof new.value) ||
-	    find(s, new.key) || s->keys == KEYS_MAX)
+	if (!copy_word(line, "key", new.key, sizeof new.key) ||
+	    !copy_word(line, "value", new.value, sizeof new.value) || pair_find(s, new.key) ||
+	    s->keys == KEYS_MAX)
 		return -1;
-	if (!(s->keys & (s->keys + 1))) { /* room for 1, 3, 7 ... so far */
+	if (!(s->keys & (s->keys + 1))) { /* the array has room for 1, 3, 7 ... pairs */
 		more = realloc(s->pair, (2 * (size_t)s->keys + 1) * sizeof *more);
 		if (!more)
 			return -1;
@@ -97,19 +99,20 @@ static int put(struct server *s, const char *line)
 	return 0;
 }
 
-static void get(struct server *s, uint32_t task, const char *line)
+static void pair_get(struct server *s, uint32_t task, const char *line)
 {
 	char key[KEY_BYTES], text[VALUE_BYTES + 64];
-	struct pair *p = word(line, "key", key, sizeof key) ? find(s, key) : NULL;
+	struct pair *p = copy_word(line, "key", key, sizeof key) ? pair_find(s, key) : NULL;
 
 	if (p)
 		snprintf(text, sizeof text, "cmd=get_result rc=0 msg=success value=%s\n", p->value);
 	else
-		snprintf(text, sizeof text, "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
-	answer(s, task, text);
+		snprintf(text, sizeof text,
+			 "cmd=get_result rc=-1 msg=key_not_found value=unknown\n");
+	client_answer(s, task, text);
 }
 
-static void barrier(struct server *s, uint32_t task)
+static void barrier_enter(struct server *s, uint32_t task)
 {
 	s->waiting += !s->client[task].waits;
 	s->client[task].waits = 1;
@@ -118,87 +121,92 @@ static void barrier(struct server *s, uint32_t task)
 	s->waiting = 0;
 	for (uint32_t i = 0; i < s->tasks; i++) {
 		s->client[i].waits = 0;
-		answer(s, i, "cmd=barrier_out rc=0\n");
+		client_answer(s, i, "cmd=barrier_out rc=0\n");
 	}
 }
 
-static void command(struct server *s, uint32_t task, const char *line)
+static void command_handle(struct server *s, uint32_t task, const char *line)
 {
 	static const struct {
 		const char *name, *answer;
 	} fixed[] = {
-		{ "init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n" },
-		{ "get_maxes", "cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024\n" },
-		{ "get_appnum", "cmd=appnum rc=0 appnum=0\n" },
-		{ "get_my_kvsname", "cmd=my_kvsname rc=0 kvsname=torus\n" },
-		{ "finalize", "cmd=finalize_ack rc=0\n" },
+	    {"init", "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"},
+	    {"get_maxes", "cmd=maxes rc=0 kvsname_max=64 keylen_max=64 vallen_max=1024\n"},
+	    {"get_appnum", "cmd=appnum rc=0 appnum=0\n"},
+	    {"get_my_kvsname", "cmd=my_kvsname rc=0 kvsname=torus\n"},
+	    {"finalize", "cmd=finalize_ack rc=0\n"},
 	};
 	char name[32], text[64];
 
-	if (!word(line, "cmd", name, sizeof name))
+	if (!copy_word(line, "cmd", name, sizeof name))
 		return;
 	for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
 		if (!strcmp(name, fixed[i].name)) {
-			answer(s, task, fixed[i].answer);
+			client_answer(s, task, fixed[i].answer);
 			return;
 		}
 	if (!strcmp(name, "put")) {
-		answer(s, task, put(s, line) ? "cmd=put_result rc=-1 msg=refused\n" :
-		                               "cmd=put_result rc=0 msg=success\n");
+		client_answer(s, task,
+			      pair_put(s, line) ? "cmd=put_result rc=-1 msg=refused\n"
+						: "cmd=put_result rc=0 msg=success\n");
 	} else if (!strcmp(name, "get")) {
-		get(s, task, line);
+		pair_get(s, task, line);
 	} else if (!strcmp(name, "barrier_in")) {
-		barrier(s, task);
+		barrier_enter(s, task);
 	} else if (!strcmp(name, "get_universe_size")) {
 		snprintf(text, sizeof text, "cmd=universe_size rc=0 size=%u\n", s->tasks);
-		answer(s, task, text);
-	} else if (strcmp(name, "abort")) { /* who aborts exits, which is what counts */
-		answer(s, task, "cmd=unknown rc=-1 msg=unsupported\n");
+		client_answer(s, task, text);
+	} else if (strcmp(
+		       name,
+		       "abort")) { /* a task that aborts also exits, and torus run handles that */
+		client_answer(s, task, "cmd=unknown rc=-1 msg=unsupported\n");
 	}
 }
 
-static void take(struct server *s, uint32_t task)
+static void client_read(struct server *s, uint32_t task)
 {
 	struct client *c = &s->client[task];
-	ssize_t n = recv(s->fd[task].fd, c->line + c->bytes, sizeof c->line - 1 - c->bytes, MSG_DONTWAIT);
+	ssize_t n =
+	    recv(s->fd[task].fd, c->line + c->bytes, sizeof c->line - 1 - c->bytes, MSG_DONTWAIT);
 	char *end;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		s->fd[task].fd = -1; /* gone, or a line without end */
+		s->fd[task].fd = -1; /* the task has exited, or its line is too long */
 		return;
 	}
 	c->bytes += (size_t)n;
 	c->line[c->bytes] = 0;
 	while ((end = strchr(c->line, '\n'))) {
 		*end++ = 0;
-		command(s, task, c->line);
+		command_handle(s, task, c->line);
 		c->bytes -= (size_t)(end - c->line);
 		memmove(c->line, end, c->bytes + 1);
 	}
 }
 
-static void serve(const int *ends, uint32_t tasks)
+static void serve_tasks(const int *ends, uint32_t tasks)
 {
-	struct server s = { .fd = calloc(tasks, sizeof *s.fd), .client = calloc(tasks, sizeof *s.client),
-		            .tasks = tasks };
+	struct server s = {.fd = calloc(tasks, sizeof *s.fd),
+			   .client = calloc(tasks, sizeof *s.client),
+			   .tasks = tasks};
 
 	if (!s.fd || !s.client)
 		return;
 	for (uint32_t i = 0; i < tasks; i++)
-		s.fd[i] = (struct pollfd){ .fd = ends[i], .events = POLLIN };
+		s.fd[i] = (struct pollfd){.fd = ends[i], .events = POLLIN};
 	s.pair = malloc(sizeof *s.pair);
 	if (!s.pair)
 		return;
-	/* They all share this machine's memory, whatever hosts they are on. */
+	/* All tasks share the memory of this machine, whatever hosts they are on. */
 	strcpy(s.pair[0].key, "PMI_process_mapping");
 	snprintf(s.pair[0].value, sizeof s.pair[0].value, "(vector,(0,1,%u))", tasks);
 	s.keys = 1;
 	while (poll(s.fd, tasks, -1) >= 0 || errno == EINTR)
 		for (uint32_t i = 0; i < tasks; i++)
 			if (s.fd[i].revents)
-				take(&s, i);
+				client_read(&s, i);
 }
 
 /* ---- the tasks' ends ---- */
@@ -228,9 +236,9 @@ int pmi_start(uint32_t tasks)
 		sigfillset(&all);
 		sigprocmask(SIG_SETMASK, &all, NULL);
 		prctl(PR_SET_NAME, "torus-pmi");
-		pmi_forget();
+		pmi_close_ends();
 		if (!proc_tie_to_parent(parent, SIGKILL))
-			serve(ours, tasks);
+			serve_tasks(ours, tasks);
 		_exit(0);
 	}
 	if (!rc && child < 0)
@@ -256,7 +264,7 @@ void pmi_task_environment(uint32_t task)
 	setenv("PMI_SIZE", text, 1);
 }
 
-void pmi_forget(void)
+void pmi_close_ends(void)
 {
 	for (uint32_t i = 0; i < task_count; i++)
 		close(task_end[i]);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * torus run --mpi: PMI-1 for the tasks, so that MPICH (and MPIs of its kind) in a task knows the others.
- * A process of its own answers them over a socket pair for each; it dies with torus run.
+ * torus run --mpi: PMI-1 for the tasks, so that MPICH (or an MPI of its kind) in a task finds the
+ * others. A separate process answers each task over a socket pair, and dies with torus run.
  */
 #ifndef TOOLS_PMI_H
 #define TOOLS_PMI_H
 
 #include <stdint.h>
 
-#define PMI_TASKS_MAX 400u /* two descriptors for each, within the usual limit */
+#define PMI_TASKS_MAX 400u /* two descriptors for each task, within the usual limit */
 
-/* Before any agent starts. 0 or a negative errno. */
+/* Start the server, before any agent starts. Returns 0 or a negative errno. */
 int pmi_start(uint32_t tasks);
-/* In a task's process, before it runs its program: the environment. Does nothing without pmi_start(). */
+/* Set the environment in the process of a task, before it runs its program. Does nothing without
+ * pmi_start(). */
 void pmi_task_environment(uint32_t task);
-/* Who has handed them on does not need the tasks' ends any more. */
-void pmi_forget(void);
+/* Close the tasks' ends in this process, after its children have inherited them. */
+void pmi_close_ends(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,12 @@ void proc_become_reaper(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-static int is_foreign(pid_t pid)
+static bool is_foreign(pid_t pid)
 {
 	for (int i = 0; i < foreigners; i++)
 		if (foreign[i] == pid)
-			return 1;
-	return 0;
+			return true;
+	return false;
 }
 
 int proc_tie_to_parent(pid_t parent, int sig)
@@ -44,7 +45,8 @@ int proc_tie_to_parent(pid_t parent, int sig)
 	return getppid() == parent ? 0 : -ESRCH;
 }
 
-/* Parent of a process from /proc/PID/stat; the name in it may hold spaces and brackets. */
+/* Return the parent of a process from /proc/PID/stat. The name in it may contain spaces and
+ * brackets. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512], *p;
@@ -79,7 +81,7 @@ static int children_by_scan(pid_t *pids, int max)
 	return n;
 }
 
-/* Children of the main thread: the tools start processes from there only. */
+/* Only the main thread of the tools starts processes, so its children are all. */
 int proc_children(pid_t *pids, int max)
 {
 	char path[64];
@@ -101,10 +103,10 @@ int proc_children_end(int timeout_ms)
 {
 	static pid_t pids[CHILDREN_MAX];
 	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
-	struct timespec tick = { .tv_nsec = 200000 };
+	struct timespec tick = {.tv_nsec = 200000};
 	int n;
 
-	/* Reaping a child brings its own children to us: look again until there are none. */
+	/* Reaping a child makes its children those of this process: repeat until there are none. */
 	while ((n = proc_children(pids, CHILDREN_MAX)) > 0) {
 		for (int i = 0; i < n; i++)
 			kill(pids[i], SIGKILL);
@@ -121,6 +123,7 @@ const char *proc_signal_text(int sig, char *text, size_t bytes)
 {
 	const char *name = sigabbrev_np(sig), *what = sigdescr_np(sig);
 
-	snprintf(text, bytes, "signal %d, SIG%s (%s)", sig, name ? name : "?", what ? what : "unknown");
+	snprintf(text, bytes, "signal %d, SIG%s (%s)", sig, name ? name : "?",
+		 what ? what : "unknown");
 	return text;
 }

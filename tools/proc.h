@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes: nothing a job starts may outlive it.
+ * Processes: no process that a job starts outlives it.
  *
- *   torus run ---> agent (one per host) ---> tasks ---> whatever they start
+ *   torus run ---> agent (one per host) ---> tasks ---> processes that tasks start
  *
- * Each arrow is tied by PR_SET_PDEATHSIG, so a killed parent takes its children along; torus run
- * and the agents are also "subreapers": grandchildren that lose their parent come to them, and are
- * killed when the job ends.
+ * PR_SET_PDEATHSIG ties each child to its parent, so killing a parent ends its children. torus run
+ * and the agents are also "subreapers": grandchildren that lose their parent become their children,
+ * and are killed when the job ends.
  */
 #ifndef TOOLS_PROC_H
 #define TOOLS_PROC_H
@@ -14,21 +14,22 @@
 #include <sys/types.h>
 
 /*
- * From now on orphans below this process become its children. Children it has already (of a shell
- * that became us by exec) are not the job's: the functions below leave them out.
+ * Make this process the parent of orphans below it. Children that it already has (of a shell that
+ * became torus run by exec) do not belong to the job: the functions below leave them out.
  */
 void proc_become_reaper(void);
 
 /*
- * In a fresh child: get `sig` when the parent dies. Returns 0, or -ESRCH: the parent (who was
- * `parent` before the fork) is dead already.
+ * Call this in a new child: it gets `sig` when its parent dies. Returns 0, or -ESRCH: the parent
+ * (which was `parent` before the fork) is dead already.
  */
 int proc_tie_to_parent(pid_t parent, int sig);
 
-/* Up to max children of this process, adopted ones too; returns how many it found. */
+/* List up to max children of this process, adopted ones too. Returns how many it found. */
 int proc_children(pid_t *pids, int max);
 
-/* SIGKILL and reap until no child is left or timeout_ms passed. Returns how many are left. */
+/* Kill (SIGKILL) and reap until no child is left or timeout_ms has passed. Returns how many are
+ * left. */
 int proc_children_end(int timeout_ms);
 
 /* "signal 11, SIGSEGV (Segmentation fault)" */

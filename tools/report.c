@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What torus run says at the end, on stderr: the program's output is its own. */
+/* The report of torus run at the end, on stderr, because stdout belongs to the program. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tools/draw.h"
 #include "tools/job.h"
+#include "tools/json.h"
 
-/* Tasks of a host as ranges: "0-3,8-11"; cut where it gets long. */
+/* Print the tasks of a host as ranges: "0-3,8-11", at most eight of them. */
 static void print_tasks(FILE *f, const struct plan *p, uint32_t host)
 {
 	unsigned ranges = 0, count = 0;
@@ -43,7 +44,8 @@ static void print_hosts(FILE *f, const struct job *j)
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		const char *b = &"()[]{}<>"[2 * (i < 4 ? i : 3)];
 
-		fprintf(f, "  %c%c  host %-12s ", b[0], b[1], plan_host_text(j->plan, i, where, sizeof where));
+		fprintf(f, "  %c%c  host %-12s ", b[0], b[1],
+			plan_host_text(j->plan, i, where, sizeof where));
 		print_tasks(f, j->plan, i);
 		if (j->plan->hosts > 1)
 			fprintf(f, ", port %s", port_of(j, i));
@@ -51,7 +53,7 @@ static void print_hosts(FILE *f, const struct job *j)
 	}
 }
 
-/* Which bracket a node gets: its host's. Nodes without tasks count as the first's. */
+/* The host of each node, for its bracket. Nodes without tasks count as those of host 0. */
 static uint16_t *hosts_of_nodes(const struct plan *p)
 {
 	uint16_t *host = calloc(emu_shape_nodes(&p->shape), sizeof *host);
@@ -69,11 +71,15 @@ void job_report(const struct job *j)
 	char shape[64];
 
 	emu_shape_print(&p->shape, shape, sizeof shape);
-	fprintf(stderr, "\ntorus run: %u task%s on %u node%s (%s, mapping %s), %u host%s, fabric %s, clock %s, seed %llu, "
-	        "%.3f s\n", p->tasks, p->tasks > 1 ? "s" : "", emu_shape_nodes(&p->shape),
-	        emu_shape_nodes(&p->shape) > 1 ? "s" : "", shape, p->mapping, p->hosts, p->hosts > 1 ? "s" : "",
-	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
-	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
+	fprintf(stderr,
+		"\ntorus run: %u task%s on %u node%s (%s, mapping %s), %u host%s, fabric %s, clock "
+		"%s, seed %llu, "
+		"%.3f s\n",
+		p->tasks, p->tasks > 1 ? "s" : "", emu_shape_nodes(&p->shape),
+		emu_shape_nodes(&p->shape) > 1 ? "s" : "", shape, p->mapping, p->hosts,
+		p->hosts > 1 ? "s" : "", p->fabric == MU_FABRIC_TORUS ? "torus" : "express",
+		p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned long long)p->seed,
+		(double)(j->ended_ns - j->started_ns) / 1e9);
 	print_hosts(stderr, j);
 	if (p->seal && p->hosts > 1)
 		fprintf(stderr, "  frames between hosts are %s\n", drv_seal_text(p->seal));
@@ -88,74 +94,74 @@ void job_report(const struct job *j)
 	if (p->fabric == MU_FABRIC_EXPRESS && p->clock == MU_CLOCK_VIRTUAL)
 		fprintf(stderr, "  (fabric express in virtual time counts no links)\n");
 	else if (p->fabric == MU_FABRIC_EXPRESS && emu_shape_nodes(&p->shape) > 1)
-		fprintf(stderr, "  (fabric express: what the links would have carried, in one step)\n");
+		fprintf(stderr,
+			"  (fabric express: what the links would have carried, in one step)\n");
 	free(node_host);
 }
 
-static void print_json_text(const char *text)
-{
-	fputc('"', stderr);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\' || (unsigned char)*text < 32)
-			fprintf(stderr, "\\u%04x", (unsigned char)*text);
-		else
-			fputc(*text, stderr);
-	}
-	fputc('"', stderr);
-}
-
-static void print_json_links(const struct job *j)
+static void print_json_links(FILE *f, const struct job *j)
 {
 	const char *comma = "";
 
-	fprintf(stderr, ", \"links\": [");
+	fprintf(f, ", \"links\": [");
 	for (uint32_t i = 0; i < emu_shape_nodes(&j->plan->shape) * EMU_LINKS; i++) {
 		const struct emu_link_stat *s = &j->links[i];
 
 		if (!s->packets)
 			continue;
-		fprintf(stderr, "%s{\"node\": %u, \"link\": \"%c%c\", \"packets\": %llu, \"bytes\": %llu}", comma,
-		        i / EMU_LINKS, 'A' + (int)emu_link_dim(i % EMU_LINKS), emu_link_plus(i % EMU_LINKS) ? '+' : '-',
-		        (unsigned long long)s->packets, (unsigned long long)s->bytes);
+		fprintf(f,
+			"%s{\"node\": %u, \"link\": \"%c%c\", \"packets\": %llu, \"bytes\": %llu, "
+			"\"errors\": %llu}",
+			comma, i / EMU_LINKS, 'A' + (int)emu_link_dim(i % EMU_LINKS),
+			emu_link_plus(i % EMU_LINKS) ? '+' : '-', (unsigned long long)s->packets,
+			(unsigned long long)s->bytes, (unsigned long long)s->errors);
 		comma = ", ";
 	}
-	fprintf(stderr, "]");
+	fprintf(f, "]");
 }
 
-void job_report_json(const struct job *j)
+void job_report_json(FILE *f, const struct job *j)
 {
 	const struct plan *p = j->plan;
 	const struct job_virtual *v = &j->virt;
 	const struct emu_shape *s = &p->shape;
 	char where[160];
 
-	fprintf(stderr, "{\"status\": %d, \"tasks\": %u, \"shape\": [%u, %u, %u, %u, %u], \"processes_per_node\": %u, "
-	        "\"fabric\": \"%s\", \"clock\": \"%s\", \"seed\": %llu, \"seconds\": %.6f, \"mapping\": ", j->status,
-	        p->tasks, s->n[0], s->n[1], s->n[2], s->n[3], s->n[4], s->t,
-	        p->fabric == MU_FABRIC_TORUS ? "torus" : "express", p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real",
-	        (unsigned long long)p->seed, (double)(j->ended_ns - j->started_ns) / 1e9);
-	print_json_text(p->mapping);
-	fprintf(stderr, ", \"seal\": \"%s\", \"hosts\": [", drv_seal_text(p->seal));
+	fprintf(f,
+		"{\"status\": %d, \"tasks\": %u, \"shape\": [%u, %u, %u, %u, %u], "
+		"\"processes_per_node\": %u, "
+		"\"fabric\": \"%s\", \"clock\": \"%s\", \"seed\": %llu, \"seconds\": %.6f, "
+		"\"mapping\": ",
+		j->status, p->tasks, s->n[0], s->n[1], s->n[2], s->n[3], s->n[4], s->t,
+		p->fabric == MU_FABRIC_TORUS ? "torus" : "express",
+		p->clock == MU_CLOCK_VIRTUAL ? "virtual" : "real", (unsigned long long)p->seed,
+		(double)(j->ended_ns - j->started_ns) / 1e9);
+	json_print_text(f, p->mapping);
+	fprintf(f, ", \"seal\": \"%s\", \"hosts\": [", drv_seal_text(p->seal));
 	for (uint32_t i = 0; i < p->hosts; i++) {
 		unsigned count = 0;
 
 		for (uint32_t t = 0; t < p->tasks; t++)
 			count += p->task_host[t] == i;
-		fprintf(stderr, "%s{\"name\": ", i ? ", " : "");
-		print_json_text(plan_host_text(p, i, where, sizeof where));
-		fprintf(stderr, ", \"tasks\": %u, \"port\": ", count);
-		print_json_text(port_of(j, i));
-		fprintf(stderr, "}");
+		fprintf(f, "%s{\"name\": ", i ? ", " : "");
+		json_print_text(f, plan_host_text(p, i, where, sizeof where));
+		fprintf(f, ", \"tasks\": %u, \"port\": ", count);
+		json_print_text(f, port_of(j, i));
+		fprintf(f, "}");
 	}
-	fprintf(stderr, "]");
-	print_json_links(j);
+	fprintf(f, "]");
+	print_json_links(f, j);
 	if (v->known)
-		fprintf(stderr, ", \"virtual\": {\"us\": %.6f, \"events\": %llu, \"packets\": %llu, \"hops\": %llu, "
-		        "\"reproducible\": %s, \"hash\": \"%016llx\", \"simulator_seconds\": %.6f, "
-		        "\"tasks_seconds\": %.6f}", (double)v->ps / 1e6, (unsigned long long)v->events,
-		        (unsigned long long)v->packets, (unsigned long long)v->hops, v->reproducible ? "true" : "false",
-		        (unsigned long long)v->hash, (double)v->events_ns / 1e9, (double)v->tasks_ns / 1e9);
-	fprintf(stderr, "}\n");
+		fprintf(f,
+			", \"virtual\": {\"us\": %.6f, \"events\": %llu, \"packets\": %llu, "
+			"\"hops\": %llu, "
+			"\"reproducible\": %s, \"hash\": \"%016llx\", \"simulator_seconds\": %.6f, "
+			"\"tasks_seconds\": %.6f}",
+			(double)v->ps / 1e6, (unsigned long long)v->events,
+			(unsigned long long)v->packets, (unsigned long long)v->hops,
+			v->reproducible ? "true" : "false", (unsigned long long)v->hash,
+			(double)v->events_ns / 1e9, (double)v->tasks_ns / 1e9);
+	fprintf(f, "}");
 }
 
 void job_report_virtual(const struct job *j)
@@ -163,13 +169,17 @@ void job_report_virtual(const struct job *j)
 	const struct job_virtual *v = &j->virt;
 	double events_s = (double)v->events_ns / 1e9;
 
-	fprintf(stderr, "torus run: virtual time %.3f us, %llu events, %llu packets, %llu hops, ", (double)v->ps / 1e6,
-	        (unsigned long long)v->events, (unsigned long long)v->packets, (unsigned long long)v->hops);
+	fprintf(stderr, "torus run: virtual time %.3f us, %llu events, %llu packets, %llu hops, ",
+		(double)v->ps / 1e6, (unsigned long long)v->events, (unsigned long long)v->packets,
+		(unsigned long long)v->hops);
 	if (v->reproducible)
 		fprintf(stderr, "hash %016llx\n", (unsigned long long)v->hash);
 	else
 		fprintf(stderr, "not reproducible: no hash\n");
 	if (j->plan->report)
-		fprintf(stderr, "  simulator %.3f s of %.3f s (%.2f M packet-hops/s), the rest is the tasks' own\n", events_s,
-		        events_s + (double)v->tasks_ns / 1e9, events_s > 0 ? (double)v->hops / events_s / 1e6 : 0.0);
+		fprintf(stderr,
+			"  simulator %.3f s of %.3f s (%.2f M packet-hops/s), the rest was "
+			"the tasks' own time\n",
+			events_s, events_s + (double)v->tasks_ns / 1e9,
+			events_s > 0 ? (double)v->hops / events_s / 1e6 : 0.0);
 }

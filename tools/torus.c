@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* torus: the command. A table of subcommands, one cmd_*.c each. */
+/* The command torus: a table of subcommands, which are in cmd_*.c. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,25 +10,33 @@
 static const struct {
 	const char *name;
 	int (*main)(int argc, char **argv);
-	const char *text; /* NULL: not for users */
+	const char *text; /* NULL: hidden from the usage */
 } commands[] = {
-	{ "run", cmd_run, "start a program on a torus of this machine, namespaces or other hosts" },
-	{ "check", cmd_check, "what this machine offers and lacks, with the fix for each" },
-	{ "topo", cmd_topo, "draw a torus and explain the path of a packet" },
-	{ "agent", cmd_agent, NULL },
+    {"run", cmd_run, "start a program on a torus of this machine, namespaces or other hosts"},
+    {"check", cmd_check, "what this machine offers and lacks, with the fix for each"},
+    {"topo", cmd_topo, "draw a torus and explain the path of a packet"},
+    {"machine", cmd_machine, "the rows of a machine file, and where each value is from"},
+    {"top", cmd_top, "watch a job: its torus, links, tasks and wires"},
+    {"stat", cmd_stat, "print counters of a job as they move, or serve them to Prometheus"},
+    {"explain", cmd_explain, "where the time of a packet went, from a trace"},
+    {"diff", cmd_diff, "the first step in which two traces differ"},
+    {"sweep", cmd_sweep, "run a program for each combination of values: CSV, plot"},
+    {"lab", cmd_lab, "labs to learn with: text, start program, check"},
+    {"settings", cmd_settings, "environment variables that change how programs run"},
+    {"agent", cmd_agent, NULL},
 };
 
-static void usage(FILE *f)
+static void print_usage(FILE *f)
 {
 	fprintf(f, "usage: torus COMMAND [ARGUMENT...]\n\n");
 	for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++)
 		if (commands[i].text)
 			fprintf(f, "  %-8s %s\n", commands[i].name, commands[i].text);
-	fprintf(f, "\ntorus COMMAND --help tells more.\n");
+	fprintf(f, "\ntorus COMMAND --help explains a command.\n");
 }
 
-/* Started with a standard descriptor closed, our own would take its number, and a task or a log
- * line would write into it. */
+/* If a standard descriptor is closed at the start, a descriptor of torus would get its number, and
+ * a task or a log line would write into it. Open /dev/null in its place. */
 static void standard_descriptors_open(void)
 {
 	int fd;
@@ -47,11 +55,11 @@ int main(int argc, char **argv)
 	standard_descriptors_open();
 
 	if (argc < 2) {
-		usage(stderr);
+		print_usage(stderr);
 		return CMD_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-		usage(stdout);
+		print_usage(stdout);
 		return 0;
 	}
 	for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Global Arrays, two processes: process 0 works on what process 1 owns. bench/ga_figures compiles it twice, with
- * our ARMCI below and with ARMCI-MPI, and starts it with mpirun.
- *
- * Prints lines: operation, bytes, median of 7 in microseconds.
+ * Global Arrays, two processes: process 0 accesses the part of process 1. bench/figures/ga_figures
+ * compiles this twice, with our ARMCI and with ARMCI-MPI, and starts it with mpirun. It prints
+ * lines: operation, bytes, median of 7 in microseconds.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -16,22 +15,24 @@
 enum { REPETITIONS = 7, SIDE = 512 };
 
 enum op { GET, PUT, ACC, GET_PATCH, ACC_PATCH, GATHER, COUNTER };
-static const char *const names[] = { "get", "put", "acc", "get patch", "acc patch", "gather", "read_inc" };
+static const char *const names[] = {"get",       "put",    "acc",     "get patch",
+				    "acc patch", "gather", "read_inc"};
 
 static int row, counter, matrix;
 static double *buf;
 static int *list[1024], at[1024][1];
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void once(enum op op, int n)
+static void run_once(enum op op, int n)
 {
-	int half = 1 << 20, lo[2] = { half, 0 }, hi[2] = { half + n - 1, 0 }, ld[1] = { n }, zero[1] = { 0 };
+	int half = 1 << 20, lo[2] = {half, 0}, hi[2] = {half + n - 1, 0}, ld[1] = {n},
+	    zero[1] = {0};
 	double one = 1;
 
 	if (op == GET_PATCH || op == ACC_PATCH) {
@@ -64,43 +65,44 @@ static void once(enum op op, int n)
 	}
 }
 
-static void measure(enum op op, int n, int bytes)
+static void measure_op(enum op op, int n, int bytes)
 {
-	double us[REPETITIONS];
+	double us[REPETITIONS] = {0};
 	int times = 4;
 
 	for (int r = -1; r < REPETITIONS; r++) {
 		double start = MPI_Wtime(), s;
 
 		for (int i = 0; i < times; i++)
-			once(op, n);
+			run_once(op, n);
 		GA_Init_fence();
 		GA_Fence();
 		s = MPI_Wtime() - start;
-		if (r < 0) /* warm, and how many make 10 ms */
+		if (r < 0) /* warm up, and find how many make 10 ms */
 			times = s / times < 10e-3 / 2000 ? 2000 : (int)(10e-3 / (s / times)) + 1;
 		else
 			us[r] = s / times * 1e6;
 	}
-	qsort(us, REPETITIONS, sizeof *us, ascending);
+	qsort(us, REPETITIONS, sizeof *us, compare_doubles);
 	printf("%s,%d,%.3f\n", names[op], bytes, us[REPETITIONS / 2]);
 }
 
 int main(int argc, char **argv)
 {
-	int length = 2 << 20, dims[2] = { SIDE, SIDE }, chunk[2] = { -1, SIDE }, one = 1, map[1] = { 0 }, block[1] = { 1 };
+	int length = 2 << 20, dims[2] = {SIDE, SIDE}, chunk[2] = {-1, SIDE}, one = 1, map[1] = {0},
+	    block[1] = {1};
 
 	MPI_Init(&argc, &argv);
 	GA_Initialize();
 	MA_init(C_DBL, 1 << 20, 1 << 20);
 	if (GA_Nnodes() != 2)
 		GA_Error("two processes, please", 1);
-	row = NGA_Create(C_DBL, 1, &length, "row", (int[]){ -1 });
+	row = NGA_Create(C_DBL, 1, &length, "row", (int[]){-1});
 	matrix = NGA_Create(C_DBL, 2, dims, "matrix", chunk);
 	counter = GA_Create_handle();
 	GA_Set_data(counter, 1, &one, C_LONG);
 	GA_Set_irreg_distr(counter, map, block);
-	GA_Set_restricted(counter, (int[]){ 1 }, 1);
+	GA_Set_restricted(counter, (int[]){1}, 1);
 	GA_Allocate(counter);
 	GA_Zero(row);
 	GA_Zero(matrix);
@@ -113,16 +115,16 @@ int main(int argc, char **argv)
 	GA_Sync();
 	if (GA_Nodeid() == 0) {
 		for (int n = 1; n <= 1 << 17; n *= n == 1 ? 128 : 32) {
-			measure(GET, n, n * 8);
-			measure(PUT, n, n * 8);
-			measure(ACC, n, n * 8);
+			measure_op(GET, n, n * 8);
+			measure_op(PUT, n, n * 8);
+			measure_op(ACC, n, n * 8);
 		}
 		for (int n = 8; n <= 128; n *= 4) {
-			measure(GET_PATCH, n, n * n * 8);
-			measure(ACC_PATCH, n, n * n * 8);
+			measure_op(GET_PATCH, n, n * n * 8);
+			measure_op(ACC_PATCH, n, n * n * 8);
 		}
-		measure(GATHER, 1000, 8000);
-		measure(COUNTER, 1, 8);
+		measure_op(GATHER, 1000, 8000);
+		measure_op(COUNTER, 1, 8);
 	}
 	MPI_Barrier(MPI_COMM_WORLD); /* process 1 waits in MPI: our operations need nothing of it */
 	GA_Terminate();

@@ -3,9 +3,10 @@
  * The same measurements over whatever MPI is installed, for the column beside ours. bench/run
  * compiles it with mpicc and starts it with mpirun.
  *
- * usage: mpi latency BYTES | rate BYTES | put BYTES | send BYTES | start |
- *            barrier | allreduce BYTES | broadcast BYTES
- * Prints one number: us, M/s, GB/s, GB/s, s, us (median of 7, or for collectives of 7 x some 20 ms).
+ * usage: mpi latency BYTES | rate BYTES | put BYTES | get BYTES | send BYTES | putlat BYTES |
+ *            getlat BYTES | self BYTES | start | barrier | allreduce BYTES | broadcast BYTES
+ * Prints one number: us, M/s, GB/s (put, get, send), us (putlat, getlat: with the flush; self: a
+ * message to oneself), s, us (median of 7, or for collectives of 7 x some 20 ms).
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -18,14 +19,14 @@ enum { REPETITIONS = 7, WINDOW = 64, DUE = 32, STREAM = 16 };
 
 static int rank;
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static double latency(char *data, int bytes)
+static double measure_latency(char *data, int bytes)
 {
 	const int trips = bytes > 65536 ? 200 : 10000;
 	double start = MPI_Wtime();
@@ -42,8 +43,8 @@ static double latency(char *data, int bytes)
 	return (MPI_Wtime() - start) * 0.5e6 / trips;
 }
 
-/* `window` messages under way at most, one 8-byte answer for each half of them. */
-static double flood(char *data, int bytes, int window, int count)
+/* At most `window` messages in flight; the receiver answers each half of them with 8 bytes. */
+static double measure_flood(char *data, int bytes, int window, int count)
 {
 	const int due = window / 2;
 	MPI_Request *r = calloc((size_t)due, sizeof(*r));
@@ -56,7 +57,8 @@ static double flood(char *data, int bytes, int window, int count)
 				MPI_Isend(data, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &r[i]);
 			MPI_Waitall(due, r, MPI_STATUSES_IGNORE);
 			if (b > 0)
-				MPI_Recv(answer, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+				MPI_Recv(answer, 8, MPI_BYTE, 1, 2, MPI_COMM_WORLD,
+					 MPI_STATUS_IGNORE);
 		} else {
 			for (int i = 0; i < due; i++)
 				MPI_Irecv(data, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[i]);
@@ -70,24 +72,43 @@ static double flood(char *data, int bytes, int window, int count)
 	return (double)(count / due * due) / (MPI_Wtime() - start);
 }
 
-static double put(MPI_Win win, char *data, int bytes)
+/* What a message to oneself takes: the layers of the MPI library without a network. */
+static double measure_self(char *data, char *out, int bytes)
 {
-	const int count = 400;
+	const int count = 20000;
+	double start = MPI_Wtime();
+	MPI_Request r;
+
+	for (int i = 0; i < count; i++) {
+		MPI_Irecv(out, bytes, MPI_BYTE, rank, 1, MPI_COMM_WORLD, &r);
+		MPI_Send(data, bytes, MPI_BYTE, rank, 1, MPI_COMM_WORLD);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+	}
+	return (MPI_Wtime() - start) * 1e6 / count;
+}
+
+/* Seconds for `count` puts or gets by process 0, at most `window` of them not flushed. */
+static double one_sided(MPI_Win win, int is_put, char *data, int bytes, int window, int count)
+{
 	double start = MPI_Wtime();
 
 	if (rank == 0) {
 		MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
 		for (int i = 0; i < count; i++) {
-			MPI_Put(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
-			if (i % STREAM == STREAM - 1)
+			if (is_put)
+				MPI_Put(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+			else
+				MPI_Get(data, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+			if (i % window == window - 1)
 				MPI_Win_flush(1, win);
 		}
 		MPI_Win_unlock(1, win);
 	}
-	return (double)bytes * count / (MPI_Wtime() - start) * 1e-9;
+	return MPI_Wtime() - start;
 }
 
-/* `count` collectives in a row that nobody can run ahead of: broadcasts change their root. Seconds. */
+/* Run `count` collectives in a row so that no process can run ahead: broadcasts change their root.
+ * Returns seconds. */
 static double row_of(const char *what, char *data, char *out, int bytes, int size, int count)
 {
 	double start;
@@ -105,9 +126,9 @@ static double row_of(const char *what, char *data, char *out, int bytes, int siz
 	return MPI_Wtime() - start;
 }
 
-/* us each, over as many as fill some 20 ms (task 0 says how many); they may take far longer than a
- * switch between processes where there are more of them than cores. */
-static double collective(const char *what, char *data, char *out, int bytes, int size)
+/* Return us each, over as many as take some 20 ms (task 0 decides how many). With more processes
+ * than cores one can take far longer than a context switch. */
+static double measure_collective(const char *what, char *data, char *out, int bytes, int size)
 {
 	static int count;
 
@@ -146,6 +167,7 @@ int main(int argc, char **argv)
 	int bytes = argc > 2 ? atoi(argv[2]) : 8, size, rc = 0;
 	double value[REPETITIONS + 1];
 	char *data, *out;
+	int is_put = !strncmp(what, "put", 3), is_get = !strncmp(what, "get", 3);
 	MPI_Win win = MPI_WIN_NULL;
 
 	MPI_Init(&argc, &argv);
@@ -156,7 +178,7 @@ int main(int argc, char **argv)
 		MPI_Finalize();
 		return rc;
 	}
-	if (!strcmp(what, "put"))
+	if (is_put || is_get)
 		MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &data, &win);
 	else
 		data = calloc(1, (size_t)bytes + 8);
@@ -164,17 +186,22 @@ int main(int argc, char **argv)
 	for (int r = 0; r <= REPETITIONS; r++) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		if (!strcmp(what, "latency"))
-			value[r] = latency(data, bytes);
+			value[r] = measure_latency(data, bytes);
 		else if (!strcmp(what, "rate"))
-			value[r] = flood(data, bytes, WINDOW, 200000) * 1e-6;
+			value[r] = measure_flood(data, bytes, WINDOW, 200000) * 1e-6;
 		else if (!strcmp(what, "send"))
-			value[r] = flood(data, bytes, STREAM, 400) * bytes * 1e-9;
-		else if (!strcmp(what, "put"))
-			value[r] = put(win, data, bytes);
+			value[r] = measure_flood(data, bytes, STREAM, 400) * bytes * 1e-9;
+		else if (!strcmp(what, "self"))
+			value[r] = measure_self(data, out, bytes);
+		else if (!strcmp(what, "put") || !strcmp(what, "get"))
+			value[r] =
+			    bytes * 400e-9 / one_sided(win, is_put, data, bytes, STREAM, 400);
+		else if (is_put || is_get)
+			value[r] = one_sided(win, is_put, data, bytes, 1, 4000) * 1e6 / 4000;
 		else
-			value[r] = collective(what, data, out, bytes, size);
+			value[r] = measure_collective(what, data, out, bytes, size);
 	}
-	qsort(value + 1, REPETITIONS, sizeof(*value), ascending); /* [0] was the warm-up */
+	qsort(value + 1, REPETITIONS, sizeof(*value), compare_doubles); /* [0] was the warm-up */
 	if (rank == 0)
 		printf("%.6g\n", value[1 + REPETITIONS / 2]);
 	free(out);

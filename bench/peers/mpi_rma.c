@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One-sided MPI for the column beside ARMCI: bench/armci_figures compiles it with mpicc and starts it
- * with mpirun, two processes.
+ * One-sided MPI for the column beside ARMCI: bench/figures/armci_figures compiles it with mpicc and
+ * starts it with mpirun, two processes.
  *
- * usage: mpi_rma put BYTES | get BYTES | putbw BYTES | getbw BYTES | sendbw BYTES | patch ROWS | points
- * | counter US | acc BYTES | overlap BYTES Prints one number: us (put until it is in place), GB/s, GB/s,
- * us a patch, us for 1000 doubles, us an add at a process that computes US at a time, GB/s of 1 MiB, %
- * hidden. Median of 5.
+ * usage: mpi_rma put BYTES | get BYTES | putbw BYTES | getbw BYTES | sendbw BYTES | patch ROWS |
+ * points | counter US | acc BYTES | overlap BYTES Prints one number: us (put until it is in place),
+ * GB/s, GB/s, us a patch, us for 1000 doubles, us an add at a process that computes US at a time,
+ * GB/s of 1 MiB, % hidden. Median of 5.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -19,38 +19,41 @@ static int rank;
 static MPI_Win win;
 static char *local, *mine;
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void contiguous(int put, int bytes, long count)
+/* Start one put to process 1, or one get from it. */
+static void start_transfer(int put, int bytes)
+{
+	if (put)
+		MPI_Put(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+	else
+		MPI_Get(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+}
+
+static void move_contiguous(int put, int bytes, long count)
 {
 	for (long i = 0; i < count; i++) {
-		if (put)
-			MPI_Put(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
-		else
-			MPI_Get(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+		start_transfer(put, bytes);
 		MPI_Win_flush(1, win);
 	}
 }
 
-static void stream(int put, int bytes, long count)
+static void move_stream(int put, int bytes, long count)
 {
 	for (long i = 0; i < count; i++) {
-		if (put)
-			MPI_Put(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
-		else
-			MPI_Get(local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, win);
+		start_transfer(put, bytes);
 		if (i % STREAM == STREAM - 1)
 			MPI_Win_flush(1, win);
 	}
 	MPI_Win_flush(1, win);
 }
 
-static void patch(int rows, long count)
+static void move_patch(int rows, long count)
 {
 	MPI_Datatype there;
 
@@ -63,7 +66,7 @@ static void patch(int rows, long count)
 	MPI_Type_free(&there);
 }
 
-static void points(long count)
+static void move_points(long count)
 {
 	for (long i = 0; i < count; i++) {
 		for (int k = 0; k < POINTS; k++)
@@ -72,15 +75,16 @@ static void points(long count)
 	}
 }
 
-static void accumulate(int bytes, long count)
+static void run_accumulates(int bytes, long count)
 {
 	for (long i = 0; i < count; i++) {
-		MPI_Accumulate(local, bytes / 8, MPI_DOUBLE, 1, 0, bytes / 8, MPI_DOUBLE, MPI_SUM, win);
+		MPI_Accumulate(local, bytes / 8, MPI_DOUBLE, 1, 0, bytes / 8, MPI_DOUBLE, MPI_SUM,
+			       win);
 		MPI_Win_flush(1, win);
 	}
 }
 
-static void compute(double seconds)
+static void spin_for(double seconds)
 {
 	double end = MPI_Wtime() + seconds;
 
@@ -92,33 +96,33 @@ static const char *what;
 static int number;
 static double delay;
 
-static void run(long count)
+static void run_bench(long count)
 {
 	if (!strcmp(what, "put") || !strcmp(what, "get"))
-		contiguous(*what == 'p', number, count);
+		move_contiguous(*what == 'p', number, count);
 	else if (!strcmp(what, "putbw") || !strcmp(what, "getbw"))
-		stream(*what == 'p', number, count);
+		move_stream(*what == 'p', number, count);
 	else if (!strcmp(what, "patch"))
-		patch(number, count);
+		move_patch(number, count);
 	else if (!strcmp(what, "points"))
-		points(count);
+		move_points(count);
 	else if (!strcmp(what, "acc"))
-		accumulate(number, count);
+		run_accumulates(number, count);
 	for (long i = 0; !strcmp(what, "overlap") && i < count; i++) {
 		MPI_Request r;
 
 		MPI_Rget(local, number, MPI_BYTE, 1, 0, number, MPI_BYTE, win, &r);
 		if (delay > 0)
-			compute(delay);
+			spin_for(delay);
 		MPI_Wait(&r, MPI_STATUS_IGNORE);
 	}
 }
 
-static double timed(long count)
+static double time_bench(long count)
 {
 	double start = MPI_Wtime();
 
-	run(count);
+	run_bench(count);
 	return MPI_Wtime() - start;
 }
 
@@ -127,16 +131,16 @@ static double seconds_each(void)
 	double s[REPETITIONS];
 	long count = 1;
 
-	run(1);
-	while (timed(count) < 5e-3)
+	run_bench(1);
+	while (time_bench(count) < 5e-3)
 		count *= 4;
 	for (int i = 0; i < REPETITIONS; i++)
-		s[i] = timed(count) / (double)count;
-	qsort(s, REPETITIONS, sizeof(*s), ascending);
+		s[i] = time_bench(count) / (double)count;
+	qsort(s, REPETITIONS, sizeof(*s), compare_doubles);
 	return s[REPETITIONS / 2];
 }
 
-static double overlap(void)
+static double measure_overlap(void)
 {
 	double bare = seconds_each(), lo = 0, hi = bare * 1.2;
 
@@ -150,8 +154,8 @@ static double overlap(void)
 	return 100 * lo / bare;
 }
 
-/* Process 1 adds to a counter at process 0, which computes and calls in between. */
-static double counter(void)
+/* Process 1 adds to a counter at process 0, which computes and calls MPI in between. */
+static double measure_counter(void)
 {
 	const long adds = 300, one = 1;
 	long old, finished = 0, zero = 0;
@@ -167,7 +171,7 @@ static double counter(void)
 		MPI_Win_flush(0, win);
 	}
 	while (rank == 0 && !finished) {
-		compute(number * 1e-6);
+		spin_for(number * 1e-6);
 		MPI_Fetch_and_op(&zero, &finished, MPI_LONG, 0, 8, MPI_SUM, win);
 		MPI_Win_flush(0, win);
 	}
@@ -175,7 +179,7 @@ static double counter(void)
 	return each;
 }
 
-static double send(int bytes)
+static double measure_send(int bytes)
 {
 	const int count = 400;
 	MPI_Request r[STREAM];
@@ -210,11 +214,11 @@ int main(int argc, char **argv)
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_lock_all(0, win);
 	if (!strcmp(what, "counter"))
-		value = counter();
+		value = measure_counter();
 	else if (!strcmp(what, "sendbw"))
-		value = send(number);
+		value = measure_send(number);
 	else if (rank == 0)
-		value = !strcmp(what, "overlap") ? overlap() : seconds_each();
+		value = !strcmp(what, "overlap") ? measure_overlap() : seconds_each();
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Win_unlock_all(win);
 	if (rank == 0 &&

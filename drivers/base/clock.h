@@ -12,6 +12,8 @@
 #include <x86intrin.h>
 #endif
 
+#include "drivers/base/atomic.h"
+
 static inline uint64_t drv_clock_ns(void)
 {
 	struct timespec t;
@@ -20,7 +22,7 @@ static inline uint64_t drv_clock_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Cheap, about 10 ns; unit is drv_clock_ticks_per_us(). */
+/* Read the tick counter, in about 10 ns. drv_clock_ticks_per_us() gives the unit. */
 static inline uint64_t drv_clock_ticks(void)
 {
 #if defined(__x86_64__)
@@ -30,22 +32,23 @@ static inline uint64_t drv_clock_ticks(void)
 #endif
 }
 
-/* Measured once (1 ms) at the first call, then constant. */
+/* Return the rate. The first call measures it, which takes 1 ms. */
 uint64_t drv_clock_ticks_per_us(void);
 
 /*
- * Nanoseconds from the ticks: any origin, the rate good to 1e-3, half the price of drv_clock_ns(). Never to be
- * compared with that: after a day of uptime they may be a minute apart.
+ * Return nanoseconds computed from ticks. The origin is arbitrary, the rate is accurate to 1e-3,
+ * and a call costs half of drv_clock_ns(). Never compare the result with drv_clock_ns(): after a
+ * day of uptime the two may differ by a minute.
  */
 static inline uint64_t drv_clock_fast_ns(void)
 {
 	static uint64_t scale; /* ns per tick, 32 fractional bits */
 
-	uint64_t known = __atomic_load_n(&scale, __ATOMIC_RELAXED);
+	uint64_t known = atomic_load_relaxed(&scale);
 
 	if (__builtin_expect(!known, 0)) {
 		known = (1000ull << 32) / drv_clock_ticks_per_us();
-		__atomic_store_n(&scale, known, __ATOMIC_RELAXED);
+		atomic_store_relaxed(&scale, known);
 	}
 	return (uint64_t)((unsigned __int128)drv_clock_ticks() * known >> 32);
 }

@@ -4,23 +4,26 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "drivers/base/log.h"
 #include "drivers/base/module.h"
+#include "drivers/base/settings.h"
 
-/* hwloc's order. 0: no module. It is loaded by the first commthread, never by a program without. */
+/*
+ * Return the processors in the order of hwloc, or 0 if its module is absent. The first commthread
+ * loads the module, so a program without commthreads never loads it.
+ */
 static unsigned order_hwloc(unsigned *cpu, unsigned max)
 {
 	char why[512];
-	void *fn = drv_module_symbol("cpu_hwloc", QUINTORUS_BUILD_MODULES, "drv_cpu_order", why, sizeof why);
+	void *fn = drv_module_symbol("cpu_hwloc", QUINTORUS_BUILD_MODULES, "drv_cpu_order", why,
+				     sizeof why);
 
 	return fn ? ((drv_cpu_order_fn)fn)(cpu, max) : 0;
 }
 
-/* cpu NULL: only counted. */
+/* Return the processors that this process may use. If cpu is NULL, only count them. */
 static unsigned order_plain(unsigned *cpu, unsigned max)
 {
 	cpu_set_t set;
@@ -49,24 +52,24 @@ static void order_once(void)
 void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const char *how = getenv("QUINTORUS_BIND");
-	unsigned mine, first;
+	unsigned share_cpus, first;
 	cpu_set_t set;
 
-	if (how && !strcmp(how, "off"))
+	if (!drv_setting_flag(DRV_QUINTORUS_BIND))
 		return;
-	/* Before hwloc is asked, which takes tens of milliseconds: is there anything to choose from? */
+	/* Check whether there is a choice before asking hwloc, which takes tens of milliseconds. */
 	if (shares && order_plain(NULL, DRV_CPU_MAX) / shares < 2)
 		return;
 	pthread_once(&once, order_once);
-	mine = shares ? cpus / shares : cpus;
-	if (mine < 2 || share >= shares)
+	share_cpus = shares ? cpus / shares : cpus;
+	if (share_cpus < 2 || share >= shares)
 		return;
-	first = share * mine;
+	first = share * share_cpus;
 	CPU_ZERO(&set);
-	/* The first of a share stays the program's. */
-	CPU_SET(cpu_order[first + mine - 1 - number % (mine - 1)], &set);
+	/* The first processor of a share is left to the program. */
+	CPU_SET(cpu_order[first + share_cpus - 1 - number % (share_cpus - 1)], &set);
 	if (pthread_setaffinity_np(pthread_self(), sizeof set, &set))
-		drv_warn("commthread %u: cannot be bound to processor %u; QUINTORUS_BIND=off does not try", number,
-		         cpu_order[first + mine - 1 - number % (mine - 1)]);
+		drv_warn("commthread %u: cannot be bound to processor %u; QUINTORUS_BIND=off does "
+			 "not try",
+			 number, cpu_order[first + share_cpus - 1 - number % (share_cpus - 1)]);
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where threads of the library's own run: bound with hwloc where its module loads, else without. */
+/* Where the threads of the library run. hwloc gives the order of processors if its module loads. */
 #ifndef DRIVERS_BASE_CPU_H
 #define DRIVERS_BASE_CPU_H
 
 /*
- * Bind the calling thread, service thread `number` of the process that is `share` of `shares` on this
- * machine: the processors this process may use are divided among them in the machine's order (cores of a
- * NUMA node side by side), and service threads take a share's last processor, the one before it ...,
- * while the program's own start with the first. Not bound: where a share is a single processor, or with
+ * Bind the calling thread to a processor. It is service thread `number` of process `share` of
+ * `shares` on this machine. The processors that this process may use are divided among the
+ * processes in the order of the machine (cores of a NUMA node side by side). Service threads take
+ * the last processor of a share, then the one before it, and so on; the threads of the program
+ * start with the first. The call does nothing if a share is a single processor, or with
  * QUINTORUS_BIND=off.
  */
 void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number);
 
-/* The module (cpu_hwloc.c): processors the process may use in the machine's order; how many. */
+/*
+ * The entry of the module (cpu_hwloc.c): writes the processors that the process may use, in the
+ * order of the machine, and returns their number.
+ */
 #define DRV_CPU_MAX 1024
 typedef unsigned (*drv_cpu_order_fn)(unsigned *os_index, unsigned max);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Module: the order of processors by hwloc, so that shares of a machine are near their memory. */
+/*
+ * Module: the order of processors by hwloc, so that each share of a machine is close to its memory.
+ */
 #include <hwloc.h>
 #include <unistd.h>
 

@@ -7,17 +7,18 @@
 #endif
 
 #define POLYNOMIAL 0x82f63b78u
-#define STREAM     1024u /* bytes of each of the three streams that are summed side by side */
+#define STREAM     1024u /* bytes of each of the three streams that are summed in parallel */
 
 static uint32_t byte_table[256];
-static uint32_t skip_table[4][256]; /* a sum moved over STREAM zero bytes, by byte of the sum */
+static uint32_t skip_table[4]
+			  [256]; /* [byte of the sum][its value]: the sum after STREAM zero bytes */
 
-static uint32_t table_step(uint32_t crc, unsigned char byte)
+static uint32_t sum_byte(uint32_t crc, unsigned char byte)
 {
 	return byte_table[(crc ^ byte) & 0xff] ^ crc >> 8;
 }
 
-__attribute__((constructor)) static void tables_make(void)
+__attribute__((constructor)) static void make_tables(void)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t c = i;
@@ -26,13 +27,16 @@ __attribute__((constructor)) static void tables_make(void)
 			c = c & 1 ? c >> 1 ^ POLYNOMIAL : c >> 1;
 		byte_table[i] = c;
 	}
-	/* The move is linear: make it for each single bit, the rest are sums of those. */
+	/*
+	 * Skipping zero bytes is linear: compute it for each single bit; all other values are sums
+	 * of those.
+	 */
 	for (int k = 0; k < 4; k++)
 		for (int bit = 0; bit < 8; bit++) {
 			uint32_t c = 1u << (8 * k + bit);
 
 			for (unsigned i = 0; i < STREAM; i++)
-				c = table_step(c, 0);
+				c = sum_byte(c, 0);
 			for (uint32_t low = 0; low < 1u << bit; low++)
 				skip_table[k][1u << bit | low] = skip_table[k][low] ^ c;
 		}
@@ -44,19 +48,19 @@ uint32_t drv_crc32c_plain(uint32_t crc, const void *data, size_t bytes)
 
 	crc = ~crc;
 	while (bytes--)
-		crc = table_step(crc, *p++);
+		crc = sum_byte(crc, *p++);
 	return ~crc;
 }
 
 #if defined(__x86_64__)
 
-static uint32_t skip(uint32_t c)
+static uint32_t skip_stream(uint32_t c)
 {
-	return skip_table[0][c & 0xff] ^ skip_table[1][c >> 8 & 0xff] ^ skip_table[2][c >> 16 & 0xff] ^
-	       skip_table[3][c >> 24];
+	return skip_table[0][c & 0xff] ^ skip_table[1][c >> 8 & 0xff] ^
+	       skip_table[2][c >> 16 & 0xff] ^ skip_table[3][c >> 24];
 }
 
-static uint64_t word(const unsigned char *p)
+static uint64_t load_word(const unsigned char *p)
 {
 	uint64_t w;
 
@@ -64,9 +68,11 @@ static uint64_t word(const unsigned char *p)
 	return w;
 }
 
-/* The instruction takes 3 cycles but one can start each cycle: three streams keep it busy. */
-__attribute__((target("sse4.2"))) static uint32_t sum_hard(uint32_t crc, const unsigned char *p,
-                                                           size_t bytes)
+/*
+ * The instruction takes 3 cycles but one can start each cycle, so three streams keep the unit busy.
+ */
+__attribute__((target("sse4.2"))) static uint32_t
+sum_by_instruction(uint32_t crc, const unsigned char *p, size_t bytes)
 {
 	uint64_t a = ~crc;
 
@@ -74,32 +80,32 @@ __attribute__((target("sse4.2"))) static uint32_t sum_hard(uint32_t crc, const u
 		uint64_t b = 0, c = 0;
 
 		for (unsigned i = 0; i < STREAM; i += 8) {
-			a = _mm_crc32_u64(a, word(p + i));
-			b = _mm_crc32_u64(b, word(p + STREAM + i));
-			c = _mm_crc32_u64(c, word(p + 2 * STREAM + i));
+			a = _mm_crc32_u64(a, load_word(p + i));
+			b = _mm_crc32_u64(b, load_word(p + STREAM + i));
+			c = _mm_crc32_u64(c, load_word(p + 2 * STREAM + i));
 		}
-		a = skip(skip((uint32_t)a) ^ (uint32_t)b) ^ (uint32_t)c;
+		a = skip_stream(skip_stream((uint32_t)a) ^ (uint32_t)b) ^ (uint32_t)c;
 		p += 3 * STREAM;
 		bytes -= 3 * STREAM;
 	}
 	for (; bytes >= 8; bytes -= 8, p += 8)
-		a = _mm_crc32_u64(a, word(p));
+		a = _mm_crc32_u64(a, load_word(p));
 	for (; bytes; bytes--)
 		a = _mm_crc32_u8((uint32_t)a, *p++);
 	return ~(uint32_t)a;
 }
 
-int drv_crc32c_hard(uint32_t *crc, const void *data, size_t bytes)
+int drv_crc32c_instruction(uint32_t *crc, const void *data, size_t bytes)
 {
 	if (!__builtin_cpu_supports("sse4.2"))
 		return -1;
-	*crc = sum_hard(*crc, data, bytes);
+	*crc = sum_by_instruction(*crc, data, bytes);
 	return 0;
 }
 
 #else
 
-int drv_crc32c_hard(uint32_t *crc, const void *data, size_t bytes)
+int drv_crc32c_instruction(uint32_t *crc, const void *data, size_t bytes)
 {
 	(void)crc, (void)data, (void)bytes;
 	return -1;
@@ -109,7 +115,7 @@ int drv_crc32c_hard(uint32_t *crc, const void *data, size_t bytes)
 
 uint32_t drv_crc32c(uint32_t crc, const void *data, size_t bytes)
 {
-	if (drv_crc32c_hard(&crc, data, bytes))
+	if (drv_crc32c_instruction(&crc, data, bytes))
 		crc = drv_crc32c_plain(crc, data, bytes);
 	return crc;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC-32C (Castagnoli, reflected polynomial 0x82f63b78, as iSCSI): finds every burst error up to
- * 32 bits. drv_crc32c() is the processor's instruction where there is one, else the plain table.
+ * CRC-32C (Castagnoli, reflected polynomial 0x82f63b78, as in iSCSI). It detects every burst error
+ * of up to 32 bits. drv_crc32c() uses the instruction of the processor where there is one,
+ * otherwise a table.
  */
 #ifndef DRIVERS_BASE_CRC32C_H
 #define DRIVERS_BASE_CRC32C_H
@@ -9,11 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Checksum of `bytes` bytes; pass 0, or the result for the bytes before these. Any thread. */
+/*
+ * Return the checksum of `bytes` bytes. Pass 0 as crc, or the result for the bytes before these.
+ * Any thread.
+ */
 uint32_t drv_crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* The two ways it is made, for the test that compares them. hard: -1 if the processor cannot. */
+/*
+ * The two implementations, for the test that compares them. The one by instruction returns -1 if
+ * the processor has none.
+ */
 uint32_t drv_crc32c_plain(uint32_t crc, const void *data, size_t bytes);
-int drv_crc32c_hard(uint32_t *crc, const void *data, size_t bytes);
+int drv_crc32c_instruction(uint32_t *crc, const void *data, size_t bytes);
 
 #endif

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lane of small records in shared memory: one producer, one consumer. Beside a ring (ring.h), whose
- * many producers pay a locked instruction a record, which waits until the lines of earlier records
- * have come over from the consumer; and two small records share a line here.
+ * Lane of small records in shared memory: one producer, one consumer. The producers of a ring
+ * (ring.h) pay a locked instruction for each record, and that instruction waits until the lines of
+ * earlier records have come over from the consumer. A lane needs no such instruction, and two small
+ * records share a cache line.
  *
- * Records take whole units of 32 bytes and never wrap (a pad record fills the end). Positions count
- * units up for ever, unit = position mod DRV_LANE_UNITS. The first unit of a record:
+ * Records occupy whole units of 32 bytes and never wrap: a pad record fills the end of the lane.
+ * Positions count units for ever; unit = position mod DRV_LANE_UNITS. First unit of a record:
  *
- *    0  flag     (position + 1) << 16 | kind << 8 | units: release store (W1), acquire load (R1)
- *    8  bytes    u16, of the payload
- *   10  head     14 bytes, the user's (an MU packet's software bytes)
+ *    0  flag     (position + 1) << 16 | kind << 8 | units; the producer stores it with release
+ *                order (W1), the consumer loads it with acquire order (R1)
+ *    8  bytes    u16, bytes of payload
+ *   10  head     14 bytes, free for the user (software bytes of an MU packet)
  *   24  payload  8 bytes here, the rest in the following units
  *
- * The flag holds the position, so a record of one unit needs no clean-up; the first words of further
- * units, which a later lap could take for a flag, are cleared by the consumer. A producer that dies
- * has published a record or has not: nothing stops.
+ * The flag contains the position, so the consumer need not clear a record of one unit. It clears
+ * the first word of each further unit, since a later lap could read that word as a flag. A producer
+ * that dies has either published a record or not; neither stops the lane.
  *
- * Order with the ring beside it, of the records of one producer in both:
- *   a ring record after lane records  the consumer takes what the lane holds (at most all units of it)
- *                                     after it saw the ring record and before it takes that
- *   a lane record after ring records  an AFTER record goes first, with the end of the last of them: the
- *                                     consumer leaves the lane alone until it has got there in the ring
- * Bench: bench/pami_rate.c. Test: tests/unit/base_lane.c.
+ * A producer may use a lane and a ring to the same consumer. Its records keep their order:
+ *   A ring record behind lane records: when the consumer sees the ring record, it first takes
+ *     everything that the lane contains then (at most all its units).
+ *   A lane record behind ring records: the producer first writes an AFTER record that contains the
+ *     end of the last of them. The consumer does not pass it until it has reached that position of
+ *     the ring.
+ * Bench: bench/micro/pami_rate.c. Test: tests/drivers/base_lane.c.
  */
 #ifndef DRIVERS_BASE_LANE_H
 #define DRIVERS_BASE_LANE_H
@@ -29,11 +32,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "drivers/base/atomic.h"
 
 #define DRV_LANE_UNIT        32u
-#define DRV_LANE_UNITS       512u /* power of two */
+#define DRV_LANE_UNITS       512u /* a power of two */
 #define DRV_LANE_HEAD        14u
-#define DRV_LANE_FIXED       24u  /* bytes of a record before its payload */
+#define DRV_LANE_FIXED       24u /* bytes of a record before its payload */
 #define DRV_LANE_PAYLOAD_MAX 1024u
 
 enum drv_lane_kind { DRV_LANE_DATA, DRV_LANE_PAD, DRV_LANE_AFTER };
@@ -47,15 +51,17 @@ struct drv_lane_record {
 _Static_assert(offsetof(struct drv_lane_record, payload) == DRV_LANE_FIXED, "as documented");
 
 struct drv_lane {
-	_Alignas(64) uint64_t owner; /* 0: nobody's; set once, by whoever will produce */
-	_Alignas(64) uint64_t head;  /* the consumer's: published when a quarter was taken */
-	_Alignas(64) uint64_t tail;  /* the producer's own, here so that it outlives what it keeps elsewhere */
+	_Alignas(64) uint64_t owner; /* 0: no producer yet; the producer sets it once */
+	_Alignas(64) uint64_t head;  /* written by the consumer after each quarter of the lane */
+	_Alignas(64) uint64_t tail;  /* private to the producer; here, so that it outlives the
+					producer's other state */
 	uint64_t head_seen;
-	uint64_t after; /* the next record comes after this position of the ring; 0: nothing to wait for */
+	uint64_t after; /* the next record must come after this position of the ring; 0: it need
+			   not wait */
 	_Alignas(64) unsigned char unit[DRV_LANE_UNITS][DRV_LANE_UNIT];
 };
 
-/* Consumer's private state; its head is stored in the lane by drv_lane_publish_head(). */
+/* The consumer's private state. drv_lane_publish_head() stores its head in the lane. */
 struct drv_lane_rx {
 	uint64_t head, published;
 };
@@ -80,18 +86,24 @@ static inline enum drv_lane_kind drv_lane_kind(uint64_t flag)
 	return (enum drv_lane_kind)(flag >> 8 & 0xff);
 }
 
-/* The end of the lane is too short for the record: the place after a pad. */
-static __attribute__((noinline, unused)) uint64_t drv_lane_pad(struct drv_lane *l, uint64_t tail, uint64_t units)
+/*
+ * Write a pad record at `tail`, because the end of the lane is too short for the next record.
+ * Returns the position behind the pad.
+ */
+static __attribute__((noinline, unused)) uint64_t drv_lane_pad(struct drv_lane *l, uint64_t tail,
+							       uint64_t units)
 {
-	__atomic_store_n(&drv_lane_at(l, tail)->flag, drv_lane_flag(tail, DRV_LANE_PAD, units), __ATOMIC_RELEASE);
+	atomic_store_release(&drv_lane_at(l, tail)->flag, drv_lane_flag(tail, DRV_LANE_PAD, units));
 	return tail + units;
 }
 
 /*
- * A record for `bytes` of payload (DRV_LANE_PAYLOAD_MAX at most), or NULL: the lane is full, nothing is
- * changed. Fill head and payload, then drv_lane_publish() with *flag. Producer only.
+ * Reserve a record for `bytes` bytes of payload (DRV_LANE_PAYLOAD_MAX at most). Returns NULL and
+ * changes nothing if the lane is full. Fill in head and payload, then call drv_lane_publish() with
+ * *flag. Producer only.
  */
-static inline struct drv_lane_record *drv_lane_reserve(struct drv_lane *l, uint32_t bytes, uint64_t *flag)
+static inline struct drv_lane_record *drv_lane_reserve(struct drv_lane *l, uint32_t bytes,
+						       uint64_t *flag)
 {
 	uint64_t k = (bytes + DRV_LANE_FIXED + DRV_LANE_UNIT - 1) / DRV_LANE_UNIT;
 	uint64_t t = l->tail, at = t & (DRV_LANE_UNITS - 1);
@@ -99,7 +111,7 @@ static inline struct drv_lane_record *drv_lane_reserve(struct drv_lane *l, uint3
 	struct drv_lane_record *rec;
 
 	if (__builtin_expect(t + pad + k - l->head_seen > DRV_LANE_UNITS, 0)) {
-		l->head_seen = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE); /* pairs with W2 */
+		l->head_seen = atomic_load_acquire(&l->head); /* pairs with W2 */
 		if (t + pad + k - l->head_seen > DRV_LANE_UNITS)
 			return NULL;
 	}
@@ -112,14 +124,14 @@ static inline struct drv_lane_record *drv_lane_reserve(struct drv_lane *l, uint3
 	return rec;
 }
 
-/* W1 */
+/* Hand the filled record to the consumer (W1). Producer only. */
 static inline void drv_lane_publish(struct drv_lane_record *rec, uint64_t flag)
 {
-	__atomic_store_n(&rec->flag, flag, __ATOMIC_RELEASE);
+	atomic_store_release(&rec->flag, flag);
 }
 
-/* Put the AFTER record that l->after asks for. 0: the lane is full. Producer only. */
-static inline int drv_lane_bar(struct drv_lane *l)
+/* Write the AFTER record that l->after asks for. Returns 0 if the lane is full. Producer only. */
+static inline int drv_lane_put_after(struct drv_lane *l)
 {
 	uint64_t flag;
 	struct drv_lane_record *rec = drv_lane_reserve(l, 8, &flag);
@@ -133,41 +145,46 @@ static inline int drv_lane_bar(struct drv_lane *l)
 }
 
 /*
- * Is there a record to look at? Changes nothing; any thread of the consumer. One that reads the head and then
- * sleeps looks at a unit in use again, which its owners write in words: the answer is a hint, wrong at most
- * for as long as the head is stale, so the thread sanitizer is not asked.
+ * True if there is a record to take. Changes nothing; any thread of the consumer. A thread that is
+ * preempted after it has read the head may then read a unit that is in use again. The answer is a
+ * hint that is wrong only as long as that head is out of date, so the thread sanitizer does not
+ * check this function.
  */
-__attribute__((no_sanitize("thread"))) static inline int drv_lane_ready(struct drv_lane *l, const struct drv_lane_rx *rx)
+__attribute__((no_sanitize("thread"))) static inline int
+drv_lane_is_ready(struct drv_lane *l, const struct drv_lane_rx *rx)
 {
-	uint64_t head = __atomic_load_n(&rx->head, __ATOMIC_RELAXED);
+	uint64_t head = atomic_load_relaxed(&rx->head);
 
-	return __atomic_load_n(&drv_lane_at(l, head)->flag, __ATOMIC_ACQUIRE) >> 16 == ((head + 1) & 0xffffffffffffu);
+	return atomic_load_acquire(&drv_lane_at(l, head)->flag) >> 16 ==
+	       ((head + 1) & 0xffffffffffffu);
 }
 
-/* W2 */
+/* Tell the producer which units are free (W2). Consumer only. */
 static inline void drv_lane_publish_head(struct drv_lane *l, struct drv_lane_rx *rx)
 {
 	rx->published = rx->head;
-	__atomic_store_n(&l->head, rx->head, __ATOMIC_RELEASE);
+	atomic_store_release(&l->head, rx->head);
 }
 
 static inline void drv_lane_skip(struct drv_lane *l, struct drv_lane_rx *rx, unsigned units)
 {
-	__atomic_store_n(&rx->head, rx->head + units, __ATOMIC_RELAXED); /* drv_lane_ready() reads it elsewhere */
+	atomic_store_relaxed(&rx->head,
+			     rx->head + units); /* other threads read it in drv_lane_is_ready() */
 	if (__builtin_expect(rx->head - rx->published >= DRV_LANE_UNITS / 4, 0))
 		drv_lane_publish_head(l, rx);
 }
 
 /*
- * The next record, or NULL: none, or one that must wait for the ring, which has got to `ring_head`.
- * Valid until drv_lane_release(). *flag: for that. Consumer only.
+ * Return the next record, or NULL if there is none or if it must wait until the consumer has passed
+ * a position of the ring; `ring_head` is the position that it has reached. The record is valid
+ * until drv_lane_release(), which needs *flag. Consumer only.
  */
-static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct drv_lane_rx *rx, uint64_t ring_head,
-                                                    uint64_t *flag)
+static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct drv_lane_rx *rx,
+						    uint64_t ring_head, uint64_t *flag)
 {
 	for (;;) {
 		struct drv_lane_record *rec = drv_lane_at(l, rx->head);
-		uint64_t f = __atomic_load_n(&rec->flag, __ATOMIC_ACQUIRE), after; /* R1 */
+		uint64_t f = atomic_load_acquire(&rec->flag), after; /* R1 */
 
 		if (f >> 16 != ((rx->head + 1) & 0xffffffffffffu))
 			return NULL;
@@ -179,19 +196,20 @@ static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct d
 			if ((int64_t)(ring_head - after) < 0)
 				return NULL;
 		}
-		/* The units of a pad hold old positions or zero: nothing to clear. */
+		/* The units of a pad contain old positions or zero, so nothing is cleared. */
 		drv_lane_skip(l, rx, drv_lane_units(f));
 	}
 }
 
-/* Consumer only. */
-static inline void drv_lane_release(struct drv_lane *l, struct drv_lane_rx *rx, struct drv_lane_record *rec,
-                                    uint64_t flag)
+/* Release the record that the last peek returned. Consumer only. */
+static inline void drv_lane_release(struct drv_lane *l, struct drv_lane_rx *rx,
+				    struct drv_lane_record *rec, uint64_t flag)
 {
 	unsigned k = drv_lane_units(flag);
 
-	for (unsigned i = 1; i < k; i++) /* atomic: drv_lane_ready() may look at any unit */
-		__atomic_store_n((uint64_t *)(void *)((unsigned char *)rec + (size_t)i * DRV_LANE_UNIT), 0, __ATOMIC_RELAXED);
+	for (unsigned i = 1; i < k; i++) /* atomic, since drv_lane_is_ready() may read any unit */
+		atomic_store_relaxed(
+		    (uint64_t *)(void *)((unsigned char *)rec + (size_t)i * DRV_LANE_UNIT), 0);
 	drv_lane_skip(l, rx, k);
 }
 

@@ -6,22 +6,27 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "drivers/base/settings.h"
 
 #ifndef QUINTORUS_LIB_MODULES
 #define QUINTORUS_LIB_MODULES ""
 #endif
 
-/* A directory relative to the library (or program) with our code: for an installation that was moved. */
-static const char *from_us(const char *relative, char *dir, size_t bytes)
+/*
+ * Build the path of a directory relative to the library (or program) that contains this code, so
+ * that an installation that was moved still finds its modules. Returns `dir`, or NULL on failure.
+ */
+static const char *find_beside_library(const char *relative, char *dir, size_t bytes)
 {
 	static const char here;
 	Dl_info info;
 	char *slash;
 
-	if (!dladdr(&here, &info) || !info.dli_fname || strlen(info.dli_fname) + strlen(relative) >= bytes)
+	if (!dladdr(&here, &info) || !info.dli_fname ||
+	    strlen(info.dli_fname) + strlen(relative) >= bytes)
 		return NULL;
 	strcpy(dir, info.dli_fname);
 	slash = strrchr(dir, '/');
@@ -31,12 +36,14 @@ static const char *from_us(const char *relative, char *dir, size_t bytes)
 	return dir;
 }
 
-void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why, size_t bytes)
+void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why,
+			size_t bytes)
 {
 	char beside[PATH_MAX], under[PATH_MAX], path[PATH_MAX + 64];
-	const char *places[] = { getenv("QUINTORUS_MODULES"), build_dir, QUINTORUS_LIB_MODULES,
-		                 from_us("quintorus", beside, sizeof beside),
-		                 from_us("../lib/quintorus", under, sizeof under) };
+	const char *places[] = {drv_setting_text(DRV_QUINTORUS_MODULES), build_dir,
+				QUINTORUS_LIB_MODULES,
+				find_beside_library("quintorus", beside, sizeof beside),
+				find_beside_library("../lib/quintorus", under, sizeof under)};
 
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		void *h, *found;
@@ -55,12 +62,14 @@ void *drv_module_symbol(const char *name, const char *build_dir, const char *sym
 		found = dlsym(h, symbol);
 		if (!found) {
 			errno = ENOEXEC;
-			snprintf(why, bytes, "%s is of another version of Quintorus; rebuild or reinstall it", path);
+			snprintf(why, bytes,
+				 "%s is of another version of Quintorus; rebuild or reinstall it",
+				 path);
 		}
 		return found;
 	}
 	errno = ENOENT;
-	snprintf(why, bytes, "libqt_%s.so is not installed (looked in %s, %s and %s)", name, build_dir,
-	         QUINTORUS_LIB_MODULES, places[3] ? places[3] : "$QUINTORUS_MODULES");
+	snprintf(why, bytes, "libqt_%s.so is not installed (looked in %s, %s and %s)", name,
+		 build_dir, QUINTORUS_LIB_MODULES, places[3] ? places[3] : "$QUINTORUS_MODULES");
 	return NULL;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The only source of chance: seeded, one stream per user (splitmix64, Steele et al. 2014). */
+/*
+ * The only source of random numbers: seeded, one stream per user (splitmix64, Steele et al. 2014).
+ */
 #ifndef DRIVERS_BASE_RNG_H
 #define DRIVERS_BASE_RNG_H
 
@@ -23,13 +25,13 @@ static inline uint64_t drv_rng_next(struct drv_rng *r)
 	return z ^ (z >> 31);
 }
 
-/* 0 .. bound - 1, bound > 0; bias below 2^-32 for bounds below 2^32. */
+/* Return a number from 0 to bound - 1; bound > 0. The bias is below 2^-32 for bounds below 2^32. */
 static inline uint64_t drv_rng_below(struct drv_rng *r, uint64_t bound)
 {
 	return (uint64_t)(((unsigned __int128)drv_rng_next(r) * bound) >> 64);
 }
 
-/* 0 <= x < 1 */
+/* Return a number x with 0 <= x < 1. */
 static inline double drv_rng_unit(struct drv_rng *r)
 {
 	return (double)(drv_rng_next(r) >> 11) * 0x1p-53;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * emu/collective.c on small tori: sequences of collectives on several trees that share links, each node
- * injecting in an order of its own, with late and refused deliveries; every result against a serial
- * model, bits the same in every run. Then barriers over global interrupts.
+ * emu/collective.c on small tori: sequences of collectives on several trees that share links, each
+ * node injecting in an order of its own, with late and refused deliveries; every result against a
+ * serial model, bits the same in every run. Then barriers over global interrupts.
  */
 #include <errno.h>
 
 #include "emu/class.h"
 #include "emu/combine.h"
-#include "tests/emu_net.h"
-#include "tests/t.h"
+#include "tests/harness/emu_net.h"
+#include "tests/harness/t.h"
 
 #define NODES 64
 #define TREES 16
@@ -36,9 +36,11 @@ struct world {
 	uint64_t bits; /* of all results at all nodes */
 };
 
-static const uint8_t ops[] = { 0x00, 0x10, 0x20, 0x40, 0x50, 0x60, 0x80, 0x90, 0xa0, 0xc0, 0xd0, 0xe0 };
+static const uint8_t ops[] = {0x00, 0x10, 0x20, 0x40, 0x50, 0x60,
+			      0x80, 0x90, 0xa0, 0xc0, 0xd0, 0xe0};
 
-static void contribution(const struct call *c, unsigned tree, unsigned call, uint32_t node, unsigned char *data)
+static void make_contribution(const struct call *c, unsigned tree, unsigned call, uint32_t node,
+			      unsigned char *data)
 {
 	struct drv_rng g;
 
@@ -48,20 +50,24 @@ static void contribution(const struct call *c, unsigned tree, unsigned call, uin
 		uint64_t x = drv_rng_below(&g, UINT64_MAX);
 		double d = (double)(int64_t)x / 3e10;
 
-		memcpy(data + i, c->op >= 0xc0 ? (void *)&d : (void *)&x, c->bytes - i < 8 ? c->bytes - i : 8);
+		memcpy(data + i, c->op >= 0xc0 ? (void *)&d : (void *)&x,
+		       c->bytes - i < 8 ? c->bytes - i : 8);
 	}
 }
 
 /* What all give, in the order of the tree: deepest first, ports in order. */
-static void fold(struct world *w, unsigned t, unsigned k, uint32_t node, unsigned char *sum)
+static void fold_contributions(struct world *w, unsigned t, unsigned k, uint32_t node,
+			       unsigned char *sum)
 {
 	const struct call *c = &w->tree[t].call[k];
 	ClassRoute_t r = emu_router_class(net_router(w->n, node), t);
 	unsigned char part[512];
 
-	contribution(c, t, k, node, sum);
+	make_contribution(c, t, k, node, sum);
 	for (unsigned m = emu_class_links(r.input); m; m &= m - 1) {
-		fold(w, t, k, emu_node_neighbour(&w->n->shape, node, (unsigned)__builtin_ctz(m)), part);
+		fold_contributions(
+		    w, t, k, emu_node_neighbour(&w->n->shape, node, (unsigned)__builtin_ctz(m)),
+		    part);
 		emu_combine(c->op, c->word, sum, part, c->bytes);
 	}
 }
@@ -78,7 +84,8 @@ static void on_coll(struct net *n, uint32_t node, struct emu_packet *p)
 {
 	struct world *w = n->arg;
 	const MUHWI_CollectiveNetworkHeader_t *h = &p->hdr.NetworkHeader.collective;
-	unsigned t = h->Byte2.Class_Route, k = p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Unused2[0];
+	unsigned t = h->Byte2.Class_Route,
+		 k = p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Unused2[0];
 	struct call *c = &w->tree[t].call[k];
 
 	w->delivered++;
@@ -87,7 +94,8 @@ static void on_coll(struct net *n, uint32_t node, struct emu_packet *p)
 	    (c->type == MUHWI_COLLECTIVE_TYPE_REDUCE && node != c->root))
 		w->wrong++;
 	for (uint32_t i = 0; i < p->bytes; i++) /* order of nodes does not matter */
-		w->bits += (uint64_t)(p->payload[i] + 1) * (node * 1000003u + t * 7919u + k * 104729u + i);
+		w->bits +=
+		    (uint64_t)(p->payload[i] + 1) * (node * 1000003u + t * 7919u + k * 104729u + i);
 }
 
 /* Inject what this node has to give next in the tree. */
@@ -115,7 +123,7 @@ static void on_user(struct net *n, uint32_t node, uint32_t t)
 		h->Destination.Destination.Destination = emu_coord_word(&x);
 		n->pool[i].hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Unused2[0] = (uint8_t)k;
 		n->pool[i].bytes = c->bytes;
-		contribution(c, t, k, node, n->pool[i].payload);
+		make_contribution(c, t, k, node, n->pool[i].payload);
 		n->pool[i].route.ready = n->now;
 		rc = emu_router_inject(net_router(n, node), n->pool, 0, i);
 		if (rc) {
@@ -134,20 +142,22 @@ static void make_calls(struct world *w, unsigned t, struct drv_rng *g)
 	struct tree *tree = &w->tree[t];
 
 	for (unsigned k = 0; k < CALLS; k++) {
-		static const uint8_t types[] = { MUHWI_COLLECTIVE_TYPE_ALLREDUCE, MUHWI_COLLECTIVE_TYPE_REDUCE,
-						 MUHWI_COLLECTIVE_TYPE_ALLREDUCE, MUHWI_COLLECTIVE_TYPE_BROADCAST };
+		static const uint8_t types[] = {
+		    MUHWI_COLLECTIVE_TYPE_ALLREDUCE, MUHWI_COLLECTIVE_TYPE_REDUCE,
+		    MUHWI_COLLECTIVE_TYPE_ALLREDUCE, MUHWI_COLLECTIVE_TYPE_BROADCAST};
 		struct call *c = &tree->call[k];
 
 		memset(c, 0, sizeof *c);
 		c->type = types[drv_rng_below(g, 4)];
 		c->op = ops[drv_rng_below(g, 12)];
 		c->word = c->op >= 0xc0 ? 1 : (uint8_t)drv_rng_below(g, 8);
-		c->bytes = (4u << c->word) * (1 + (uint32_t)drv_rng_below(g, 512u / (4u << c->word)));
+		c->bytes =
+		    (4u << c->word) * (1 + (uint32_t)drv_rng_below(g, 512u / (4u << c->word)));
 		c->root = tree->node[drv_rng_below(g, tree->count)];
 		if (c->type == MUHWI_COLLECTIVE_TYPE_BROADCAST)
-			contribution(c, t, k, c->root, c->result);
+			make_contribution(c, t, k, c->root, c->result);
 		else
-			fold(w, t, k, root_of(w, t), c->result);
+			fold_contributions(w, t, k, root_of(w, t), c->result);
 		w->expected += c->type == MUHWI_COLLECTIVE_TYPE_REDUCE ? 1 : tree->count;
 	}
 }
@@ -157,7 +167,7 @@ static void make_tree(struct world *w, unsigned t, struct drv_rng *g)
 {
 	struct net *n = w->n;
 	struct tree *tree = &w->tree[t];
-	uint8_t in[NODES] = { 0 };
+	uint8_t in[NODES] = {0};
 	uint32_t at = (uint32_t)drv_rng_below(g, n->nodes), to;
 	int all = t % 2 == 0;
 
@@ -182,19 +192,22 @@ static void make_tree(struct world *w, unsigned t, struct drv_rng *g)
 			emu_class_root(&box, &root, &first);
 			emu_class_build(&box, &root, &x, NULL, first, &c);
 		} else {
-			CU_ASSERT_EQUAL(emu_class_span(&n->shape, tree->node, tree->count, tree->node[i], &c, &depth), 0);
+			CHECK_EQ(emu_class_span(&n->shape, tree->node, tree->count, tree->node[i],
+						&c, &depth),
+				 0);
 		}
 		c.input |= BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM;
-		CU_ASSERT_EQUAL(emu_router_class_set(net_router(n, tree->node[i]), t, &c, 0), 0);
+		CHECK_EQ(emu_router_class_set(net_router(n, tree->node[i]), t, &c, 0), 0);
 		tree->next[tree->node[i]] = 0;
 	}
 }
 
 /* seed: of trees and calls; noise: of times. Returns the sum over all bits of all results. */
-static uint64_t run(struct world *w, const struct emu_shape *shape, unsigned trees, unsigned slots, uint64_t seed,
-		    uint64_t noise, unsigned refuse, uint64_t *hash)
+static uint64_t run_trees(struct world *w, const struct emu_shape *shape, unsigned trees,
+			  unsigned slots, uint64_t seed, uint64_t noise, unsigned refuse,
+			  uint64_t *hash)
 {
-	struct emu_router_conf conf = { .coll_slots = (uint8_t)slots };
+	struct emu_router_conf conf = {.coll_slots = (uint8_t)slots};
 	struct drv_rng g;
 	uint32_t spare[1024];
 
@@ -220,13 +233,13 @@ static uint64_t run(struct world *w, const struct emu_shape *shape, unsigned tre
 			net_user(w->n, drv_rng_below(&w->n->rng, 5000000), w->tree[t].node[i], t);
 	}
 	net_run(w->n);
-	CU_ASSERT_EQUAL(w->wrong, 0);
-	CU_ASSERT_EQUAL(w->n->wrong, 0);
-	CU_ASSERT_EQUAL(w->delivered, w->expected);
-	CU_ASSERT_EQUAL(w->n->in_use, 0);
+	CHECK_EQ(w->wrong, 0);
+	CHECK_EQ(w->n->wrong, 0);
+	CHECK_EQ(w->delivered, w->expected);
+	CHECK_EQ(w->n->in_use, 0);
 	for (uint32_t i = 0; i < w->n->nodes; i++) {
-		CU_ASSERT(!emu_router_busy(net_router(w->n, i)));
-		CU_ASSERT(!(emu_router_coll_flags(net_router(w->n, i)) & EMU_COMBINE_MISMATCH));
+		CHECK(!emu_router_busy(net_router(w->n, i)));
+		CHECK(!(emu_router_coll_flags(net_router(w->n, i)) & EMU_COMBINE_MISMATCH));
 	}
 	if (hash)
 		*hash = w->n->hash;
@@ -235,8 +248,8 @@ static uint64_t run(struct world *w, const struct emu_shape *shape, unsigned tre
 }
 
 static const struct emu_shape shapes[] = {
-	{ { 4, 1, 1, 1, 1 }, 1, 0 }, { { 2, 2, 1, 1, 1 }, 1, 0 }, { { 3, 2, 2, 1, 2 }, 1, 0 },
-	{ { 4, 4, 2, 1, 1 }, 1, 1 }, { { 2, 2, 2, 2, 2 }, 1, 0 }, { { 1, 1, 1, 1, 1 }, 1, 0 },
+    {{4, 1, 1, 1, 1}, 1, 0}, {{2, 2, 1, 1, 1}, 1, 0}, {{3, 2, 2, 1, 2}, 1, 0},
+    {{4, 4, 2, 1, 1}, 1, 1}, {{2, 2, 2, 2, 2}, 1, 0}, {{1, 1, 1, 1, 1}, 1, 0},
 };
 
 static void trees_share_links_in_any_order(void)
@@ -248,9 +261,12 @@ static void trees_share_links_in_any_order(void)
 		unsigned rounds = t_sanitized() ? 1 : t_long() ? 40 : 4;
 
 		for (unsigned i = 0; i < rounds; i++) {
-			uint64_t bits = run(&w, &shapes[k], 1 + (i * 5 + k) % TREES, 1 + i % 7, seed + i, 11 + i, 0, NULL);
+			uint64_t bits = run_trees(&w, &shapes[k], 1 + (i * 5 + k) % TREES,
+						  1 + i % 7, seed + i, 11 + i, 0, NULL);
 
-			CU_ASSERT_EQUAL(run(&w, &shapes[k], 1 + (i * 5 + k) % TREES, 7, seed + i, 99 + i, 30, NULL), bits);
+			CHECK_EQ(run_trees(&w, &shapes[k], 1 + (i * 5 + k) % TREES, 7, seed + i,
+					   99 + i, 30, NULL),
+				 bits);
 		}
 	}
 }
@@ -260,14 +276,14 @@ static void same_run_same_events(void)
 	static struct world w;
 	uint64_t a, b, c;
 
-	run(&w, &shapes[2], 8, 3, 5, 6, 20, &a);
-	run(&w, &shapes[2], 8, 3, 5, 6, 20, &b);
-	run(&w, &shapes[2], 8, 3, 5, 7, 20, &c);
-	CU_ASSERT_EQUAL(a, b);
-	CU_ASSERT_NOT_EQUAL(a, c);
+	run_trees(&w, &shapes[2], 8, 3, 5, 6, 20, &a);
+	run_trees(&w, &shapes[2], 8, 3, 5, 6, 20, &b);
+	run_trees(&w, &shapes[2], 8, 3, 5, 7, 20, &c);
+	CHECK_EQ(a, b);
+	CHECK(a != c);
 }
 
-/* ---- Barriers over global interrupts: the three-state protocol of spec/mu.md 8.6 ---- */
+/* ---- Barriers over global interrupts: the three-state protocol of docs/hardware.md 8.6 ---- */
 
 #define BARRIERS 50
 
@@ -276,7 +292,7 @@ struct gi_world {
 	unsigned state[NODES], status[NODES], entered[NODES], left[NODES], ready[NODES], wrong;
 };
 
-static unsigned rotated(unsigned state)
+static unsigned rotate_state(unsigned state)
 {
 	return state == 1 ? 4 : state >> 1;
 }
@@ -298,7 +314,7 @@ static void gi_poll(struct gi_world *w, uint32_t node)
 	}
 	if (w->entered[node] == w->left[node] || w->status[node] & w->state[node])
 		return;
-	w->state[node] = rotated(w->state[node]);
+	w->state[node] = rotate_state(w->state[node]);
 	w->left[node]++;
 	for (uint32_t i = 0; i < w->n->nodes; i++)
 		w->wrong += w->entered[i] < w->left[node]; /* left before all had come */
@@ -320,7 +336,7 @@ static void gi_enter(struct net *n, uint32_t node, uint32_t what)
 	if (w->entered[node] == BARRIERS)
 		return;
 	w->entered[node]++;
-	gi_write(w, node, rotated(w->state[node]));
+	gi_write(w, node, rotate_state(w->state[node]));
 	gi_poll(w, node);
 }
 
@@ -347,16 +363,16 @@ static void barriers_hold_all(void)
 			emu_node_coord(&shapes[k], i, &x);
 			emu_class_build(&box, &root, &x, NULL, first, &c);
 			c.input |= BGQ_CLASS_INPUT_LINK_LOCAL;
-			CU_ASSERT_EQUAL(emu_router_gi_set(net_router(w.n, i), 3, &c), 0);
+			CHECK_EQ(emu_router_gi_set(net_router(w.n, i), 3, &c), 0);
 		}
 		for (uint32_t i = 0; i < w.n->nodes; i++) {
 			w.state[i] = 4;
 			gi_write(&w, i, 4);
 		}
 		net_run(w.n);
-		CU_ASSERT_EQUAL(w.wrong, 0);
+		CHECK_EQ(w.wrong, 0);
 		for (uint32_t i = 0; i < w.n->nodes; i++)
-			CU_ASSERT_EQUAL(w.left[i], BARRIERS);
+			CHECK_EQ(w.left[i], BARRIERS);
 		net_destroy(w.n);
 	}
 }
@@ -367,52 +383,54 @@ static void refuses_what_cannot_be(void)
 {
 	struct net *n = net_create(&shapes[1], NULL, 500);
 	struct emu_router *r = net_router(n, 0);
-	ClassRoute_t root = { BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM, 0 }, none = { 0, 0 };
-	ClassRoute_t two = { BGQ_CLASS_INPUT_LINK_LOCAL, BGQ_CLASS_LINK_AM | BGQ_CLASS_LINK_BM };
+	ClassRoute_t root = {BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM, 0},
+		     none = {0, 0};
+	ClassRoute_t two = {BGQ_CLASS_INPUT_LINK_LOCAL, BGQ_CLASS_LINK_AM | BGQ_CLASS_LINK_BM};
 	uint32_t i = net_packet(n), k[20];
 	struct emu_packet *p = &n->pool[i];
 	MUHWI_CollectiveNetworkHeader_t *h = &p->hdr.NetworkHeader.collective;
 
-	CU_ASSERT_EQUAL(emu_router_class_set(r, 16, &root, 0), -EINVAL);
-	CU_ASSERT_EQUAL(emu_router_class_set(r, 2, &two, 0), EMU_CLASS_OUTPUTS);
-	CU_ASSERT_EQUAL(emu_router_class_set(r, 2, &root, 0), 0);
+	CHECK_EQ(emu_router_class_set(r, 16, &root, 0), -EINVAL);
+	CHECK_EQ(emu_router_class_set(r, 2, &two, 0), EMU_CLASS_OUTPUTS);
+	CHECK_EQ(emu_router_class_set(r, 2, &root, 0), 0);
 	h->Data_Packet_Type = MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
 	h->Byte2.Class_Route = 2;
-	h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	h->Byte3.Byte3 =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
 	h->Byte1.Byte1 = MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_ADD | 1;
 	p->bytes = 16;
 	h->Byte2.Class_Route = 3; /* not set up */
-	CU_ASSERT_EQUAL(emu_router_inject(r, n->pool, 0, i), -EINVAL);
+	CHECK_EQ(emu_router_inject(r, n->pool, 0, i), -EINVAL);
 	h->Byte2.Class_Route = 2;
-	h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
-	CU_ASSERT_EQUAL(emu_router_inject(r, n->pool, 0, i), -EINVAL); /* another class's channel */
-	h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	h->Byte3.Byte3 =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	CHECK_EQ(emu_router_inject(r, n->pool, 0, i), -EINVAL); /* another class's channel */
+	h->Byte3.Byte3 =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
 	p->bytes = 12; /* not whole words */
-	CU_ASSERT_EQUAL(emu_router_inject(r, n->pool, 0, i), -EINVAL);
+	CHECK_EQ(emu_router_inject(r, n->pool, 0, i), -EINVAL);
 	p->bytes = 16;
-	CU_ASSERT_EQUAL(emu_router_arrive(r, n->pool, 0, EMU_VCS + 2, i), -EPROTO); /* no child there */
-	CU_ASSERT_EQUAL(emu_router_arrive(r, n->pool, 0, EMU_CHANNELS, i), -EINVAL);
-	CU_ASSERT_EQUAL(emu_router_inject(r, n->pool, 0, i), 0);
-	CU_ASSERT_EQUAL(emu_router_class_set(r, 2, &none, 0), -EBUSY);
+	CHECK_EQ(emu_router_arrive(r, n->pool, 0, EMU_VCS + 2, i), -EPROTO); /* no child there */
+	CHECK_EQ(emu_router_arrive(r, n->pool, 0, EMU_CHANNELS, i), -EINVAL);
+	CHECK_EQ(emu_router_inject(r, n->pool, 0, i), 0);
+	CHECK_EQ(emu_router_class_set(r, 2, &none, 0), -EBUSY);
 	for (unsigned j = 0; j < 16; j++) {
 		k[j] = net_packet(n);
 		n->pool[k[j]] = n->pool[i];
-		CU_ASSERT_EQUAL(emu_router_inject(r, n->pool, 0, k[j]), j < 15 ? 0 : -EAGAIN);
+		CHECK_EQ(emu_router_inject(r, n->pool, 0, k[j]), j < 15 ? 0 : -EAGAIN);
 	}
 	net_destroy(n);
 }
 
 /* Contributions that do not match are flagged; so are overflows. */
-static void count_coll(struct net *n, uint32_t node, struct emu_packet *p)
-{
-}
+static void count_coll(struct net *n, uint32_t node, struct emu_packet *p) {}
 
 static void disagreement_is_flagged(void)
 {
 	for (unsigned what = 0; what < 3; what++) {
 		struct net *n = net_create(&shapes[1], NULL, 500);
-		ClassRoute_t c[2] = { { BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_LINK_BP, 0 },
-				      { BGQ_CLASS_INPUT_LINK_LOCAL, BGQ_CLASS_LINK_BM } };
+		ClassRoute_t c[2] = {{BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_LINK_BP, 0},
+				     {BGQ_CLASS_INPUT_LINK_LOCAL, BGQ_CLASS_LINK_BM}};
 		uint64_t big = UINT64_MAX;
 		unsigned flagged;
 
@@ -422,25 +440,30 @@ static void disagreement_is_flagged(void)
 			struct emu_packet *p = &n->pool[i];
 			MUHWI_CollectiveNetworkHeader_t *h = &p->hdr.NetworkHeader.collective;
 
-			CU_ASSERT_EQUAL(emu_router_class_set(net_router(n, node), 2, &c[node], 0), 0);
+			CHECK_EQ(emu_router_class_set(net_router(n, node), 2, &c[node], 0), 0);
 			h->Data_Packet_Type = MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
 			h->Byte2.Class_Route = 2;
-			h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+			h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD |
+					 MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
 			h->Byte1.Byte1 = 0x40 | 1;
 			if (what == 1)
-				p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id = node & 1;
+				p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id =
+				    node & 1;
 			p->bytes = 8;
-			memcpy(p->payload, what == 2 ? &big : &(uint64_t){ 1 }, 8);
-			CU_ASSERT_EQUAL(emu_router_inject(net_router(n, node), n->pool, 0, i), 0);
+			memcpy(p->payload, what == 2 ? &big : &(uint64_t){1}, 8);
+			CHECK_EQ(emu_router_inject(net_router(n, node), n->pool, 0, i), 0);
 			net_want_step(n, node, 0);
 		}
 		net_run(n);
-		flagged = emu_router_coll_flags(net_router(n, 0)) | emu_router_coll_flags(net_router(n, 1));
-		CU_ASSERT_EQUAL(flagged, what == 1 ? (unsigned)EMU_COMBINE_MISMATCH : what == 2 ? (unsigned)EMU_COMBINE_OVERFLOW : 0u);
-		CU_ASSERT_EQUAL(n->in_use, 0);
+		flagged = emu_router_coll_flags(net_router(n, 0)) |
+			  emu_router_coll_flags(net_router(n, 1));
+		CHECK_EQ(flagged, what == 1   ? (unsigned)EMU_COMBINE_MISMATCH
+				  : what == 2 ? (unsigned)EMU_COMBINE_OVERFLOW
+					      : 0u);
+		CHECK_EQ(n->in_use, 0);
 		net_destroy(n);
 	}
 }
 
-T_MAIN(T(trees_share_links_in_any_order), T(same_run_same_events), T(barriers_hold_all), T(refuses_what_cannot_be),
-       T(disagreement_is_flagged))
+T_MAIN(T(trees_share_links_in_any_order), T(same_run_same_events), T(barriers_hold_all),
+       T(refuses_what_cannot_be), T(disagreement_is_flagged))

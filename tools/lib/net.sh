@@ -4,11 +4,11 @@
 #
 #   net.sh open [MTU]   makes them for the calling process and prints: NAME_A NAME_B
 #                       (interface qt0 in both: 10.77.0.1 in A, 10.77.0.2 in B; MTU 1500 if not given)
-#   net.sh close        removes the caller's
+#   net.sh close        removes those of the caller
 #   . net.sh            gives qt_net_open [MTU] (sets QT_NET_A, QT_NET_B) and qt_net_close
 #
-# Names carry the owner's process number, so that several may run at once; each open also removes
-# what an owner killed with SIGKILL left behind.
+# Names contain the process number of the owner, so that several owners may run at once. Each open also
+# removes the namespaces of owners that were killed with SIGKILL.
 
 QT_NET_OWNER=${QT_NET_OWNER:-$$}
 
@@ -54,14 +54,14 @@ qt_net_open()
 	n=1
 	for side in a b; do
 		name=qt${QT_NET_OWNER}$side
-		# No address resolution, no IPv6 chatter: what travels is what was sent.
+		# Without address resolution and IPv6, only frames of the program travel.
 		ip netns exec "$name" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
 		ip -n "$name" link set lo up
 		ip -n "$name" address add 10.77.0.$n/24 dev qt0
 		ip -n "$name" link set qt0 up
 		n=$((n + 1))
 	done
-	# The kernel tells the state of a new link up to a second late, and some programs believe it.
+	# The kernel reports the state of a new link up to a second late, and some programs rely on it.
 	for name in "$QT_NET_A" "$QT_NET_B"; do
 		for n in {1..60}; do
 			ip -n "$name" -brief link show qt0 | grep -q ' UP ' && break

@@ -3,10 +3,10 @@
 
 # Without these nothing builds; the optional ones each bring a driver, placement or a peer to compare with.
 QT_PACKAGES_NEEDED="gcc g++ libc6-dev meson ninja-build pkg-config python3"
-QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev iproute2 ethtool"
+QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev libfabric-dev libdw-dev libncurses-dev iproute2 ethtool tshark cppcheck chromium"
 # MPI in the same process, and its launchers (tests).
-QT_PACKAGES_MPI="openmpi-bin libopenmpi-dev mpich libmpich-dev"
-# Global Arrays and what its library wants (tests/system/ga.sh).
+QT_PACKAGES_MPI="libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
+# Global Arrays and what its library wants (tests/apps/ga.sh).
 QT_PACKAGES_GA="libglobalarrays-dev libscalapack-openmpi-dev libscalapack-mpich-dev liblapack-dev libblas-dev gfortran"
 QT_PACKAGES_PEERS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox"
 
@@ -25,7 +25,7 @@ qt_packages_install()
 	local log=$1 missing
 	shift
 	if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-		echo "packages: this is not Debian; please see to it that these are installed (or their like): $*"
+		echo "packages: this is not Debian; install these packages, or their like: $*"
 		return 1
 	fi
 	missing=$(qt_packages_missing "$@" | xargs)

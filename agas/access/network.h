@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The directory in the network (pami/ext_address.h): this rank's requests go to addresses, its
+ * answers and DONEs teach the routers, and the tables of its node follow its records. All of it
+ * only chooses the rank that a request reaches first; access/serve.c decides there as for any
+ * request. Under the library's lock.
+ */
+#ifndef AGAS_ACCESS_NETWORK_H
+#define AGAS_ACCESS_NETWORK_H
+
+#include <stdbool.h>
+
+#include "agas/access/wire.h"
+#include "agas/core/world.h"
+
+/* Find out whether the job has such a directory. */
+void agas_network_open(void);
+void agas_network_close(void);
+/* Returns true if requests go to addresses: the job has a directory, and no rank has died. */
+bool agas_network_leads(void);
+/* Returns whether a request with a payload of so many bytes fits a packet. */
+bool agas_network_fits(size_t bytes);
+/* Send a request to its address. Returns false if it does not fit a packet or there is no room
+ * now. */
+bool agas_network_request(const struct agas_request *r, const void *payload, size_t bytes);
+/* Answer as the owner. Returns false for the same reasons; then nothing was sent. */
+bool agas_network_answer(const struct agas_request *r, const struct agas_reply *reply,
+			 const void *data, size_t bytes);
+/* Send a message of a move, which tells the routers on its way that the block is here. */
+bool agas_network_update(const struct agas_move_msg *m);
+/* Write the tables of this node: what became of a block, and, at its home, where it is. */
+void agas_network_bind(uint64_t key, enum agas_state state, uint16_t version, uint32_t owner);
+void agas_network_home(uint64_t key, uint32_t owner, uint16_t version);
+/* The dispatch function of all these packets. */
+void agas_network_receive(pami_context_t context, void *cookie, const void *header,
+			  size_t header_bytes, const void *data, size_t bytes,
+			  pami_endpoint_t origin, pami_recv_t *recv);
+/* Return how many seconds a caller of agas_remap() waits for the controller of a central table. */
+double agas_network_delay(void);
+
+#endif

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gbench COMMAND: measure libagas. Rank 0 prints a line for each row, with the counters of the run.
+ *
+ *   paths    one put of 8 bytes and a fence by each way that it can take (agas-t1)
+ *   latency  put and fence by size, owner cached (agas-f8)
+ *   rate     puts a second with 64 outstanding, by size (agas-f9)
+ *   gups     random updates of a table by get and put, then checked with atomics (agas-f11 to f13)
+ *   remap    updates of 4 pages while they move, remaps timed apart (agas-f15)
+ *   contend  updates while other threads of each rank look up owners (agas-f14); real time
+ *   graph    imbalance of an R-MAT graph by policy (agas-g500); one rank, no messages
+ *
+ * Options, after the command: --iterations N, --words LOG2, --updates N, --remaps N, --threads N,
+ * --uniform 1 (gups: independent addresses, not the published shift register),
+ * --verify 0 (gups: only the timed pass), --permute 0 (graph: labels as they were made). What the
+ * tags mean: docs/references.md. Cache and page size: QUINTORUS_AGAS_CACHE and alike. Works in both
+ * clocks.
+ */
+#include <agas.h>
+#include <pami.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "drivers/base/atomic.h"
+#include "drivers/base/rng.h"
+#include "pami/ext_address.h"
+
+static int me, ranks;
+static size_t page;
+static struct {
+	long iterations, words, updates, remaps, uniform, threads, verify, permute;
+} option = {2000, 14, 4000, 16, 0, 0, 1, 1};
+
+static double now_us(void)
+{
+	return PAMI_Wtime(NULL) * 1e6;
+}
+
+static void check_call(int rc, const char *what)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "gbench: %s: %s\n", what, agas_error_text(rc));
+	exit(1);
+}
+
+static struct agas_stats stats_reset(void)
+{
+	struct agas_stats s;
+
+	agas_stats(&s, 1);
+	return s;
+}
+
+/* The first page from base on whose home is a rank. */
+static gva_t page_at_home(gva_t base, int home)
+{
+	while (agas_home(base) != home)
+		base += page;
+	return base;
+}
+
+/* What the network's directory has counted since the job began, if there is one. */
+static void print_network(void)
+{
+	pami_quintorus_address_counter_fn counter;
+	pami_quintorus_address_mode_fn mode;
+	const char *name, *meaning;
+	pami_extension_t e;
+	uint64_t value;
+
+	if (PAMI_Extension_open(NULL, PAMI_EXT_QUINTORUS_ADDRESS, &e) != PAMI_SUCCESS)
+		return;
+	mode = (pami_quintorus_address_mode_fn)PAMI_Extension_symbol(e, "mode");
+	counter = (pami_quintorus_address_counter_fn)PAMI_Extension_symbol(e, "counter");
+	if (mode && counter && mode() != PAMI_QUINTORUS_ADDRESS_MODE_NONE) {
+		printf("network:");
+		for (unsigned i = 0; (name = counter(i, &value, &meaning)); i++)
+			if (value)
+				printf(" %s %llu", name, (unsigned long long)value);
+		printf("\n");
+	}
+	PAMI_Extension_close(e);
+}
+
+/* The counters of a run that are not 0, of this rank. */
+static void print_counters(const struct agas_stats *s)
+{
+	printf("  rank %d:", me);
+#define AGAS_COUNTER(name, meaning)                                                                \
+	if (s->name)                                                                               \
+		printf(" %s %llu", #name, (unsigned long long)s->name);
+#include "agas/agas_counter.def"
+#undef AGAS_COUNTER
+	printf("\n");
+}
+
+/* ---- one put ---- */
+
+enum path { CACHED, MISS, STALE, LOCAL, PATHS };
+
+static void put_once(gva_t at, uint64_t v)
+{
+	check_call(agas_put(at, &v, sizeof(v)), "put");
+	check_call(agas_fence(), "fence");
+}
+
+/* The source's entry is put back before each put; that is not timed. */
+static double time_path(enum path path, gva_t at, int former)
+{
+	double sum = 0, start;
+
+	for (long i = 0; i < option.iterations; i++) {
+		if (path == MISS)
+			agas_cache_forget(at);
+		if (path == STALE)
+			agas_cache_teach(at, former);
+		start = now_us();
+		put_once(at, (uint64_t)i);
+		sum += now_us() - start;
+	}
+	return sum / (double)option.iterations;
+}
+
+/* Rank 0 is the source, rank 1 the owner, rank 2 the former owner, rank 3 the home. */
+static void measure_paths(void)
+{
+	static const char *const name[] = {"cached", "miss", "stale", "local"};
+	gva_t base = agas_map_all(8 * (size_t)ranks * page, AGAS_CYCLIC), at, own;
+	double cached = 0;
+
+	at = page_at_home(base, 3 % ranks);
+	own = page_at_home(base, 0);
+	if (me == 0) {
+		check_call(agas_remap(at, 2 % ranks), "remap");
+		check_call(agas_remap(at, 1 % ranks), "remap");
+		for (int i = 0; i < 100; i++)
+			put_once(at, 1);
+	}
+	check_call(agas_barrier(), "barrier");
+	for (int p = 0; p < PATHS; p++) {
+		double us = 0;
+
+		stats_reset();
+		if (me == 0)
+			us = time_path((enum path)p, p == LOCAL ? own : at, 2 % ranks);
+		check_call(agas_barrier(), "barrier");
+		if (me == 0) {
+			struct agas_stats s = stats_reset();
+
+			cached = p == CACHED ? us : cached;
+			printf("agas-t1 %-7s %8.3f us  %5.2f of cached; at the source: %.2f "
+			       "lookups, %.2f "
+			       "requests a put\n",
+			       name[p], us, us / cached,
+			       (double)s.lookups / (double)option.iterations,
+			       (double)s.requests / (double)option.iterations);
+		}
+	}
+}
+
+/* ---- sizes ---- */
+
+static void measure_latency(void)
+{
+	gva_t base = agas_map_all(128 * (size_t)ranks * page, AGAS_BLOCKED);
+	gva_t at = base + 128 * page; /* the second rank's run */
+	char *buffer = calloc(1, 65536);
+	struct agas_stats s;
+
+	stats_reset();
+	for (size_t bytes = 1; bytes <= 65536 && me == 0; bytes *= 2) {
+		double start;
+		long n = bytes > 4096 ? option.iterations / 4 + 1 : option.iterations;
+
+		check_call(agas_put(at, buffer, bytes), "put");
+		check_call(agas_fence(), "fence");
+		start = now_us();
+		for (long i = 0; i < n; i++) {
+			check_call(agas_put(at, buffer, bytes), "put");
+			check_call(agas_fence(), "fence");
+		}
+		printf("agas-f8 put+fence %6zu B %9.3f us\n", bytes,
+		       (now_us() - start) / (double)n);
+	}
+	check_call(agas_barrier(), "barrier");
+	s = stats_reset();
+	if (me == 0)
+		print_counters(&s);
+	free(buffer);
+}
+
+static void measure_rate(void)
+{
+	enum { OUTSTANDING = 64 };
+	gva_t at = page_at_home(agas_map_all((size_t)ranks * page, AGAS_CYCLIC), 1 % ranks);
+	static char buffer[4096];
+	agas_req_t r[OUTSTANDING];
+	struct agas_stats s;
+
+	stats_reset();
+	for (size_t bytes = 1; bytes <= page && bytes <= sizeof(buffer) && me == 0; bytes *= 2) {
+		double start = now_us();
+		long n = option.iterations * 4;
+
+		for (long i = 0; i < n; i++) {
+			if (i >= OUTSTANDING)
+				check_call(agas_wait(&r[i % OUTSTANDING]), "put");
+			check_call(agas_put_nb(at, buffer, bytes, &r[i % OUTSTANDING]), "put");
+		}
+		check_call(agas_fence(), "fence");
+		printf("agas-f9 rate %5zu B %9.3f M puts/s\n", bytes,
+		       (double)n / (now_us() - start));
+	}
+	check_call(agas_barrier(), "barrier");
+	s = stats_reset();
+	if (me == 0)
+		print_counters(&s);
+}
+
+/* ---- random updates ---- */
+
+static uint64_t stream_next(uint64_t x)
+{
+	return x << 1 ^ (x >> 63 ? 7 : 0);
+}
+
+static uint64_t stream_begin(uint64_t steps)
+{
+	uint64_t x = 1;
+
+	while (steps--)
+		x = stream_next(x);
+	return x;
+}
+
+/* The word that an update of the stream touches. */
+static uint64_t word_of(uint64_t x)
+{
+	struct drv_rng mix = {x};
+
+	return (option.uniform ? drv_rng_next(&mix) : x) & (((uint64_t)1 << option.words) - 1);
+}
+
+static double update_all(gva_t table, bool atomic, long mine)
+{
+	uint64_t x = stream_begin((uint64_t)(me * mine) + 64);
+	double start;
+
+	check_call(agas_barrier(), "barrier");
+	start = now_us();
+	for (long i = 0; i < mine; i++) {
+		gva_t at = table + 8 * word_of(x);
+		uint64_t v;
+
+		if (atomic) {
+			check_call(agas_fetch_xor64(at, x, NULL), "xor");
+		} else {
+			check_call(agas_get(&v, at, 8), "get");
+			check_call(agas_fence(), "fence");
+			v ^= x;
+			check_call(agas_put(at, &v, 8), "put");
+			check_call(agas_fence(), "fence");
+		}
+		x = stream_next(x);
+	}
+	check_call(agas_barrier(), "barrier");
+	return now_us() - start;
+}
+
+static void measure_gups(void)
+{
+	size_t words = (size_t)1 << option.words, i;
+	gva_t table = agas_map_all(words * 8, AGAS_CYCLIC);
+	long mine = option.updates / ranks, wrong = 0;
+	struct agas_stats s;
+	double us;
+
+	/* By atomics twice: the second pass must undo the first. Then the published way, timed. */
+	if (option.verify) {
+		update_all(table, true, mine);
+		update_all(table, true, mine);
+	}
+	for (i = (size_t)me; option.verify && i < words; i += (size_t)ranks) {
+		uint64_t v;
+
+		check_call(agas_get(&v, table + 8 * i, 8), "get");
+		check_call(agas_fence(), "fence");
+		wrong += v != 0;
+	}
+	for (i = 0; i < words * 8 / page; i++)
+		agas_cache_forget(table + i * page);
+	stats_reset();
+	us = update_all(table, false, mine);
+	s = stats_reset();
+	if (wrong)
+		fprintf(stderr, "rank %d: %ld words are wrong\n", me, wrong);
+	if (me == 0)
+		printf(
+		    "agas-f11 gups %d ranks: %.6f M updates/s; rank 0: hits/access %.3f "
+		    "misses/update "
+		    "%.3f evictions/update %.3f, cache %llu entries of %.1f bytes; verified: %s\n",
+		    ranks, (double)(mine * ranks) / us,
+		    (double)s.hits / ((double)(s.hits + s.misses) + 1e-9),
+		    (double)s.misses / (double)mine, (double)s.evictions / (double)mine,
+		    (unsigned long long)s.cache_entries,
+		    s.cache_entries ? (double)s.cache_bytes / (double)s.cache_entries : 0,
+		    wrong           ? "NO"
+		    : option.verify ? "yes"
+				    : "not asked for");
+	if (me == 0)
+		print_counters(&s);
+	if (wrong)
+		exit(1);
+}
+
+/* ---- updates while pages move ---- */
+
+/* By all ranks; rank 0 gets the mean, the others 0. */
+static double mean_of_ranks(double us)
+{
+	gva_t sum = agas_map_all(8, AGAS_CYCLIC);
+	uint64_t all = 0;
+
+	check_call(agas_fetch_add64(sum, (uint64_t)(us * 1e3), NULL), "add");
+	check_call(agas_barrier(), "barrier");
+	if (me == 0) {
+		check_call(agas_get(&all, sum, 8), "get");
+		check_call(agas_fence(), "fence");
+	}
+	check_call(agas_barrier(), "barrier");
+	return (double)all * 1e-3 / ranks;
+}
+
+static void measure_remaps(void)
+{
+	enum { PAGES = 4 };
+	gva_t table = agas_map_all(PAGES * page, AGAS_CYCLIC);
+	long mine = option.updates / ranks, every, done = 0, moves;
+	double start, begun, moving = 0, us;
+	struct agas_stats s;
+	struct drv_rng rng;
+
+	drv_rng_seed(&rng, (uint64_t)me + 1);
+	every = option.remaps ? mine / option.remaps : 0;
+	stats_reset();
+	check_call(agas_barrier(), "barrier");
+	start = now_us();
+	for (long i = 0; i < mine; i++) {
+		gva_t at = table + (drv_rng_next(&rng) % (PAGES * page / 8)) * 8;
+		uint64_t v;
+
+		check_call(agas_get(&v, at, 8), "get");
+		check_call(agas_fence(), "fence");
+		check_call(agas_put(at, &v, 8), "put");
+		check_call(agas_fence(), "fence");
+		if (me || !every || i % every || done == option.remaps)
+			continue;
+		begun = now_us();
+		/* The last page first, so that no page joins another while there are ranks enough.
+		 */
+		moves = PAGES - 1 - done % PAGES;
+		check_call(agas_remap(table + (gva_t)moves * page,
+				      (int)(moves + done / PAGES + 1) % ranks),
+			   "remap");
+		moving += now_us() - begun;
+		done++;
+	}
+	us = now_us() - start - moving;
+	check_call(agas_barrier(), "barrier");
+	s = stats_reset();
+	us = mean_of_ranks(us);
+	if (me == 0)
+		printf("agas-f15 %4ld remaps, %d ranks: %8.3f us an update (mean of ranks), %8.3f "
+		       "us a remap; rank "
+		       "0: %llu "
+		       "stale, %llu forwards\n",
+		       done, ranks, us / (double)mine, done ? moving / (double)done : 0,
+		       (unsigned long long)s.stale, (unsigned long long)s.forwards);
+	if (me == 0)
+		print_counters(&s);
+}
+
+/* ---- updates beside threads that look up owners ---- */
+
+static struct {
+	gva_t table;
+	size_t pages;
+	atomic_u32 stop;
+	atomic_u64 lookups;
+} contention;
+
+static void *look_up(void *arg)
+{
+	struct drv_rng rng;
+	uint64_t n = 0;
+
+	drv_rng_seed(&rng, (uint64_t)(uintptr_t)arg);
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (; !atomic_load_relaxed(&contention.stop); n++) {
+		struct timespec t = {.tv_nsec = 2000 + (long)drv_rng_below(&rng, 8000)};
+
+		(void)agas_owner(contention.table + drv_rng_below(&rng, contention.pages) * page);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+	}
+	atomic_fetch_add_relaxed(&contention.lookups, n);
+	return NULL;
+}
+
+static void measure_contention(void)
+{
+	enum { THREADS_MAX = 64 };
+	size_t words = (size_t)1 << option.words, i;
+	long mine = option.updates / ranks;
+	pthread_t thread[THREADS_MAX];
+	struct agas_stats s;
+	double us;
+	long n;
+
+	contention.table = agas_map_all(words * 8, AGAS_CYCLIC);
+	contention.pages = words * 8 / page ? words * 8 / page : 1;
+	for (i = 0; i < contention.pages; i++) { /* all owners are cached */
+		uint64_t v;
+
+		check_call(agas_get(&v, contention.table + i * page, 8), "get");
+		check_call(agas_fence(), "fence");
+	}
+	check_call(agas_barrier(), "barrier");
+	for (n = 0; n < option.threads && n < THREADS_MAX; n++)
+		if (pthread_create(&thread[n], NULL, look_up,
+				   (void *)(uintptr_t)(me * THREADS_MAX + n + 1)))
+			break;
+	stats_reset();
+	us = update_all(contention.table, false, mine);
+	s = stats_reset();
+	atomic_store_relaxed(&contention.stop, 1);
+	while (n)
+		pthread_join(thread[--n], NULL);
+	check_call(agas_barrier(), "barrier");
+	if (me)
+		return;
+	printf("agas-f14 %ld threads, %d ranks: %.6f M updates/s, %llu look-ups by threads of "
+	       "rank 0\n",
+	       option.threads, ranks, (double)(mine * ranks) / us,
+	       (unsigned long long)atomic_load_relaxed(&contention.lookups));
+	print_counters(&s);
+}
+
+/* ---- graph ---- */
+
+enum { PARTITIONS = 1024 };
+
+/* One edge of an R-MAT graph: quadrants with 0.57, 0.19, 0.19, 0.05. */
+static void next_edge(struct drv_rng *rng, unsigned scale, uint64_t *from, uint64_t *to)
+{
+	*from = *to = 0;
+	for (unsigned i = 0; i < scale; i++) {
+		double x = drv_rng_unit(rng);
+
+		*from = *from << 1 | (x >= 0.76);
+		*to = *to << 1 | ((x >= 0.57 && x < 0.76) || x >= 0.95);
+	}
+}
+
+static double imbalance_of(const uint64_t *load, int nodes)
+{
+	uint64_t most = 0, sum = 0;
+
+	for (int i = 0; i < nodes; i++) {
+		most = load[i] > most ? load[i] : most;
+		sum += load[i];
+	}
+	return (double)most * nodes / (double)sum;
+}
+
+static int smallest_of(const uint64_t *degree, const int *node, int of)
+{
+	int best = -1;
+
+	for (int p = 0; p < PARTITIONS; p++)
+		if (node[p] == of && (best < 0 || degree[p] < degree[best]))
+			best = p;
+	return best;
+}
+
+static void graph_policy(const uint64_t *degree, int nodes, enum agas_policy policy)
+{
+	static const char *const name[] = {"count", "least", "predecessor", "successor", "random"};
+	uint64_t load[PARTITIONS] = {0}, sum = 0, bytes = 0;
+	int node[PARTITIONS], held[PARTITIONS] = {0}, moves = 0;
+	struct drv_rng rng;
+	double before;
+
+	drv_rng_seed(&rng, 7);
+	for (int p = 0; p < PARTITIONS; p++) {
+		node[p] = p % nodes;
+		load[node[p]] += degree[p];
+		held[node[p]]++;
+		sum += degree[p];
+	}
+	before = imbalance_of(load, nodes);
+	for (int n = 0; n < nodes; n++)
+		while ((double)load[n] * nodes >= 1.4 * (double)sum && held[n] > 1) {
+			int p = smallest_of(degree, node, n), to = 0;
+
+			for (int i = 0; policy == AGAS_BALANCE_LEAST && i < nodes; i++)
+				to = load[i] < load[to] ? i : to;
+			to = policy == AGAS_BALANCE_PREDECESSOR ? (n + nodes - 1) % nodes
+			     : policy == AGAS_BALANCE_SUCCESSOR ? (n + 1) % nodes
+			     : policy == AGAS_BALANCE_RANDOM
+				 ? (int)drv_rng_below(&rng, (uint64_t)nodes)
+				 : to;
+			load[n] -= degree[p];
+			load[to] += degree[p];
+			held[n]--;
+			held[to]++;
+			node[p] = to;
+			bytes += degree[p] * 8 + 1024 * 16;
+			moves++;
+			if (moves > 10 * PARTITIONS)
+				break;
+		}
+	printf("agas-g500 %4d nodes, %-11s: %4d moves of %7.1f KB, imbalance %.2f to %.2f\n", nodes,
+	       name[policy], moves, moves ? (double)bytes / moves / 1000 : 0, before,
+	       imbalance_of(load, nodes));
+}
+
+static void measure_graph(void)
+{
+	enum { SCALE = 20, FACTOR = 16 };
+	static uint64_t degree[PARTITIONS];
+	uint32_t *label = malloc(sizeof(*label) << SCALE);
+	struct drv_rng rng;
+	uint64_t i, from, to;
+
+	if (me || !label) {
+		free(label);
+		return;
+	}
+	drv_rng_seed(&rng, 1);
+	for (i = 0; i < 1u << SCALE; i++)
+		label[i] = (uint32_t)i;
+	for (i = (1u << SCALE) - 1; option.permute && i; i--) { /* a random permutation of labels */
+		uint64_t k = drv_rng_below(&rng, i + 1);
+		uint32_t was = label[i];
+
+		label[i] = label[k];
+		label[k] = was;
+	}
+	for (i = 0; i < (uint64_t)FACTOR << SCALE; i++) {
+		next_edge(&rng, SCALE, &from, &to);
+		degree[label[from] >> 10]++;
+		degree[label[to] >> 10]++;
+	}
+	free(label);
+	for (int nodes = 64; nodes <= PARTITIONS; nodes *= 2)
+		for (int p = AGAS_BALANCE_LEAST; p <= AGAS_BALANCE_RANDOM; p++)
+			graph_policy(degree, nodes, (enum agas_policy)p);
+}
+
+/* ---- command line ---- */
+
+static int print_usage(void)
+{
+	fprintf(stderr,
+		"usage: gbench paths|latency|rate|gups|remap|contend|graph [--iterations N] "
+		"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
+		"[--verify 0] [--permute 0]\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} command[] = {{"paths", measure_paths},  {"latency", measure_latency},
+		       {"rate", measure_rate},    {"gups", measure_gups},
+		       {"remap", measure_remaps}, {"contend", measure_contention},
+		       {"graph", measure_graph}};
+	const size_t commands = sizeof(command) / sizeof(*command);
+	const struct {
+		const char *name;
+		long *value;
+	} options[] = {{"--iterations", &option.iterations}, {"--words", &option.words},
+		       {"--updates", &option.updates},       {"--remaps", &option.remaps},
+		       {"--uniform", &option.uniform},       {"--threads", &option.threads},
+		       {"--verify", &option.verify},         {"--permute", &option.permute}};
+	const size_t known = sizeof(options) / sizeof(*options);
+	size_t c, o;
+
+	for (c = 0; argc > 1 && c < commands && strcmp(argv[1], command[c].name); c++)
+		;
+	if (argc < 2 || c == commands)
+		return print_usage();
+	for (int i = 2; i < argc; i += 2) {
+		for (o = 0; o < known && strcmp(argv[i], options[o].name); o++)
+			;
+		if (o == known || i + 1 == argc || atol(argv[i + 1]) < 0)
+			return print_usage();
+		*options[o].value = atol(argv[i + 1]);
+	}
+	if (option.words < 1 || option.words > 30 || option.iterations < 1)
+		return print_usage();
+	check_call(agas_init(&argc, &argv), "init");
+	me = agas_pe();
+	ranks = agas_npes();
+	page = agas_page_size();
+	command[c].run();
+	check_call(agas_barrier(), "barrier");
+	if (me == 0)
+		print_network();
+	agas_fini();
+	return 0;
+}

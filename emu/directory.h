@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The directory in the network: tables in router and messaging unit that lead a packet to the block
+ * it names, wherever that block is. Virtual clock only. A packet to an address has the bit
+ * MUHWI_PACKET_ADDRESSED, and its payload begins with a struct emu_address.
+ *
+ *            source            router on the way           home's router          owner
+ *   MESSAGE  injection table -> cached entry: turn  ->  authoritative entry -> unit's table: HOLD,
+ *                                                        : turn                OWNED: deliver
+ *   ANSWER   <---- each router on the way back learns (key, owner, version) <---- owner
+ *   UPDATE   each router on the way replaces its entry by a newer one
+ *   BIND, HOME   never leave their node: software writes its node's tables with them
+ *
+ * What a node does with a MESSAGE, in this order:
+ *   1. the messaging unit's table says HOLD or OWNED: the packet is for here
+ *   2. a cached entry of the router (hw-torus): the packet's destination becomes what it says
+ *   3. at the home: the authoritative entry, likewise
+ *   4. else the destination stays; it begins as the home
+ * A packet that arrives where the block is not goes home (GO_HOME): routers ignore cached entries
+ * for it, and drop those that are not newer than the one that misled it. Without the drop two stale
+ * entries could send a packet to and fro.
+ *
+ * Why no packet is lost, doubled or applied to a dead copy while its block moves:
+ *   - tables decide only where a packet goes. It is forwarded, never copied, and the software that
+ *     takes it pins the block or sends it on (agas/move/protocol.h); a leaving block gets
+ *     no new pins.
+ *   - home's entry names the target before the old owner is asked for the data, so home leads no
+ *     packet to the old owner any more.
+ *   - the old owner's unit says GONE once the data has left; a late packet goes on by the
+ *     forward in the old owner's router, or goes home.
+ *   - the target's unit says HOLD until the data is there: software queues what arrives.
+ *   - versions make late updates harmless.
+ *   - a packet that has used up EMU_ADDRESS_BUDGET ends at the software of its home, which knows
+ *     the owner.
+ * With empty tables a packet still reaches its home. Tables only shorten the way.
+ *
+ * Why it cannot deadlock: a packet turns once, from channel 1 to channel 3, which no turned packet
+ * leaves. At its next end the unit takes it out of the network, whether it delivers the packet or
+ * injects it again (tests/model/emu_channels.c: turns).
+ */
+#ifndef EMU_DIRECTORY_H
+#define EMU_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/router.h"
+
+#define EMU_ADDRESS_BUDGET 64u
+#define EMU_ADDRESS_NOBODY UINT32_MAX
+
+enum emu_directory_mode {
+	EMU_DIRECTORY_NONE, /* packets to addresses go to their homes */
+	EMU_DIRECTORY_CENTRAL,
+	EMU_DIRECTORY_HOME,
+	EMU_DIRECTORY_TORUS
+};
+
+enum emu_address_kind {
+	EMU_ADDRESS_MESSAGE = 1,
+	EMU_ADDRESS_ANSWER,
+	EMU_ADDRESS_UPDATE,
+	EMU_ADDRESS_BIND,
+	EMU_ADDRESS_HOME,
+	EMU_ADDRESS_KINDS
+};
+
+enum emu_address_flag {
+	EMU_ADDRESS_TURNED = 1,
+	EMU_ADDRESS_GO_HOME = 2,
+	EMU_ADDRESS_DIRECTED = 4, /* an entry of `version` chose the destination */
+	EMU_ADDRESS_SOFTWARE = 8, /* the budget is spent: home's software takes it */
+	EMU_ADDRESS_MISLED = 16   /* some entry was wrong; in an ANSWER: replace yours */
+};
+
+/* BIND: what the messaging unit knows of a block; of one version the larger counts. */
+enum emu_bind { EMU_BIND_NONE, EMU_BIND_GONE, EMU_BIND_HOLD, EMU_BIND_OWNED };
+
+/* The first bytes of the payload. */
+struct emu_address {
+	uint64_t key;
+	uint32_t at; /* destination word: MESSAGE: of the home; else of the owner, or NOBODY */
+	uint16_t version;
+	uint16_t channel; /* reception FIFO: MESSAGE: of the home; BIND: of the owner */
+	uint8_t kind, flags, budget, state; /* state: enum emu_bind */
+	uint32_t to;                        /* BIND, GONE: destination word of the next owner */
+};
+_Static_assert(sizeof(struct emu_address) == 24, "part of the packet");
+
+struct emu_directory_stat {
+#define EMU_DIRECTORY_COUNTER(name, meaning) uint64_t name;
+#include "emu/directory.def"
+#undef EMU_DIRECTORY_COUNTER
+};
+
+struct emu_directory_conf {
+	uint32_t nodes;
+	enum emu_directory_mode mode;
+	uint32_t entries;    /* cached ones of each router, rounded down to a power of two */
+	uint64_t central_ps; /* CENTRAL: one update after the other takes this long */
+	struct emu_directory_stat *stat; /* where the counters are; NULL: inside */
+};
+
+struct emu_directory;
+
+/* Returns NULL if there is no memory. */
+struct emu_directory *emu_directory_create(const struct emu_directory_conf *conf);
+void emu_directory_destroy(struct emu_directory *d); /* NULL is fine */
+
+/* Is version a newer than b, modulo 2^16? */
+static inline bool emu_version_is_newer(uint16_t a, uint16_t b)
+{
+	return (int16_t)(uint16_t)(a - b) > 0;
+}
+
+static inline bool emu_is_addressed(const struct emu_packet *p)
+{
+	return p->hdr.NetworkHeader.pt2pt.Byte3.Byte3 & MUHWI_PACKET_ADDRESSED &&
+	       p->bytes >= sizeof(struct emu_address);
+}
+
+static inline struct emu_address *emu_address_of(struct emu_packet *p)
+{
+	return (struct emu_address *)(void *)p->payload;
+}
+
+/*
+ * A packet to an address visits the tables of a node, whose destination word is `here`. May change
+ * its destination, then true; the caller computes its hints again, and turns it if it came over a
+ * link. `injected`: it has not left its source, or the unit that injected it again.
+ */
+bool emu_directory_visit(struct emu_directory *d, uint32_t node, uint32_t here,
+			 struct emu_packet *p, bool injected, uint64_t now);
+
+/* Return the time that the look-up of an injected packet takes: ps in the modes that have a table
+ * there, else 0.
+ */
+uint64_t emu_directory_inject_ps(const struct emu_directory *d, const struct emu_packet *p,
+				 uint32_t ps);
+/* Note that a router turns the packet to channel 3. */
+void emu_directory_turn(struct emu_directory *d, struct emu_packet *p);
+
+enum emu_arrival {
+	EMU_ARRIVAL_DELIVER, /* to the reception FIFO of its header */
+	EMU_ARRIVAL_TAKEN,   /* it wrote a table, and its way ends */
+	EMU_ARRIVAL_RESEND   /* inject it again, as a new packet: it has another destination */
+};
+
+/* A packet to an address has arrived at its destination. */
+enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, uint32_t here,
+				      struct emu_packet *p, uint64_t now);
+
+struct emu_directory_stat emu_directory_stat(const struct emu_directory *d);
+/* Return the word of counter i, or NULL past the end. */
+const char *emu_directory_counter(const struct emu_directory_stat *s, unsigned i, uint64_t *value,
+				  const char **meaning);
+
+/* For tests: returns what the tables of a node say, or EMU_ADDRESS_NOBODY if they say nothing. */
+uint32_t emu_directory_cached(const struct emu_directory *d, uint32_t node, uint64_t key);
+uint32_t emu_directory_home(const struct emu_directory *d, uint32_t node, uint64_t key);
+enum emu_bind emu_directory_bound(const struct emu_directory *d, uint32_t node, uint64_t key);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Negotiated payload: prepare, commit.
+ *
+ * Fast form: prepare hands out the memory that the message is sent from. That is the packet itself
+ * (EXT_quintorus_place), a slot which the neighbour reads, or a buffer with room for the header in
+ * front. A short payload for another host is in a buffer that PAMI copies into the packet.
+ * Reference form (TGEX_NPAM=ref): prepare allocates, and commit sends as with fixed payload, which
+ * copies.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gasnet/am/am.h"
+#include "gasnet/core/team.h"
+
+enum { INLINE_BYTES = 512 };
+
+static struct gexi_srcdesc *desc_open(const char *what, unsigned kind)
+{
+	struct gexi_srcdesc *sd = &gexi_self()->srcdesc[kind & GEXI_AM_REPLY ? 1 : 0];
+
+	if (sd->is_open)
+		gexi_die("%s: this thread has prepared a message that is not committed", what);
+	memset(sd, 0, sizeof(*sd));
+	sd->kind = kind;
+	return sd;
+}
+
+static void *inline_payload(void)
+{
+	struct gexi_thread *self = gexi_self();
+
+	if (!self->inline_payload)
+		self->inline_payload = aligned_alloc(64, INLINE_BYTES);
+	if (!self->inline_payload)
+		gexi_die("no memory for prepared messages");
+	return self->inline_payload;
+}
+
+/* Reserve the packet itself, for a medium payload behind its header. Returns false if that is not
+ * possible now. Lock. */
+static bool take_place(struct gexi_srcdesc *sd)
+{
+	struct gexi_am_send s = {.task = sd->task, .bytes = sd->bytes};
+
+	if ((sd->kind & GEXI_AM_CATEGORY) != GEXI_AM_MEDIUM ||
+	    !gexi_am_place(&s, gexi_am_medium_head(sd->nargs), &sd->place))
+		return false;
+	sd->addr = sd->place.data;
+	sd->memory = GEXI_SRCDESC_PLACE;
+	return true;
+}
+
+/* Get memory of the library for the payload. Lock. */
+static void allocate_payload(struct gexi_srcdesc *sd)
+{
+	if (!gexi_world.env.npam) {
+		sd->addr = aligned_alloc(64, (sd->bytes + 64) & ~(size_t)63);
+		if (!sd->addr)
+			gexi_die("no memory for a prepared message of %zu bytes", sd->bytes);
+		sd->memory = GEXI_SRCDESC_MALLOC;
+		return;
+	}
+	if (sd->bytes <= gexi_am_inline_max(sd->kind, sd->nargs) && sd->bytes <= INLINE_BYTES) {
+		if (take_place(sd))
+			return;
+		sd->addr = inline_payload();
+		sd->memory = GEXI_SRCDESC_INLINE;
+		return;
+	}
+	if ((sd->kind & GEXI_AM_CATEGORY) == GEXI_AM_MEDIUM && gexi_peer(sd->task)->slots)
+		sd->slot = gexi_slot_take(sd->bytes);
+	if (sd->slot) {
+		sd->addr = sd->slot->payload;
+		sd->memory = GEXI_SRCDESC_SLOT;
+		return;
+	}
+	sd->buffer = gexi_buffer_take(sd->bytes);
+	sd->addr = sd->buffer->data;
+	sd->memory = GEXI_SRCDESC_BUFFER;
+}
+
+static gex_AM_SrcDesc_t prepare_message(const char *what, struct gexi_srcdesc *sd,
+					const void *client_buf, size_t least, size_t most,
+					gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+{
+	size_t max = gexi_am_max(sd->kind & GEXI_AM_CATEGORY);
+
+	gexi_am_check(what, sd->kind & GEXI_AM_CATEGORY, least, nargs);
+	gexi_check_lc(what, lc_opt,
+		      !client_buf                ? GEXI_LC_NONE
+		      : sd->kind & GEXI_AM_REPLY ? GEXI_LC_REPLY
+						 : GEXI_LC_REQUEST);
+	if (least > most)
+		gexi_die("%s: least is %zu, most is %zu", what, least, most);
+	sd->bytes = most < max ? most : max;
+	sd->nargs = nargs;
+	sd->lc_opt = lc_opt;
+	sd->flags = flags;
+	if (!(sd->kind & GEXI_AM_REPLY)) {
+		sd->cost = gexi_credit_cost(sd->kind, sd->bytes);
+		gexi_lock();
+		if (!gexi_credit_take(gexi_peer(sd->task), sd->cost, flags)) {
+			gexi_unlock();
+			return GEX_AM_SRCDESC_NO_OP;
+		}
+	}
+	if (client_buf) {
+		sd->addr = (void *)(uintptr_t)client_buf;
+		sd->memory = GEXI_SRCDESC_CLIENT;
+	} else {
+		allocate_payload(sd);
+	}
+	if (!(sd->kind & GEXI_AM_REPLY))
+		gexi_unlock();
+	sd->is_open = true;
+	return sd;
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+					     size_t least, size_t most, gex_Event_t *lc_opt,
+					     gex_Flags_t flags, unsigned int nargs)
+{
+	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_MEDIUM);
+
+	sd->task = gexi_task_of(tm, rank);
+	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client_buf, size_t least,
+					   size_t most, gex_Event_t *lc_opt, gex_Flags_t flags,
+					   unsigned int nargs)
+{
+	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_MEDIUM | GEXI_AM_REPLY);
+
+	gexi_am_check_token(__func__, token);
+	sd->task = token->task;
+	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
+					   size_t least, size_t most, void *dest,
+					   gex_Event_t *lc_opt, gex_Flags_t flags,
+					   unsigned int nargs)
+{
+	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_LONG);
+
+	sd->task = gexi_task_of(tm, rank);
+	sd->dest = dest;
+	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
+}
+
+gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t least,
+					 size_t most, void *dest, gex_Event_t *lc_opt,
+					 gex_Flags_t flags, unsigned int nargs)
+{
+	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_LONG | GEXI_AM_REPLY);
+
+	gexi_am_check_token(__func__, token);
+	sd->task = token->task;
+	sd->dest = dest;
+	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
+}
+
+void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
+{
+	return sd->addr;
+}
+
+size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
+{
+	return sd->bytes;
+}
+
+/* Send from the memory that prepare handed out. Lock. */
+static void commit_allocated(struct gexi_srcdesc *sd, struct gexi_am_send *s)
+{
+	bool is_long = (s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG;
+	struct gexi_event *wait;
+
+	if (sd->memory == GEXI_SRCDESC_PLACE) {
+		gexi_am_write_head(s, sd->place.header);
+		gexi_world.commit(gexi_world.context[GEXI_MAIN], &sd->place, s->bytes);
+	} else if (sd->memory == GEXI_SRCDESC_SLOT) {
+		gexi_am_send_slot(s, sd->slot);
+	} else if (sd->memory == GEXI_SRCDESC_BUFFER &&
+		   !(is_long && (gexi_peer(s->task)->is_mapped || !s->bytes))) {
+		gexi_am_send_buffer(s, sd->buffer, sd->buffer->data);
+	} else {
+		/* The payload is short, or was copied to a mapped destination, so nothing reads it
+		 * after the call. */
+		gexi_am_send_payload(s, sd->addr, GEX_EVENT_NOW, sd->flags, &wait);
+		if (sd->memory == GEXI_SRCDESC_BUFFER)
+			gexi_buffer_release(sd->buffer);
+	}
+}
+
+void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, size_t bytes,
+		    void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+{
+	static const char what[] = "gex_AM_Commit";
+	struct gexi_event *wait = NULL;
+	struct gexi_am_send s;
+
+	if (!sd || !sd->is_open)
+		gexi_die("%s: the message is not prepared", what);
+	if (sd->kind != kind)
+		gexi_die("%s: the message was prepared for another category or direction", what);
+	if (bytes > sd->bytes)
+		gexi_die("%s: %zu bytes; gex_AM_SrcDescSize is %zu", what, bytes, sd->bytes);
+	if (nargs != sd->nargs)
+		gexi_die("%s: %u arguments; %u were prepared", what, nargs, sd->nargs);
+	if (kind & GEXI_AM_LONG && bytes)
+		gexi_check_bounds(what, sd->task, dest, bytes);
+	s = (struct gexi_am_send){
+	    sd->task, kind, index, nargs, args, kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,
+	    bytes};
+	gexi_lock();
+	if (!(kind & GEXI_AM_REPLY)) /* The target returns what the message costs. */
+		gexi_peer(s.task)->credit.used -= sd->cost - gexi_credit_cost(kind, bytes);
+	if (sd->memory == GEXI_SRCDESC_CLIENT || sd->memory == GEXI_SRCDESC_MALLOC)
+		gexi_am_send_payload(&s, sd->addr,
+				     sd->memory == GEXI_SRCDESC_CLIENT ? sd->lc_opt : NULL,
+				     sd->flags, &wait);
+	else
+		commit_allocated(sd, &s);
+	gexi_unlock();
+	if (wait) {
+		gexi_wait_zero(&wait->pending);
+		gexi_event_free(wait);
+	}
+	if (sd->memory == GEXI_SRCDESC_MALLOC)
+		free(sd->addr);
+	sd->is_open = false;
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * HOT: requests and replies with fixed payload. A short message, and a payload that fits one packet
+ * with its header, goes to PAMI_Send_immediate as it is. The bench gex guards it.
+ */
+#include <string.h>
+
+#include "gasnet/am/am.h"
+#include "gasnet/core/team.h"
+
+/* A request polls once in so many. */
+#define POLL_EVERY 8
+
+size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
+{
+	struct gexi_am_head *h = to;
+	char *at = (char *)(h + 1);
+
+	*h = (struct gexi_am_head){.kind = (uint8_t)s->kind,
+				   .index = s->index,
+				   .nargs = (uint8_t)s->nargs,
+				   .credits = gexi_credits_to_carry(gexi_peer(s->task)),
+				   .bytes = (uint32_t)s->bytes};
+	if (s->kind & GEXI_AM_SLOT || (s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG) {
+		memcpy(at, &s->where, sizeof(s->where));
+		at += sizeof(s->where);
+	}
+	for (unsigned i = 0; i < s->nargs; i++, at += sizeof(*s->args))
+		memcpy(at, &s->args[i], sizeof(*s->args));
+	if ((s->kind & (GEXI_AM_CATEGORY | GEXI_AM_SLOT)) == GEXI_AM_MEDIUM)
+		return gexi_am_medium_head(s->nargs);
+	return (size_t)(at - (char *)h);
+}
+
+size_t gexi_am_inline_max(unsigned kind, unsigned nargs)
+{
+	size_t head = sizeof(struct gexi_am_head) + 4 * nargs;
+
+	if ((kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG)
+		return gexi_world.immediate_max - ((head + 8 + 7) & ~(size_t)7);
+	return gexi_world.immediate_max - gexi_am_medium_head(nargs);
+}
+
+static GEXI_COLD void send_failed(uint32_t task, pami_result_t rc)
+{
+	if (rc == PAMI_SHUTDOWN)
+		gexi_die("an active message cannot be sent: process %u has died or left the job",
+			 task);
+	gexi_die("an active message to process %u cannot be sent (PAMI result %d)", task, (int)rc);
+}
+
+bool gexi_am_place(const struct gexi_am_send *s, size_t header_bytes, pami_quintorus_place_t *place)
+{
+	*place = (pami_quintorus_place_t){.dest = gexi_peer(s->task)->endpoint[GEXI_MAIN],
+					  .dispatch = GEXI_DISPATCH_AM,
+					  .header_bytes = header_bytes,
+					  .data_bytes = s->bytes};
+	return gexi_world.reserve(gexi_world.context[GEXI_MAIN], place) == PAMI_SUCCESS;
+}
+
+void gexi_am_send_inline(const struct gexi_am_send *s, const void *src, gex_Flags_t flags)
+{
+	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];
+	pami_send_immediate_t m = {
+	    .header = {head, gexi_am_write_head(s, head)},
+	    .data = {(void *)(uintptr_t)src, src ? s->bytes : 0},
+	    .dispatch = GEXI_DISPATCH_AM,
+	    .dest = gexi_peer(s->task)->endpoint[GEXI_MAIN],
+	};
+	pami_result_t rc = PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &m);
+
+	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
+		send_failed(s->task, rc);
+}
+
+void gexi_am_send_slot(struct gexi_am_send *s, struct gexi_slot *slot)
+{
+	s->kind |= GEXI_AM_SLOT;
+	s->where = slot->offset;
+	gexi_am_send_inline(s, NULL, 0);
+}
+
+void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *b, const void *src)
+{
+	pami_send_t m = {
+	    .send = {.header = {b->header, gexi_am_write_head(s, b->header)},
+		     .data = {(void *)(uintptr_t)src, s->bytes},
+		     .dispatch = GEXI_DISPATCH_AM,
+		     .dest = gexi_peer(s->task)->endpoint[GEXI_MAIN]},
+	    .events = {.cookie = b, .local_fn = gexi_buffer_sent},
+	};
+	pami_result_t rc = PAMI_Send(gexi_world.context[GEXI_MAIN], &m);
+
+	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
+		send_failed(s->task, rc);
+}
+
+static inline uint64_t pair_arguments(gex_AM_Arg_t a, gex_AM_Arg_t b)
+{
+	return (uint32_t)a | (uint64_t)(uint32_t)b << 32;
+}
+
+/* A short message that EXT_quintorus_place does not take: to another host, or no room now. */
+static GEXI_COLD void send_short_slow(uint32_t task, uint64_t header, const uint64_t *words,
+				      size_t count)
+{
+	pami_send_immediate_t m = {
+	    .header = {&header, sizeof(header)},
+	    .data = {(void *)(uintptr_t)words, count * sizeof(*words)},
+	    .dispatch = GEXI_DISPATCH_AM,
+	    .dest = gexi_peer(task)->endpoint[GEXI_MAIN],
+	};
+	pami_result_t rc = PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &m);
+
+	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
+		send_failed(task, rc);
+}
+
+/*
+ * A short message: its first word is PAMI's header, and its arguments, in pairs, are PAMI's data.
+ * Words are made in registers: a load of what several narrower stores have just written would wait
+ * for them. Lock.
+ */
+static inline void send_short(const char *what, uint32_t task, unsigned kind, unsigned index,
+			      unsigned nargs, const gex_AM_Arg_t *args)
+{
+	struct gexi_peer *peer = gexi_peer(task);
+	uint64_t header, words[GEXI_AM_ARGS_MAX / 2];
+
+	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX))
+		gexi_am_check(what, GEXI_AM_SHORT, 0, nargs);
+	header = kind | index << 8 | nargs << 16 | (uint64_t)gexi_credits_to_carry(peer) << 24;
+	words[0] = 0;
+	if (GEXI_LIKELY(nargs == 2))
+		words[0] = pair_arguments(args[0], args[1]);
+	else
+		for (unsigned i = 0; i < nargs; i += 2)
+			words[i / 2] = pair_arguments(args[i], i + 1 < nargs ? args[i + 1] : 0);
+	if (GEXI_UNLIKELY(gexi_world.words(gexi_world.context[GEXI_MAIN], peer->endpoint[GEXI_MAIN],
+					   GEXI_DISPATCH_AM, header, words,
+					   (nargs + 1) / 2) != PAMI_SUCCESS))
+		send_short_slow(task, header, words, (nargs + 1) / 2);
+}
+
+/* ---- payloads ---- */
+
+/* Send a payload so that the source may be reused when this returns. */
+static inline void send_medium(struct gexi_am_send *s, const void *src, gex_Flags_t flags)
+{
+	struct gexi_slot *slot = NULL;
+	struct gexi_buffer *b;
+
+	if (GEXI_LIKELY(s->bytes <= gexi_am_inline_max(s->kind, s->nargs))) {
+		gexi_am_send_inline(s, src, flags);
+		return;
+	}
+	if (gexi_peer(s->task)->slots)
+		slot = gexi_slot_take(s->bytes);
+	if (slot) {
+		memcpy(slot->payload, src, s->bytes);
+		gexi_am_send_slot(s, slot);
+		return;
+	}
+	b = gexi_buffer_take(s->bytes);
+	memcpy(b->data, src, s->bytes);
+	gexi_am_send_buffer(s, b, b->data);
+}
+
+/*
+ * Send a long message. Where PAMI still reads the source when this returns, *local tells when it no
+ * longer does; with local == NULL that does not happen. Returns true if PAMI still reads the
+ * source.
+ */
+static bool send_long(struct gexi_am_send *s, const void *src, const struct gexi_completion *local)
+{
+	char *dest = gexi_local(gexi_peer(s->task), (void *)(uintptr_t)s->where);
+	struct gexi_buffer *b;
+
+	if (dest || !s->bytes) {
+		if (s->bytes)
+			memmove(dest, src, s->bytes);
+		s->kind |= GEXI_AM_PLACED;
+		gexi_am_send_inline(s, NULL, 0);
+		return false;
+	}
+	if (s->bytes <= gexi_am_inline_max(s->kind, s->nargs)) {
+		gexi_am_send_inline(s, src, 0);
+		return false;
+	}
+	if (!local) {
+		b = gexi_buffer_take(s->bytes);
+		memcpy(b->data, src, s->bytes);
+		gexi_am_send_buffer(s, b, b->data);
+		return false;
+	}
+	b = gexi_buffer_take(0);
+	b->local = *local;
+	gexi_am_send_buffer(s, b, src);
+	return true;
+}
+
+/* Send a long request with the local completion that the program asked for. Lock. */
+static void send_long_request(struct gexi_am_send *s, const void *src, gex_Event_t *lc_opt,
+			      struct gexi_event **wait)
+{
+	struct gexi_completion local;
+	struct gexi_event *e;
+
+	*wait = NULL;
+	if (gexi_peer(s->task)->is_mapped || s->bytes <= gexi_am_inline_max(s->kind, s->nargs)) {
+		send_long(s, src, NULL);
+		if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
+			*lc_opt = GEX_EVENT_INVALID;
+		return;
+	}
+	if (lc_opt == GEX_EVENT_GROUP) {
+		local = gexi_nbi_start(GEXI_EC_AM);
+		send_long(s, src, &local);
+		return;
+	}
+	e = gexi_event_new();
+	atomic_store_relaxed(&e->pending, 1);
+	local = (struct gexi_completion){gexi_event_root, e};
+	send_long(s, src, &local);
+	if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
+		*lc_opt = gexi_event_handle(e);
+	else
+		*wait = e;
+}
+
+void gexi_am_send_payload(struct gexi_am_send *s, const void *src, gex_Event_t *lc_opt,
+			  gex_Flags_t flags, struct gexi_event **wait)
+{
+	*wait = NULL;
+	if ((s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG && !(s->kind & GEXI_AM_REPLY)) {
+		send_long_request(s, src, lc_opt, wait);
+		return;
+	}
+	if ((s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG)
+		send_long(s, src, NULL); /* A handler does not wait, so the payload is copied. */
+	else
+		send_medium(s, src, flags);
+	if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
+		*lc_opt = GEX_EVENT_INVALID;
+}
+
+/* ---- what requests and replies share ---- */
+
+static GEXI_COLD void size_fail(const char *what, size_t bytes, size_t most)
+{
+	gexi_die("%s: the payload of %zu bytes is longer than the limit, %zu", what, bytes, most);
+}
+
+void gexi_am_check(const char *what, unsigned category, size_t bytes, unsigned nargs)
+{
+	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX))
+		gexi_die("%s: %u arguments; the most is %d", what, nargs, (int)GEXI_AM_ARGS_MAX);
+	if (GEXI_UNLIKELY(bytes > gexi_am_max(category)))
+		size_fail(what, bytes, gexi_am_max(category));
+}
+
+void gexi_am_token_fail(const char *what, gex_Token_t token)
+{
+	gexi_die("%s: %s", what,
+		 token->is_request ? "this request has a reply; a handler replies once"
+				   : "the handler of a reply does not reply");
+}
+
+static inline void request_poll(gex_Flags_t flags)
+{
+	struct gexi_thread *self = gexi_self();
+
+	if (!(flags & GEX_FLAG_IMMEDIATE) && !(++self->injections % POLL_EVERY) && !self->depth)
+		gexi_poll_locked();
+}
+
+static void wait_local(struct gexi_event *e)
+{
+	gexi_wait_zero(&e->pending);
+	gexi_event_free(e);
+}
+
+/* ---- requests ---- */
+
+int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, gex_Flags_t flags,
+			  unsigned int nargs, const gex_AM_Arg_t *args)
+{
+	uint32_t task = gexi_task_of(tm, rank);
+
+	gexi_lock();
+	if (!gexi_credit_take(gexi_peer(task), 1, flags)) {
+		gexi_unlock();
+		return 1;
+	}
+	send_short("gex_AM_RequestShort", task, GEXI_AM_SHORT, index, nargs, args);
+	request_poll(flags);
+	gexi_unlock();
+	return 0;
+}
+
+static int request_payload(struct gexi_am_send *s, const void *src, gex_Event_t *lc_opt,
+			   gex_Flags_t flags)
+{
+	struct gexi_event *wait;
+
+	gexi_lock();
+	if (!gexi_credit_take(gexi_peer(s->task), gexi_credit_cost(s->kind, s->bytes), flags)) {
+		gexi_unlock();
+		return 1;
+	}
+	gexi_am_send_payload(s, src, lc_opt, flags, &wait);
+	request_poll(flags);
+	gexi_unlock();
+	if (GEXI_UNLIKELY(wait != NULL))
+		wait_local(wait);
+	return 0;
+}
+
+int gexi_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
+			   size_t bytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+			   const gex_AM_Arg_t *args)
+{
+	struct gexi_am_send s = {
+	    gexi_task_of(tm, rank), GEXI_AM_MEDIUM, index, nargs, args, 0, bytes};
+
+	gexi_am_check("gex_AM_RequestMedium", GEXI_AM_MEDIUM, bytes, nargs);
+	gexi_check_lc("gex_AM_RequestMedium", lc_opt, GEXI_LC_REQUEST);
+	return request_payload(&s, src, lc_opt, flags);
+}
+
+int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
+			 size_t bytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
+			 unsigned int nargs, const gex_AM_Arg_t *args)
+{
+	struct gexi_am_send s = {gexi_task_of(tm, rank),    GEXI_AM_LONG, index, nargs, args,
+				 (uint64_t)(uintptr_t)dest, bytes};
+
+	gexi_am_check("gex_AM_RequestLong", GEXI_AM_LONG, bytes, nargs);
+	gexi_check_lc("gex_AM_RequestLong", lc_opt, GEXI_LC_REQUEST);
+	if (bytes)
+		gexi_check_bounds("gex_AM_RequestLong", s.task, dest, bytes);
+	return request_payload(&s, src, lc_opt, flags);
+}
+
+/* ---- replies: in handlers, so the lock is held ---- */
+
+int gexi_am_reply_short(gex_Token_t token, gex_AM_Index_t index, gex_Flags_t flags,
+			unsigned int nargs, const gex_AM_Arg_t *args)
+{
+	gexi_am_check_token("gex_AM_ReplyShort", token);
+	send_short("gex_AM_ReplyShort", token->task, GEXI_AM_SHORT | GEXI_AM_REPLY, index, nargs,
+		   args);
+	return 0;
+}
+
+int gexi_am_reply_medium(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
+			 gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+			 const gex_AM_Arg_t *args)
+{
+	struct gexi_am_send s = {token->task, GEXI_AM_MEDIUM | GEXI_AM_REPLY, index, nargs, args, 0,
+				 bytes};
+	struct gexi_event *wait;
+
+	gexi_am_check("gex_AM_ReplyMedium", GEXI_AM_MEDIUM, bytes, nargs);
+	gexi_check_lc("gex_AM_ReplyMedium", lc_opt, GEXI_LC_REPLY);
+	gexi_am_check_token("gex_AM_ReplyMedium", token);
+	gexi_am_send_payload(&s, src, lc_opt, flags, &wait);
+	return 0;
+}
+
+int gexi_am_reply_long(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
+		       void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
+		       const gex_AM_Arg_t *args)
+{
+	struct gexi_am_send s = {token->task, GEXI_AM_LONG | GEXI_AM_REPLY, index, nargs,
+				 args,        (uint64_t)(uintptr_t)dest,    bytes};
+	struct gexi_event *wait;
+
+	gexi_am_check("gex_AM_ReplyLong", GEXI_AM_LONG, bytes, nargs);
+	gexi_check_lc("gex_AM_ReplyLong", lc_opt, GEXI_LC_REPLY);
+	if (bytes)
+		gexi_check_bounds("gex_AM_ReplyLong", s.task, dest, bytes);
+	gexi_am_check_token("gex_AM_ReplyLong", token);
+	gexi_am_send_payload(&s, src, lc_opt, flags, &wait);
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gasnet_exit: ends the job, whichever processes call it.
+ *
+ * Each process that calls says so to process 0. At the first, process 0 asks all others to end, and
+ * once all have called, it lets them go. A process that is asked ends in its next progress call: at
+ * once where the status is not 0, else after a grace in which the program may come to its own
+ * gasnet_exit. So a process that is late can still print, and none leaves while another needs its
+ * answers. A process that makes no progress ends with the launcher.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gasnet/core/exit.h"
+#include "gasnet/core/thread.h"
+
+/* Seconds of the job's clock: the grace, the grace in virtual time, and the time after which no
+ * process waits any more. */
+#define GRACE_S         2.0
+#define GRACE_VIRTUAL_S 0.01
+#define PATIENCE_S      5.0
+/* How long a handler that ends the process lets the engines send what is queued. */
+#define HANDLER_PAUSE_US 100000
+
+enum { SAY_EXIT, SAY_ASK, SAY_GO };
+struct exit_message {
+	uint32_t say, status;
+};
+
+atomic_u32 gexi_exit_asked;
+static struct {
+	atomic_u32 begun;  /* this process has called gasnet_exit */
+	atomic_u32 told;   /* all processes are asked to end */
+	atomic_u32 go;     /* all processes are in gasnet_exit */
+	atomic_u32 status; /* that this process was asked to end with */
+	double deadline;   /* of the grace; written before gexi_exit_asked */
+	uint32_t ended;    /* process 0: processes that have called; lock */
+} leaving;
+
+static void send_exit(uint32_t task, uint32_t what, uint32_t status)
+{
+	struct exit_message m = {what, status};
+	pami_send_immediate_t s = {.header = {&m, sizeof(m)},
+				   .dispatch = GEXI_DISPATCH_EXIT,
+				   .dest = gexi_peer(task)->endpoint[GEXI_MAIN]};
+
+	PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &s);
+}
+
+/* Process 0: count one more process that has called gasnet_exit. Lock. */
+static void count_exit(uint32_t status)
+{
+	if (!leaving.ended++)
+		for (uint32_t t = 1; t < gexi_world.nproc; t++)
+			send_exit(t, SAY_ASK, status);
+	atomic_store_release(&leaving.told, 1);
+	if (leaving.ended != gexi_world.nproc)
+		return;
+	for (uint32_t t = 1; t < gexi_world.nproc; t++)
+		send_exit(t, SAY_GO, status);
+	atomic_store_release(&leaving.go, 1);
+}
+
+static void end_process(int status) __attribute__((noreturn));
+static void end_process(int status)
+{
+	/* Launchers expect to hear of the end, and libraries report it in exit(). */
+	if (!gexi_self()->depth)
+		exit(status);
+	fflush(NULL);
+	_exit(status);
+}
+
+static void on_exit_message(pami_context_t context, void *cookie, const void *header,
+			    size_t header_bytes, const void *pipe, size_t data_bytes,
+			    pami_endpoint_t origin, pami_recv_t *recv)
+{
+	struct exit_message m = *(const struct exit_message *)header;
+	double grace = m.status ? 0 : gexi_world.is_virtual ? GRACE_VIRTUAL_S : GRACE_S;
+
+	gexi_world.is_exiting = true;
+	if (m.say == SAY_EXIT)
+		count_exit(m.status);
+	atomic_store_release(&leaving.told, 1);
+	if (m.say == SAY_GO)
+		atomic_store_release(&leaving.go, 1);
+	if (atomic_load_relaxed(&gexi_exit_asked))
+		return;
+	leaving.deadline = PAMI_Wtime(gexi_world.client) + grace;
+	atomic_store_relaxed(&leaving.status, m.status);
+	atomic_store_release(&gexi_exit_asked, 1);
+}
+
+void gexi_exit_as_asked(void)
+{
+	atomic_fence_acquire();
+	if (!atomic_load_relaxed(&leaving.begun) &&
+	    PAMI_Wtime(gexi_world.client) >= leaving.deadline)
+		gasnet_exit((int)atomic_load_relaxed(&leaving.status));
+}
+
+void gexi_exit_open(void)
+{
+	pami_dispatch_callback_function fn = {.p2p = on_exit_message};
+
+	PAMI_Dispatch_set(gexi_world.context[GEXI_MAIN], GEXI_DISPATCH_EXIT, fn, NULL,
+			  (pami_dispatch_hint_t){0});
+}
+
+void gasnet_exit(int exitcode)
+{
+	double until;
+
+	fflush(NULL);
+	if (!gexi_world.client || gexi_world.nproc == 1)
+		end_process(exitcode);
+	if (atomic_exchange_acq_rel(&leaving.begun, 1))
+		for (;;)
+			pause(); /* Another thread is ending the process. */
+	gexi_world.is_exiting = true;
+	gexi_lock();
+	if (gexi_world.me == 0)
+		count_exit((uint32_t)exitcode);
+	else
+		send_exit(0, SAY_EXIT, (uint32_t)exitcode);
+	gexi_unlock();
+	if (gexi_self()->depth) { /* A handler cannot poll; the engines send what is queued. */
+		usleep(HANDLER_PAUSE_US);
+		end_process(exitcode);
+	}
+	until = PAMI_Wtime(gexi_world.client) + PATIENCE_S;
+	while (!atomic_load_acquire(exitcode ? &leaving.told : &leaving.go) &&
+	       PAMI_Wtime(gexi_world.client) < until)
+		gexi_poll_waiting();
+	gexi_lock();
+	PAMI_Client_destroy(&gexi_world.client);
+	end_process(exitcode);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Threads of the program: what belongs to each, the lock, and progress.
+ *
+ * In PAR mode "the lock" is the lock of PAMI context GEXI_MAIN; in the other modes there is none.
+ * A handler runs inside a progress call, so its thread holds the lock already.
+ */
+#ifndef GASNET_CORE_THREAD_H
+#define GASNET_CORE_THREAD_H
+
+#include "drivers/base/atomic.h"
+#include "gasnet/core/world.h"
+
+struct gexi_event;
+
+enum { /* categories of implicit operations: positions of the bits GEX_EC_* */
+       GEXI_EC_PUT,
+       GEXI_EC_GET,
+       GEXI_EC_RMW,
+       GEXI_EC_AM,
+       GEXI_EC_LC,
+       GEXI_EC_COUNT
+};
+
+enum { /* where the payload of a prepared message lies */
+       GEXI_SRCDESC_CLIENT,
+       GEXI_SRCDESC_MALLOC,
+       GEXI_SRCDESC_INLINE,
+       GEXI_SRCDESC_PLACE, /* in the packet */
+       GEXI_SRCDESC_SLOT,
+       GEXI_SRCDESC_BUFFER
+};
+
+/* A prepared message of negotiated payload (am/np.c). */
+struct gexi_srcdesc {
+	void *addr;
+	size_t bytes;
+	uint32_t task;
+	unsigned kind; /* enum gexi_am_kind */
+	unsigned nargs;
+	unsigned cost; /* credits taken */
+	bool is_open;
+	unsigned memory; /* GEXI_SRCDESC_* */
+	struct gexi_slot *slot;
+	struct gexi_buffer *buffer;
+	pami_quintorus_place_t place;
+	gex_Event_t *lc_opt;
+	gex_Flags_t flags;
+	void *dest;
+};
+
+struct gexi_thread {
+	unsigned depth; /* of handlers that this thread is in */
+	unsigned injections;
+	struct gexi_event *free;   /* events to reuse */
+	struct gexi_event *region; /* of an open access region, or NULL */
+	uint64_t started[GEXI_EC_COUNT];
+	struct gexi_srcdesc srcdesc[2]; /* of a request, of a reply */
+	unsigned char *inline_payload;  /* of small prepared messages, 512 bytes */
+	/* vis/: the peer completion that is armed */
+	gex_AM_Index_t vis_handler;
+	uint16_t vis_bytes;
+	unsigned char vis_payload[GEX_VIS_MAX_PEERCOMPLETION];
+	struct gexi_thread *next;                    /* in the list of threads that ended */
+	_Alignas(64) atomic_u64 done[GEXI_EC_COUNT]; /* written by the thread that makes progress */
+};
+
+extern __thread struct gexi_thread *gexi_thread_current __attribute__((tls_model("initial-exec")));
+struct gexi_thread *gexi_thread_enter(void);
+static inline struct gexi_thread *gexi_self(void)
+{
+	struct gexi_thread *t = gexi_thread_current;
+
+	return GEXI_LIKELY(t != NULL) ? t : gexi_thread_enter();
+}
+
+/* Take and release the lock; no effect in handlers and in modes without it. */
+void gexi_lock_slow(void);
+void gexi_unlock_slow(void);
+static inline void gexi_lock(void)
+{
+	if (GEXI_UNLIKELY(gexi_world.is_par))
+		gexi_lock_slow();
+}
+static inline void gexi_unlock(void)
+{
+	if (GEXI_UNLIKELY(gexi_world.is_par))
+		gexi_unlock_slow();
+}
+
+/* Make progress; the caller does not hold the lock. No effect in handlers. */
+void gexi_poll(void);
+/* Make progress in a call that cannot return before an event. The call may sleep. */
+void gexi_poll_waiting(void);
+/* Make progress once. The caller holds the lock and is not a handler. */
+void gexi_poll_locked(void);
+
+/* Does a call with these flags return without effect, since its put, get or atomic would have to
+ * wait for others (GEX_FLAG_IMMEDIATE)? The caller does not hold the lock. */
+bool gexi_has_no_room(void);
+static inline bool gexi_gives_up(gex_Flags_t flags)
+{
+	return GEXI_UNLIKELY(flags & GEX_FLAG_IMMEDIATE) && gexi_has_no_room();
+}
+
+/* Let the library serve requests on GEXI_SERVE beside the program. May be called again. */
+void gexi_serve_start(void);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The engines of a channel: descriptors to packets (inject.c, node.c), packets to dispatch or
+ * memory (receive.c). All run under the channel's engine lock.
+ */
+#ifndef MU_ENGINE_ENGINE_H
+#define MU_ENGINE_ENGINE_H
+
+#include <stdint.h>
+
+#include "mu/hw/desc_build.h"
+#include "mu/process.h"
+
+/* Software bytes of the MU's own memory-FIFO packets (software bit set). */
+struct mu_internal {
+	uint8_t kind; /* enum mu_internal_kind */
+	uint8_t pad;
+	uint16_t index; /* ack: entry of the initiator's table */
+	uint32_t generation;
+	uint8_t pad2[6];
+} __attribute__((packed));
+_Static_assert(sizeof(struct mu_internal) == MU_SOFT_BYTES, "fits the software bytes");
+
+/* The same of the answer to an atomic. In the request `value` is the one to compare with. */
+struct mu_internal_value {
+	uint8_t kind;
+	uint8_t error;       /* positive errno */
+	uint16_t index;      /* entry of the initiator's table */
+	uint16_t generation; /* its lower half */
+	uint64_t value;
+} __attribute__((packed));
+_Static_assert(sizeof(struct mu_internal_value) == MU_SOFT_BYTES, "fits the software bytes");
+
+/* The same of a fault: memory that an operation names is not there. */
+struct mu_internal_fault {
+	uint8_t kind;
+	uint8_t channel;  /* of the task that reports */
+	uint16_t error;   /* positive errno */
+	uint32_t counter; /* a get: lower half of its counter's address, and 1; 0: a put */
+	uint32_t address; /* a get: lower half of the address where the data was to go */
+	uint8_t pad[2];
+} __attribute__((packed));
+_Static_assert(sizeof(struct mu_internal_fault) == MU_SOFT_BYTES, "fits the software bytes");
+
+enum mu_internal_kind {
+	MU_INTERNAL_ACK = 1,
+	MU_INTERNAL_FAULT,
+	MU_INTERNAL_NOTE,
+	MU_INTERNAL_VALUE
+};
+
+/* Run both injection FIFOs as far as they go. Returns the number of descriptors done. */
+int mu_engine_inject(struct mu_channel *ch);
+/* The FIFOs of the node that this channel runs. */
+int mu_engine_node(struct mu_channel *ch);
+int mu_node_has_pending_injection(struct mu_channel *ch);
+
+/* Append 1 to 8 descriptors to the remote-get FIFO. 0, or -EAGAIN: no memory for the overflow. */
+int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes);
+
+/* Take up to `budget` records. dispatch: call the receive function, else store. Returns how many
+ * were taken. */
+int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
+/* One record, from any transport. 0, or -EAGAIN: no room (only where it would be stored). */
+int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
+		      const unsigned char *payload, uint32_t bytes, int dispatch);
+/* Tell the initiator, `channel` of `task`, that memory it named was not there. answer: header of
+ * the put that a get asked for; NULL: the operation is a put. error: positive errno. */
+int mu_fault_report(struct mu_channel *ch, uint32_t task, unsigned channel,
+		    const MUHWI_PacketHeader_t *answer, int error);
+/* Build such a report of channel `from`; answer and error as above. */
+void mu_fault_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
+		   const MUHWI_PacketHeader_t *answer, int error);
+
+enum mu_atomic_level mu_atomics_of(const struct mu_host *h);
+/* Read the atomic of a descriptor, whose mark is set. Returns false if it is none that this MU
+ * carries out.
+ */
+bool mu_atomic_read(enum mu_atomic_level level, const MUHWI_Descriptor_t *d, struct mu_atomic *a);
+/* Turn the descriptor into that of the answer. rc: 0 or a negative errno. */
+void mu_atomic_answer(MUHWI_Descriptor_t *d, uint64_t old, int rc);
+/* Carry out the atomic of a descriptor at the head of the remote-get FIFO, in real time. */
+void mu_engine_atomic(struct mu_channel *ch, MUHWI_Descriptor_t *d);
+
+static inline int mu_fifo_has_descriptors(const MUHWI_Fifo_t *f)
+{
+	return atomic_load_relaxed(&f->pa_head) != atomic_load_relaxed(&f->pa_tail);
+}
+
+/* Any thread may ask. The answer is certain under the engine lock. */
+static inline int mu_has_pending_injection(struct mu_channel *ch)
+{
+	if (__builtin_expect(atomic_load_relaxed(&ch->engine.node_fifos), 0) &&
+	    mu_node_has_pending_injection(ch))
+		return 1;
+	return mu_fifo_has_descriptors(&ch->a->inj) || mu_fifo_has_descriptors(&ch->a->rget) ||
+	       atomic_load_relaxed(&ch->rget.overflow_count);
+}
+
+#endif

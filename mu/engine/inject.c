@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The injection engine: descriptors to packets. Hot: guarded by bench/micro/pami_rdma.
+ *
+ * Runs a channel's injection FIFO and its remote-get FIFO, strictly in order each. A put or get
+ * between near tasks (same host on express, same node on torus) is one copy, done here; everything
+ * else leaves in pieces by mu_send_piece(). A FIFO whose head cannot leave now waits there; `sent`
+ * counts the bytes of the head that have left.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "drivers/base/assert.h"
+#include "drivers/base/atomic.h"
+#include "drivers/base/log.h"
+#include "mu/engine/engine.h"
+#include "mu/engine/memory.h"
+#include "mu/hw/desc_build.h"
+#include "mu/hw/packetize.h"
+#include "mu/hw/raw_header.h"
+#include "mu/process.h"
+#include "mu/segment/traffic.h"
+#include "mu/trace.h"
+#include "mu/transport/transport.h"
+
+#define BUDGET_BYTES (1u << 20) /* pieces sent per call and FIFO before others get their turn */
+
+/* A put to a task of this host: one copy. */
+static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d)
+{
+	struct mu_process *p = ch->p;
+	uint32_t local = p->entry[task].local;
+	uint64_t counter = d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+	int rc = mu_copy_to(p, local, mu_put_offset(&d->PacketHeader),
+			    (const void *)(uintptr_t)d->Pa_Payload, d->Message_Length);
+
+	if (!rc)
+		mu_traffic_add(ch, task, d->Message_Length, MU_SENT_BY_ENGINE);
+	if (!rc && counter) {
+		uint64_t va = counter & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7);
+		uint64_t *word = mu_host_translate(p->host, local, va, 8);
+
+		if (word)
+			atomic_fetch_sub_release(word, d->Message_Length);
+	}
+	return rc;
+}
+
+/* Can this engine execute the descriptor, found in a remote get, instead of the target? */
+static int get_is_direct(struct mu_channel *ch, const MUHWI_Descriptor_t *d)
+{
+	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+
+	return mu_task_at(ch->p,
+			  d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+			  mu_header_number(&d->PacketHeader)) == ch->p->task &&
+	       (type == MUHWI_PACKET_TYPE_PUT ||
+		(type == MUHWI_PACKET_TYPE_FIFO && !d->Message_Length && !mu_desc_is_atomic(d) &&
+		 mu_header_is_internal(&d->PacketHeader)));
+}
+
+/* A get from a task of this host: one copy per descriptor it carries. -ENOTSUP: send it instead. */
+static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *outer)
+{
+	const MUHWI_Descriptor_t *inner = (const void *)(uintptr_t)outer->Pa_Payload;
+	unsigned count = (unsigned)(outer->Message_Length / 64);
+	struct mu_process *p = ch->p;
+	int first = 0;
+
+	if (outer->Message_Length > MU_PACKET_BYTES || outer->Pa_Payload % 32)
+		return -ENOTSUP;
+	for (unsigned i = 0; i < count; i++)
+		if (!get_is_direct(ch, &inner[i]))
+			return -ENOTSUP;
+	for (unsigned i = 0; i < count; i++) {
+		const MUHWI_PacketHeader_t *h = &inner[i].PacketHeader;
+		int rc;
+
+		if ((h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0) == MUHWI_PACKET_TYPE_FIFO) {
+			struct mu_internal m;
+
+			memcpy(&m, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, sizeof m);
+			mu_ack_done(ch, &m);
+			continue;
+		}
+		rc = mu_copy_from(p, p->entry[task].local, (void *)(uintptr_t)mu_put_offset(h),
+				  inner[i].Pa_Payload, inner[i].Message_Length);
+		if (rc) {
+			mu_fault_record_get(
+			    ch, task,
+			    (uint32_t)h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
+			    (uint32_t)mu_put_offset(h), -rc);
+			first = first ? first : rc;
+			continue;
+		}
+		mu_traffic_add(ch, task, inner[i].Message_Length, MU_FETCHED_BY_ENGINE);
+		mu_counter_sub(p, h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
+			       inner[i].Message_Length);
+	}
+	return first;
+}
+
+/* Send in pieces. 0: all pieces have left; -EAGAIN: call again later; else refused. */
+static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d,
+		       struct mu_inj_engine *at, struct mu_readable_range *range, uint64_t *budget)
+{
+	uint32_t piece = mu_piece_bytes(ch->p, task);
+
+	if (range)
+		range->end = d->Pa_Payload + d->Message_Length;
+	do {
+		uint64_t left = d->Message_Length - at->sent;
+		uint32_t n = left > piece ? piece : (uint32_t)left;
+		MUHWI_PacketHeader_t h;
+		int rc;
+
+		if (!*budget)
+			return -EAGAIN;
+		mu_packetize(d, at->sent,
+			     &h); /* of the first packet; the others differ in the offset */
+		rc = mu_send_piece(ch, task, &h,
+				   (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, range);
+		if (rc)
+			return rc;
+		at->sent += n;
+		*budget -= *budget > n ? n : *budget;
+	} while (at->sent < d->Message_Length);
+	return 0;
+}
+
+static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct mu_inj_engine *at,
+		    struct mu_readable_range *range, uint64_t *budget)
+{
+	struct mu_process *p = ch->p;
+	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
+	uint32_t task;
+	int rc = mu_desc_check(d);
+
+	if (rc)
+		return rc;
+	task =
+	    mu_task_at(p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+		       mu_header_number(&d->PacketHeader));
+	if (task == UINT32_MAX)
+		return -EHOSTUNREACH;
+	if (mu_is_unreachable(p, task))
+		return -ESHUTDOWN;
+	if (mu_is_copied_directly(p, task) && !range && !at->sent &&
+	    !mu_header_is_raw(&d->PacketHeader)) {
+		rc = type == MUHWI_PACKET_TYPE_PUT   ? put_direct(ch, task, d)
+		     : type == MUHWI_PACKET_TYPE_GET ? get_direct(ch, task, d)
+						     : -ENOTSUP;
+		if (rc == -EPERM) {
+			drv_warn(
+			    "process_vm_writev to task %u refused (ptrace protection): data goes "
+			    "through the ring, slower; set kernel.yama.ptrace_scope=0",
+			    task);
+			mu_cma_set_refused(p);
+		} else if (rc != -ENOTSUP) {
+			return rc;
+		}
+	}
+	if (type == MUHWI_PACKET_TYPE_PUT && p->near[task] && !range && !at->sent)
+		atomic_store_relaxed(&p->puts_by_ring[task], 1);
+	return send_pieces(ch, task, d, at, range, budget);
+}
+
+static void warn_refused(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc, int from_get)
+{
+	ch->engine.refused++;
+	drv_warn("channel %u: descriptor refused%s: type %02x length %llu: %s", ch->index,
+		 from_get ? " (from a remote get)" : "",
+		 d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0,
+		 (unsigned long long)d->Message_Length, strerror(-rc));
+}
+
+static bool is_put(const MUHWI_Descriptor_t *d)
+{
+	return (d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0) == MUHWI_PACKET_TYPE_PUT;
+}
+
+/* Part of the put at the head of the FIFO did not leave: the flush behind it ends with an error. */
+static void record_put_fault(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
+{
+	uint32_t task = mu_task_at(
+	    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+	    mu_header_number(&d->PacketHeader));
+
+	if (task != UINT32_MAX)
+		mu_fault_record_put(ch, task, mu_header_number(&d->PacketHeader) % ch->p->channels,
+				    ch->a->inj_hw.descCount, -rc);
+}
+
+static inline uint64_t fifo_next(const MUHWI_Fifo_t *f, uint64_t at)
+{
+	return at + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : at + 64;
+}
+
+/* The engine is done with the descriptor at the head, which it first looked at at `since`. */
+static __attribute__((cold, noinline)) void
+trace_descriptor(const struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint64_t since)
+{
+	struct mu_trace_event e = {
+	    .begin = since,
+	    .end = mu_trace_now(),
+	    .task = mu_task_at(
+		ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+		mu_header_number(&d->PacketHeader)),
+	    .bytes = (uint32_t)d->Message_Length,
+	    .descriptor = (uint32_t)ch->a->inj_hw.descCount,
+	    .kind = MU_TRACE_ENGINE,
+	    .channel = (uint8_t)ch->index,
+	};
+
+	mu_trace_put(&e);
+}
+
+/* Head forward by one, wrapping, then the count (W2). */
+static void fifo_retire(MUHWI_Fifo_t *f, MUHWI_InjFifo_t *hw)
+{
+	atomic_store_release(&f->pa_head, fifo_next(f, f->pa_head));
+	atomic_store_release(&hw->descCount, hw->descCount + 1);
+}
+
+static int run_injection(struct mu_channel *ch)
+{
+	MUHWI_Fifo_t *f = &ch->a->inj;
+	bool is_traced = ch->p->host->trace_at_pages;
+	uint64_t budget = BUDGET_BYTES;
+	int n = 0;
+
+	while (f->pa_head != atomic_load_acquire(&f->pa_tail)) { /* R1 */
+		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
+		struct mu_slot *slot = &ch->tx.slot[ch->a->inj_hw.descCount % MU_INJ_SLOTS];
+		int rc;
+
+		if (__builtin_expect(is_traced, 0) && !ch->engine.head_since)
+			ch->engine.head_since = mu_trace_now();
+		rc = desc_run(ch, d, &ch->engine.inj, NULL, &budget);
+		if (rc == -EAGAIN)
+			break;
+		if (__builtin_expect(is_traced, 0)) {
+			trace_descriptor(ch, d, ch->engine.head_since);
+			ch->engine.head_since = 0;
+		}
+		if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
+			warn_refused(ch, d, rc, 0);
+		if (rc && rc != -ESHUTDOWN && is_put(d))
+			record_put_fault(ch, d, rc);
+		slot->result = rc;
+		ch->engine.inj.sent = 0;
+		fifo_retire(f, &ch->a->inj_hw);
+		n++;
+	}
+	return n;
+}
+
+/* The engine owns both ends of the remote-get FIFO: only mu_rget_append() moves its tail. */
+static int run_remote_gets(struct mu_channel *ch)
+{
+	MUHWI_Fifo_t *f = &ch->a->rget;
+	uint64_t budget = BUDGET_BYTES;
+	struct mu_readable_range range = {
+	    0}; /* forgotten when we return to the program, which may unmap */
+	int n = 0;
+
+	while (f->pa_head != f->pa_tail) {
+		MUHWI_Descriptor_t *d = (void *)(uintptr_t)f->pa_head;
+		int rc;
+
+		if (mu_desc_is_atomic(d))
+			mu_engine_atomic(ch, d);
+		rc = desc_run(ch, d, &ch->engine.rget, &range, &budget);
+		if (rc == -EAGAIN)
+			break;
+		if (rc == -EFAULT || rc == -ENOMEM) {
+			/* Answer the initiator, whose channel the put names. */
+			uint32_t task = mu_task_at(
+			    ch->p,
+			    d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+			    mu_header_number(&d->PacketHeader));
+
+			mu_fault_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
+					&d->PacketHeader, -rc);
+		} else if (rc && rc != -ESHUTDOWN) {
+			warn_refused(ch, d, rc, 1);
+		}
+		ch->engine.rget.sent = 0;
+		fifo_retire(f, &ch->a->rget_hw);
+		n++;
+		if (atomic_load_relaxed(&ch->rget.overflow_count)) {
+			MUHWI_Descriptor_t more = ch->rget.overflow[ch->rget.overflow_first];
+
+			ch->rget.overflow_first =
+			    (ch->rget.overflow_first + 1) & (ch->rget.overflow_size - 1);
+			atomic_store_relaxed(&ch->rget.overflow_count,
+					     atomic_load_relaxed(&ch->rget.overflow_count) - 1);
+			memcpy((void *)(uintptr_t)f->pa_tail, &more, 64);
+			atomic_store_relaxed(&f->pa_tail, fifo_next(f, f->pa_tail));
+		}
+	}
+	return n;
+}
+
+static int grow_overflow(struct mu_channel *ch)
+{
+	uint32_t size = ch->rget.overflow_size ? ch->rget.overflow_size * 2 : 256;
+	MUHWI_Descriptor_t *m;
+
+	if (size > 1u << 20 || !(m = aligned_alloc(64, (size_t)size * 64)))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < atomic_load_relaxed(&ch->rget.overflow_count); i++)
+		m[i] =
+		    ch->rget.overflow[(ch->rget.overflow_first + i) & (ch->rget.overflow_size - 1)];
+	free(ch->rget.overflow);
+	ch->rget.overflow = m;
+	ch->rget.overflow_size = size;
+	ch->rget.overflow_first = 0;
+	return 0;
+}
+
+/*
+ * Append 1 to 8 descriptors to the remote-get FIFO; what does not fit waits in a list of our own,
+ * so that a reception engine never waits here (the chip's does). -EAGAIN: no memory for the list.
+ */
+int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t bytes)
+{
+	MUHWI_Fifo_t *f = &ch->a->rget;
+
+	mu_assert_engine(ch);
+	DRV_ASSERT(bytes % 64 == 0 && bytes <= MU_PACKET_BYTES);
+	if (bytes &&
+	    atomic_load_relaxed(&ch->rget.overflow_count) + bytes / 64 > ch->rget.overflow_size) {
+		/* Reserve beforehand: all or nothing. */
+		uint64_t used = (f->pa_tail - f->pa_head + f->size_1 + 1) % (f->size_1 + 1);
+
+		if ((atomic_load_relaxed(&ch->rget.overflow_count) ||
+		     used + bytes > f->size_1 - 63) &&
+		    grow_overflow(ch))
+			return -EAGAIN;
+	}
+	for (uint32_t at = 0; at < bytes; at += 64) {
+		uint64_t next = fifo_next(f, f->pa_tail);
+
+		if (atomic_load_relaxed(&ch->rget.overflow_count) || next == f->pa_head) {
+			uint32_t i = (ch->rget.overflow_first +
+				      atomic_load_relaxed(&ch->rget.overflow_count)) &
+				     (ch->rget.overflow_size - 1);
+
+			memcpy(&ch->rget.overflow[i], desc + at, 64);
+			atomic_store_relaxed(&ch->rget.overflow_count,
+					     atomic_load_relaxed(&ch->rget.overflow_count) + 1);
+		} else {
+			memcpy((void *)(uintptr_t)f->pa_tail, desc + at, 64);
+			atomic_store_relaxed(&f->pa_tail, next); /* others look if it is empty */
+		}
+	}
+	return 0;
+}
+
+int mu_engine_inject(struct mu_channel *ch)
+{
+	int n = 0;
+
+	mu_assert_engine(ch);
+	if (mu_fifo_has_descriptors(&ch->a->rget))
+		n += run_remote_gets(ch);
+	if (mu_fifo_has_descriptors(&ch->a->inj))
+		n += run_injection(ch);
+	if (__builtin_expect(atomic_load_relaxed(&ch->engine.node_fifos), 0))
+		n += mu_engine_node(ch);
+	return n;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets under software's own headers, for a user of the MU that programs its FIFOs itself
+ * (libmuspi). Such packets travel as all others do, and the engine of the target's channel hands
+ * them to a function instead of dispatching them.
+ *
+ * The header of a raw packet is what software wrote, with two exceptions while it travels: the FIFO
+ * or table id says which channel of the target's node it is for, and bytes 9 and 10 (Reserved4,
+ * which the chip keeps for itself) hold the id that software wrote, and a kind of software's own.
+ */
+#ifndef MU_RAW_H
+#define MU_RAW_H
+
+#include <pthread.h>
+
+#include "mu/hw/desc.h"
+#include "mu/mu.h"
+#include "mu/segment/node_table.h"
+
+#define MU_RAW_KINDS 32
+
+/*
+ * A raw piece: its header as software wrote it, of the first packet of the piece; up to 8 KiB of
+ * payload, which the function may only read while it runs. Any thread of the process, with the
+ * engine of the channel locked, as mu_note_fn; it calls no function of the MU but mu_wake_self().
+ * Negative: it is called again later, and what follows waits.
+ */
+typedef int (*mu_raw_fn)(void *arg, uint32_t source_task, unsigned kind,
+			 const MUHWI_PacketHeader_t *header, const unsigned char *payload,
+			 uint32_t bytes);
+void mu_channel_on_raw(struct mu_channel *ch, mu_raw_fn fn);
+
+/*
+ * Send what the descriptor says to a channel of `task`, whose node the descriptor names. kind: 0
+ * .. MU_RAW_KINDS - 1. pin: the engine, 0 .. 9 by link and 10 for the own node; descriptors of one
+ * pin and destination stay in order. The payload is read until op is done. 0, -EAGAIN, -EINVAL or
+ * -ESHUTDOWN. User thread.
+ */
+int mu_send_raw(struct mu_channel *ch, uint32_t task, uint32_t channel, const MUHWI_Descriptor_t *d,
+		unsigned kind, unsigned pin, struct mu_op *op);
+
+/* Start a thread of the library, with all signals blocked. 0 or a negative errno. */
+int mu_service_thread_start(void *(*run)(void *), void *arg, pthread_t *thread);
+/* The own node's part in a tree over the nodes that have tasks. 0; -ENOTCONN: links do not connect
+ * them; -ENOMEM. */
+int mu_job_class(ClassRoute_t *c);
+/* What the tasks of a node share: see segment/node_table.h. */
+struct mu_node_table *mu_own_node_table(void);
+/* What the job was started with: letters, or the path of a map file. */
+const char *mu_mapping(void);
+/* Virtual time: this task waits for its memory without calls, as programs do that use the
+ * registers; it is preempted soon. */
+void mu_uses_registers(void);
+/* A channel that PAMI uses last. */
+unsigned mu_last_channel(void);
+/* Does the machine hold packets back in the network for reception FIFOs that are full? */
+bool mu_rec_fifo_is_strict(void);
+
+#endif

@@ -1,0 +1,888 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The holder: records between this host's rings and the wires to other hosts. Hot where a task
+ * holds the port: guarded by bench/micro/pami_latency and bench/micro/pami_rate.
+ *
+ * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
+ * stands for all packets of that stretch of the message; the first packet's header travels.
+ *
+ *   offset 0  u64 zero        16  packet header, 32 bytes
+ *          8  u32 payload     48  payload
+ *         12  u32 source
+ *
+ * Short messages from one task to one channel that are handed in one behind the other share a run,
+ * of which the tag is the source: 24 bytes each for 8 bytes of payload, where a record of its own
+ * takes 80.
+ *
+ *   offset 0  u32 coordinates, u16 channel number, u16 0
+ *          8  u16 bytes, 14 bytes of software's, payload padded to 8; the next one
+ */
+#define _GNU_SOURCE
+#include "mu/transport/port_holder.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "drivers/base/assert.h"
+#include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "drivers/frame.h"
+#include "drivers/port_capture.h"
+#include "drivers/port_fault.h"
+#include "drivers/wire.h"
+#include "emu/faults.h"
+#include "mu/engine/engine.h"
+#include "mu/engine/memory.h"
+#include "mu/hw/desc_build.h"
+#include "mu/process.h"
+#include "mu/segment/places.h"
+#include "mu/trace.h"
+#include "mu/transport/node_live.h"
+#include "mu/transport/transport.h"
+
+#define RUN_HEAD       48u
+#define SHORTS_HEAD    8u
+#define SHORT_HEAD     16u
+#define PIECE_MAX      32768u
+#define CONNECT_NS     1000000
+#define PUBLISH_ROUNDS 0x1fffu /* mu_holder_publish() once in so many and one */
+#define TICK_NS        50000   /* sleep where the port cannot wake us */
+#define OUTBOUND_MAX   256     /* records of tasks per round */
+
+/* For each host: the run of short messages that may still grow, and how much of a received run was
+ * taken. */
+struct shorts {
+	unsigned char *run; /* NULL: none; else where its payload begins */
+	uint32_t source, coords, number;
+	uint32_t grows; /* the message being written joins it */
+	uint32_t taken; /* bytes of the run that is being offered; 0: it is new */
+};
+
+struct shorts_head {
+	uint32_t coords;
+	uint16_t number, zero;
+};
+_Static_assert(sizeof(struct shorts_head) == SHORTS_HEAD, "head of a run of short messages");
+
+struct mu_holder {
+	struct mu_host *host;
+	struct mu_process *p;           /* NULL in an agent */
+	struct drv_port *port, *faulty; /* NULL: no faults by script */
+	struct drv_wires *wires;
+	struct drv_ring_tx *tx; /* [locals * channels] */
+	struct drv_ring_rx outbound;
+	struct mu_places places;
+	uint32_t unconnected;  /* hosts whose address is not known yet */
+	struct shorts *shorts; /* [hosts] */
+	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
+	uint64_t dropped[MU_HOSTS_MAX / 64]; /* hosts without a living task */
+	uint32_t rounds;
+	uint64_t bad;
+	int armed, broken;
+	uint32_t deaths_seen, announcements_seen;
+	uint64_t *announced; /* [hosts * locals] the word of each local task that each host knows */
+	struct mu_live *live; /* agent, fabric torus */
+};
+
+/* In a task several threads may use the port: assert that one holds its lock. */
+static void assert_locked(const struct mu_holder *h)
+{
+	DRV_ASSERT(!h->p || mu_lock_is_held(&h->p->port_lock));
+}
+
+static uint32_t find_task_at(const struct mu_holder *h, uint32_t coords, unsigned number)
+{
+	return mu_places_task_at(&h->places, coords, number / h->host->channels);
+}
+
+static uint32_t find_task(const struct mu_holder *h, const MUHWI_PacketHeader_t *header)
+{
+	return find_task_at(h, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			    mu_header_number(header));
+}
+
+/*
+ * Does no earlier record wait on the channel, so that a record may be taken in place? The tail
+ * decides, not whether the first record is complete: a record that another thread is still writing
+ * may have others behind it.
+ */
+static bool is_channel_drained(struct mu_channel *ch)
+{
+	return atomic_load_acquire(&ch->a->ring.tail) == atomic_load_relaxed(&ch->rx.ring.head) &&
+	       !ch->rx.spill_first &&
+	       (!ch->rx.fifo || ch->rx.fifo_hw.pa_head == ch->rx.fifo_hw.pa_tail);
+}
+
+/* A task that holds the port takes records for itself without the detour through its ring. */
+static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
+			 const MUHWI_PacketHeader_t *header, uint32_t source,
+			 const unsigned char *payload, uint32_t bytes)
+{
+	int rc = -EBUSY;
+
+	if (ch == atomic_ptr_load_relaxed(&h->p->dispatching))
+		return is_channel_drained(ch)
+			   ? mu_receive_record(ch, header, source, payload, bytes, 1)
+			   : -EBUSY;
+	if (!atomic_load_relaxed(&ch->progress.owned) &&
+	    mu_lock_try(&ch->engine.lock)) { /* a commthread serves its own */
+		if (is_channel_drained(ch))
+			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
+		mu_lock_release(&ch->engine.lock);
+		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
+			atomic_store_relaxed(&h->p->comm.wanted, 1);
+			h->p->pending_gets |= 1ull << ch->index;
+		}
+	}
+	return rc;
+}
+
+static int drop_run(struct mu_holder *h, const char *why)
+{
+	if (!h->bad++)
+		drv_warn("wire: a record that %s was dropped (further ones are counted)", why);
+	return 0;
+}
+
+/* Deliver a record to a task of this host. 0, or -EAGAIN. */
+static int deliver_record(struct mu_holder *h, uint32_t task, const MUHWI_PacketHeader_t *header,
+			  uint32_t source, const unsigned char *payload, uint32_t bytes)
+{
+	unsigned channel = mu_header_number(header) % h->host->channels;
+	uint32_t local = mu_host_entry(h->host, task)->local;
+
+	if (h->p) {
+		struct mu_channel *ch = atomic_ptr_load_acquire(&h->p->channel[channel]);
+		int rc = ch ? take_in_place(h, ch, header, source, payload, bytes) : -EBUSY;
+
+		if (rc != -EBUSY)
+			return rc;
+	}
+	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel,
+			  header, source, payload, bytes);
+}
+
+static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const unsigned char *run,
+		     uint32_t run_bytes)
+{
+	uint32_t at = h->shorts[host].taken ? h->shorts[host].taken : SHORTS_HEAD, task;
+	struct shorts_head head;
+	MUHWI_PacketHeader_t header;
+
+	h->shorts[host].taken = 0;
+	if (run_bytes < SHORTS_HEAD || source >= h->host->tasks)
+		return drop_run(h, "names no task");
+	memcpy(&head, run, sizeof head);
+	task = find_task_at(h, head.coords, head.number);
+	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
+		return drop_run(h, "fits no task here");
+	if (mu_host_task_end(h->host, task))
+		return 0;
+	while (at < run_bytes) {
+		uint16_t bytes = UINT16_MAX;
+
+		if (run_bytes - at >= SHORT_HEAD)
+			memcpy(&bytes, run + at, 2);
+		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - SHORT_HEAD)
+			return drop_run(h, "is cut short");
+		mu_header_short(&header, head.coords, head.number, bytes, run + at + 2);
+		if (deliver_record(h, task, &header, source, run + at + SHORT_HEAD, bytes)) {
+			h->shorts[host].taken = at; /* the wire offers the run again */
+			return -EAGAIN;
+		}
+		at += SHORT_HEAD + ((bytes + 7u) & ~7u);
+	}
+	return 0;
+}
+
+static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
+{
+	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
+	uint32_t bytes, source, task;
+
+	if (run_bytes < RUN_HEAD)
+		return drop_run(h, "is cut short");
+	memcpy(&bytes, run + 8, 4);
+	memcpy(&source, run + 12, 4);
+	if (bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
+	    (task = find_task(h, header)) == UINT32_MAX ||
+	    mu_host_entry(h->host, task)->host != h->host->host)
+		return drop_run(h, "fits no task here");
+	if (mu_host_task_end(h->host, task))
+		return 0; /* no reader: drop the record */
+	return deliver_record(h, task, header, source, run + RUN_HEAD, bytes);
+}
+
+/*
+ * The tasks of this host wait for the line together. The holder writes it, the first word last, so
+ * that no task has to run before the others see it.
+ */
+static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *payload,
+		    uint32_t bytes)
+{
+	struct mu_host *host = h->host;
+	uint64_t first = (uint64_t)host->arenas_at_pages * 4096,
+		 room = host->arena_bytes * host->locals, *to;
+	struct mu_store s;
+
+	if (bytes != sizeof s || task >= host->tasks ||
+	    mu_host_entry(host, task)->host != host->host)
+		return drop_run(h, "is no line for here");
+	memcpy(&s, payload, sizeof s);
+	if (s.at % 64 || s.at - first >= room || !mu_host_map_range(host, s.at, sizeof s.line))
+		return drop_run(h, "is a line for where no arena is");
+	to = (uint64_t *)(void *)((char *)host + s.at);
+	memcpy(to + 1, s.line + 1, sizeof s.line - sizeof s.line[0]);
+	atomic_store_release(to, s.line[0]);
+	for (uint32_t i = 0; i < host->locals; i++)
+		mu_host_wake_waiters(host, i);
+	return 0;
+}
+
+static int on_announced(struct mu_holder *h, uint32_t host, uint32_t task,
+			const unsigned char *payload, uint32_t bytes)
+{
+	uint64_t word;
+
+	if (bytes != sizeof word || task >= h->host->tasks ||
+	    mu_host_entry(h->host, task)->host != host)
+		return drop_run(h, "tells nothing of a task of its host");
+	memcpy(&word, payload, sizeof word);
+	atomic_store_release(&mu_host_announced(h->host)[task], word);
+	return 0;
+}
+
+static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
+		  const unsigned char *payload, uint32_t bytes)
+{
+	struct mu_holder *h = arg;
+
+	if (kind == MU_RUN_RECORD)
+		return on_record(h, payload, bytes);
+	if (kind == MU_RUN_SHORTS)
+		return on_shorts(h, host, tag, payload, bytes);
+	if (kind == MU_RUN_STORE)
+		return on_store(h, tag, payload, bytes);
+	if (kind == MU_RUN_TOLD)
+		return on_announced(h, host, tag, payload, bytes);
+	if (h->live)
+		return mu_live_receive_run(h->live, host, kind, tag, payload, bytes);
+	if (!h->bad++)
+		drv_warn("wire: a run of unknown kind %u from host %u was dropped", kind, host);
+	return 0;
+}
+
+static void holder_commit_run(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag,
+			      uint32_t bytes)
+{
+	drv_wire_commit(h->wires, host, kind, tag, bytes);
+	h->shorts[host].run = NULL;
+	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t source,
+				 uint32_t bytes)
+{
+	unsigned char *run;
+
+	assert_locked(h);
+	run = drv_wire_reserve(h->wires, host, RUN_HEAD + bytes);
+	if (!run)
+		return NULL;
+	memset(run, 0, 8);
+	memcpy(run + 8, &bytes, 4);
+	memcpy(run + 12, &source, 4);
+	return run + 16;
+}
+
+void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
+{
+	holder_commit_run(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
+}
+
+unsigned char *mu_holder_reserve_short(struct mu_holder *h, uint32_t host, uint32_t source,
+				       uint32_t coords, uint32_t number, uint32_t bytes,
+				       const void *soft)
+{
+	struct shorts *s = &h->shorts[host];
+	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+	uint16_t bytes16 = (uint16_t)bytes;
+	unsigned char *at = NULL;
+
+	assert_locked(h);
+	if (s->run && s->source == source && s->coords == coords && s->number == number)
+		at = drv_wire_extend(h->wires, host, s->run, need);
+	s->grows = at != NULL;
+	if (!at) {
+		struct shorts_head head = {.coords = coords, .number = (uint16_t)number};
+
+		s->run = drv_wire_reserve(h->wires, host, SHORTS_HEAD + need);
+		if (!s->run)
+			return NULL;
+		s->source = source;
+		s->coords = coords;
+		s->number = number;
+		memcpy(s->run, &head, sizeof head);
+		at = s->run + SHORTS_HEAD;
+	}
+	memcpy(at, &bytes16, 2);
+	memcpy(at + 2, soft, MU_SOFT_BYTES);
+	return at + SHORT_HEAD;
+}
+
+void mu_holder_commit_short(struct mu_holder *h, uint32_t host, uint32_t bytes)
+{
+	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+
+	if (h->shorts[host].grows)
+		drv_wire_extend_commit(h->wires, host, need);
+	else
+		drv_wire_commit(h->wires, host, MU_RUN_SHORTS, h->shorts[host].source,
+				SHORTS_HEAD + need);
+	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+int mu_holder_store(struct mu_holder *h, uint32_t task, const struct mu_store *store)
+{
+	uint32_t host = mu_host_entry(h->host, task)->host;
+	unsigned char *run = drv_wire_reserve(h->wires, host, sizeof *store);
+
+	if (!run)
+		return -EAGAIN;
+	memcpy(run, store, sizeof *store);
+	holder_commit_run(h, host, MU_RUN_STORE, task, sizeof *store);
+	return 0;
+}
+
+/* Does the head of a short message say everything that this header says? */
+static bool is_short(const MUHWI_PacketHeader_t *header, uint32_t bytes)
+{
+	MUHWI_PacketHeader_t same;
+
+	if (bytes > MU_PACKET_BYTES || mu_packet_type(header) != MUHWI_PACKET_TYPE_FIFO)
+		return 0;
+	mu_header_short(&same, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			mu_header_number(header), bytes,
+			header->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
+	return !memcmp(&same, header, sizeof same);
+}
+
+static int send_short(struct mu_holder *h, uint32_t host, uint32_t source,
+		      const MUHWI_PacketHeader_t *header, const void *payload, uint32_t bytes)
+{
+	unsigned char *at = mu_holder_reserve_short(
+	    h, host, source, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+	    mu_header_number(header), bytes,
+	    header->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
+
+	if (!at)
+		return -EAGAIN;
+	if (bytes)
+		memcpy(at, payload, bytes);
+	mu_holder_commit_short(h, host, bytes);
+	return 0;
+}
+
+int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
+		   const void *payload, uint32_t bytes, struct mu_readable_range *range)
+{
+	unsigned char *at;
+	int rc = 0;
+
+	if (!range && is_short(header, bytes))
+		return send_short(h, host, source, header, payload, bytes);
+	at = mu_holder_reserve(h, host, source, bytes);
+	if (!at)
+		return -EAGAIN;
+	memcpy(at, header, 32);
+	if (range && bytes)
+		rc = mu_copy_in(h->p, at + 32, (uint64_t)(uintptr_t)payload, bytes, range);
+	else if (bytes)
+		memcpy(at + 32, payload, bytes);
+	if (rc)
+		at[0] = 0; /* a record of no type: skipped by the receiver */
+	mu_holder_commit(h, host, bytes);
+	return rc;
+}
+
+void mu_holder_flush(struct mu_holder *h)
+{
+	assert_locked(h);
+	for (unsigned w = 0; w < MU_HOSTS_MAX / 64; w++)
+		while (h->dirty[w]) {
+			unsigned b = (unsigned)__builtin_ctzll(h->dirty[w]);
+
+			h->dirty[w] &= h->dirty[w] - 1;
+			drv_wire_flush(h->wires, w * 64 + b, 0);
+		}
+}
+
+/* Send the announcements to one host. Returns false if there is no room now. */
+static bool tell_host(struct mu_holder *h, uint32_t host)
+{
+	for (uint32_t task = 0; task < h->host->tasks; task++) {
+		const struct mu_task_entry *e = mu_host_entry(h->host, task);
+		uint64_t word = atomic_load_acquire(&mu_host_announced(h->host)[task]), *known;
+		unsigned char *run;
+
+		if (e->host != h->host->host)
+			continue;
+		known = &h->announced[(uint64_t)host * h->host->locals + e->local];
+		if (*known == word)
+			continue;
+		run = drv_wire_reserve(h->wires, host, sizeof word);
+		if (!run)
+			return false;
+		memcpy(run, &word, sizeof word);
+		holder_commit_run(h, host, MU_RUN_TOLD, task, sizeof word);
+		*known = word;
+	}
+	return true;
+}
+
+void mu_holder_send_announcements(struct mu_holder *h)
+{
+	uint32_t changes = atomic_load_acquire(&h->host->announcements);
+	bool all = true;
+
+	if (__builtin_expect(changes == h->announcements_seen, 1))
+		return;
+	for (uint32_t i = 0; i < h->host->hosts; i++)
+		if (i != h->host->host && !(h->dropped[i / 64] >> i % 64 & 1))
+			all &= h->connected[i / 64] >> i % 64 & 1 && tell_host(h, i);
+	if (all)
+		h->announcements_seen = changes;
+}
+
+/* The script's faults of the wires of this host become rules of its port. */
+static int add_fault_rules(struct mu_holder *h)
+{
+	struct mu_host *host = h->host;
+	struct emu_faults f;
+	char err[256];
+	int rc;
+
+	_Static_assert(EMU_FAULT_RATE - EMU_FAULT_CUT == DRV_FAULT_RATE, "the same kinds");
+	rc = emu_faults_parse(host->script, &host->shape, host->tasks, host->hosts, host->seed, &f,
+			      err, sizeof err);
+	if (rc)
+		drv_error("%s", err);
+	for (uint32_t i = 0; i < f.count && !rc; i++) {
+		const struct emu_fault *x = &f.fault[i];
+		bool ours = x->at == host->host, other = x->other == host->host;
+		struct drv_fault_rule rule = {
+		    .value = x->value,
+		    .host = DRV_FAULT_ANY_HOST,
+		    .at_ns = host->start_ns + x->at_ps / 1000,
+		    .end_ns =
+			x->end_ps == UINT64_MAX ? UINT64_MAX : host->start_ns + x->end_ps / 1000,
+		};
+
+		if (x->kind < EMU_FAULT_CUT)
+			continue;
+		rule.kind = (enum drv_fault_kind)(x->kind - EMU_FAULT_CUT);
+		if (x->place == EMU_FAULT_AT_HOST && !ours)
+			rule.host = x->at;
+		else if (x->place == EMU_FAULT_AT_HOSTS && (ours || other))
+			rule.host = ours ? x->other : x->at;
+		else if (x->place != EMU_FAULT_AT_ALL && x->place != EMU_FAULT_AT_HOST)
+			continue;
+		rc = drv_port_fault_rule(h->port, &rule);
+	}
+	emu_faults_free(&f);
+	return rc;
+}
+
+static void connect_ready(struct mu_holder *h)
+{
+	for (uint32_t i = 0; i < h->host->hosts; i++) {
+		struct mu_peer_host *peer = &h->host->peer[i];
+
+		if (i == h->host->host || h->connected[i / 64] >> i % 64 & 1 ||
+		    !atomic_load_acquire(&peer->ready))
+			continue;
+		h->connected[i / 64] |= 1ull << i % 64;
+		h->unconnected--;
+		peer->address[sizeof peer->address - 1] = 0;
+		if (h->faulty)
+			drv_port_fault_host(h->faulty, peer->address, i);
+		if (drv_wires_connect(h->wires, i, peer->address))
+			drv_error("wire to host %u: address \"%s\" refused by the port", i,
+				  peer->address);
+	}
+}
+
+/* What tasks may put in one record follows the frame size the wires have found; it only grows, so
+ * that no record in a ring becomes too long: a host not yet there gets single packets. */
+static void piece_update(struct mu_holder *h)
+{
+	uint32_t least = PIECE_MAX + RUN_HEAD;
+
+	for (uint32_t i = 0; i < h->host->hosts; i++) {
+		uint32_t max;
+
+		if (i == h->host->host)
+			continue;
+		max = h->connected[i / 64] >> i % 64 & 1 ? drv_wires_run_max(h->wires, i) : 0;
+		least = max < least ? max : least;
+	}
+	least = least < RUN_HEAD + MU_PACKET_BYTES
+		    ? MU_PACKET_BYTES
+		    : (least - RUN_HEAD) / MU_PACKET_BYTES * MU_PACKET_BYTES;
+	atomic_store_relaxed(&h->host->piece_bytes, least);
+}
+
+/* A packet or credits of a router (mu/transport/node_live.c): the host is in the header's second
+ * word. */
+static int send_link_run(struct mu_holder *h, const struct drv_ring_record *rec)
+{
+	unsigned char *run;
+	uint32_t host;
+
+	memcpy(&host, rec->header + 4, 4);
+	if (host >= h->host->hosts || host == h->host->host || mu_host_is_lost(h->host, host))
+		return -EINVAL;
+	run = drv_wire_reserve(h->wires, host, rec->bytes);
+	if (!run)
+		return -EAGAIN;
+	memcpy(run, rec->payload, rec->bytes);
+	holder_commit_run(h, host, rec->header[0], rec->tag, rec->bytes);
+	return 0;
+}
+
+static int send_outbound(struct mu_holder *h, const struct drv_ring_record *rec)
+{
+	const MUHWI_PacketHeader_t *header = (const void *)rec->header;
+	uint32_t task;
+
+	if (rec->header[0] >= MU_RUN_LINK && rec->header[0] <= MU_RUN_SIGNAL)
+		return send_link_run(h, rec);
+	if (rec->header[0] == MU_RUN_STORE) {
+		if (rec->bytes != sizeof(struct mu_store) || rec->tag >= h->host->tasks ||
+		    mu_host_task_end(h->host, rec->tag) ||
+		    mu_host_entry(h->host, rec->tag)->host == h->host->host)
+			return -EINVAL;
+		return mu_holder_store(h, rec->tag, (const void *)rec->payload);
+	}
+	task = rec->header[0] ? find_task(h, header) : UINT32_MAX;
+	if (task == UINT32_MAX || mu_host_task_end(h->host, task) ||
+	    mu_host_entry(h->host, task)->host == h->host->host)
+		return -EINVAL; /* its sender emptied it, or the target has ended */
+	return mu_holder_send(h, mu_host_entry(h->host, task)->host, rec->tag, header, rec->payload,
+			      rec->bytes, NULL);
+}
+
+/* Agent: what the tasks of this host have for others. */
+static int drain_outbound(struct mu_holder *h)
+{
+	struct drv_ring *ring = mu_host_outbound(h->host);
+	struct drv_ring_record *rec;
+	int n = 0;
+
+	while (n < OUTBOUND_MAX && (rec = drv_ring_peek(ring, &h->outbound))) {
+		mu_holder_send_announcements(
+		    h); /* announcements made before the record precede it */
+		if (send_outbound(h, rec) == -EAGAIN)
+			break;
+		drv_ring_release(ring, &h->outbound, rec);
+		n++;
+	}
+	if (!n && atomic_load_relaxed(&h->host->deaths) && !drv_ring_is_ready(ring, &h->outbound))
+		n = mu_ring_skip_dead_claims(h->host, ring, &h->outbound);
+	if (n)
+		mu_holder_flush(h);
+	else
+		drv_ring_publish_head(ring, &h->outbound);
+	return n;
+}
+
+/* Tasks have ended: stop waiting for hosts without a living task. */
+static void drop_hosts(struct mu_holder *h, uint32_t deaths)
+{
+	uint64_t living[MU_HOSTS_MAX / 64] = {0};
+
+	for (uint32_t i = 0; i < h->host->tasks; i++)
+		if (!mu_host_task_end(h->host, i))
+			living[mu_host_entry(h->host, i)->host / 64] |=
+			    1ull << mu_host_entry(h->host, i)->host % 64;
+	for (uint32_t i = 0; i < h->host->hosts; i++)
+		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1) &&
+		    (!h->live || mu_host_is_lost(h->host, i))) { /* routers go on without tasks */
+			drv_wires_drop_host(h->wires, i);
+			h->dropped[i / 64] |= 1ull << i % 64;
+		}
+	h->deaths_seen = deaths;
+}
+
+/* Polls and sleeps ask the same clock: another has another origin, and runs apart. */
+static uint64_t wires_now_ns(void)
+{
+	return drv_clock_fast_ns();
+}
+
+void mu_holder_publish(struct mu_holder *h)
+{
+	const struct drv_port_stat *port = &h->port->stat;
+	struct mu_port_counts *to = &h->host->port_counts;
+
+	atomic_store_relaxed(&to->tx_frames, port->tx_frames);
+	atomic_store_relaxed(&to->tx_bytes, port->tx_bytes);
+	atomic_store_relaxed(&to->rx_frames, port->rx_frames);
+	atomic_store_relaxed(&to->rx_bytes, port->rx_bytes);
+	atomic_store_relaxed(&to->tx_busy, port->tx_busy);
+	atomic_store_relaxed(&to->rx_dropped, port->rx_dropped);
+	for (uint32_t i = 0; i < h->host->hosts; i++) {
+		struct mu_wire_counts *w = &h->host->peer[i].wire;
+		struct drv_wire_stat s;
+
+		if (i == h->host->host)
+			continue;
+		drv_wires_stat(h->wires, i, &s);
+		atomic_store_relaxed(&w->tx_frames, s.tx_frames);
+		atomic_store_relaxed(&w->tx_bytes, s.tx_bytes);
+		atomic_store_relaxed(&w->rx_frames, s.rx_frames);
+		atomic_store_relaxed(&w->rx_bytes, s.rx_bytes);
+		atomic_store_relaxed(&w->resent, s.resent);
+		atomic_store_relaxed(&w->duplicates, s.duplicates);
+		atomic_store_relaxed(&w->out_of_order, s.out_of_order);
+		atomic_store_relaxed(&w->bad_frames, s.bad_frames);
+		atomic_store_relaxed(&w->acks_bare, s.acks_bare);
+		atomic_store_relaxed(&w->restarts, s.restarts);
+		atomic_store_relaxed(&w->rtt_ns, s.rtt_ns);
+		atomic_store_relaxed(&w->window, s.window);
+		atomic_store_relaxed(&w->connected, s.connected);
+	}
+}
+
+int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
+{
+	uint32_t deaths = atomic_load_acquire(&h->host->deaths);
+	int n, sent = 0;
+
+	if (__builtin_expect(deaths != h->deaths_seen, 0))
+		drop_hosts(h, deaths);
+	if (__builtin_expect(h->unconnected != 0, 0))
+		connect_ready(h);
+	if (!(h->rounds & PUBLISH_ROUNDS))
+		mu_holder_publish(h);
+	if (!(h->rounds++ & 1023) || h->unconnected)
+		piece_update(h);
+	mu_holder_send_announcements(h);
+	if (!h->p)
+		sent = drain_outbound(h);
+	if (h->p)
+		atomic_ptr_store_relaxed(&h->p->dispatching, ch);
+	n = drv_wires_poll(h->wires, wires_now_ns(), on_run, h);
+	if (h->p)
+		atomic_ptr_store_relaxed(&h->p->dispatching, NULL);
+	if (n < 0) {
+		if (!h->broken)
+			drv_error(
+			    "port %s: broken (%s); this host cannot reach the others any more",
+			    h->host->port, strerror(-n));
+		h->broken = 1;
+		return n;
+	}
+	return n + sent;
+}
+
+int mu_holder_drain(struct mu_holder *h, int timeout_ms)
+{
+	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+	uint64_t tail = atomic_load_acquire(&mu_host_outbound(h->host)->tail);
+
+	while ((int64_t)(h->outbound.head - tail) < 0 || !drv_wires_are_idle(h->wires)) {
+		int n = mu_holder_poll(h);
+
+		if (n < 0)
+			return n;
+		if (n == 0 && drv_clock_ns() > until)
+			return -ETIMEDOUT;
+		if (n == 0)
+			sched_yield();
+	}
+	return 0;
+}
+
+int mu_holder_poll(struct mu_holder *h)
+{
+	int n = mu_holder_poll_for(h, NULL);
+
+	if (n >= 0 && h->live)
+		n += mu_live_poll(h->live);
+	return n;
+}
+
+int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t *timeout_ns)
+{
+	struct drv_wake *w = h->p ? &h->p->area->wake[0] : &h->host->agent_wake;
+	int fd = drv_port_arm(h->port), n = 0;
+	uint64_t deadline, now;
+
+	if (fd >= 0 && max)
+		fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	if (w->eventfd >= 0 && (unsigned)n < max)
+		fds[n++] = (struct pollfd){.fd = w->eventfd, .events = POLLIN};
+	if (!h->p) {
+		drv_wake_prepare(w);
+		h->armed = 1;
+	}
+	/* What came before arming is seen by one more round. */
+	if (mu_holder_poll_for(h, NULL) != 0 || (h->live && mu_live_has_work(h->live)) ||
+	    (!h->p && drv_ring_is_ready(mu_host_outbound(h->host), &h->outbound))) {
+		mu_holder_disarm(h);
+		return -EAGAIN;
+	}
+	drv_wires_end_bursts(h->wires);
+	mu_holder_publish(h);
+	/* Only now: that round may have set timers. */
+	deadline = drv_wires_deadline(h->wires);
+	now = wires_now_ns();
+	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
+	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
+		*timeout_ns = CONNECT_NS;
+	if (fd < 0 && (*timeout_ns < 0 || *timeout_ns > TICK_NS))
+		*timeout_ns = TICK_NS;
+	return n;
+}
+
+void mu_holder_disarm(struct mu_holder *h)
+{
+	struct drv_wake *w = h->p ? &h->p->area->wake[0] : &h->host->agent_wake;
+	uint64_t count;
+
+	if (h->armed)
+		drv_wake_finish(w);
+	h->armed = 0;
+	if (w->eventfd >= 0 && read(w->eventfd, &count, sizeof count) < 0)
+		return; /* no ring */
+}
+
+static int make_maps(struct mu_holder *h)
+{
+	struct mu_host *host = h->host;
+
+	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
+	h->shorts = calloc(host->hosts, sizeof *h->shorts);
+	h->announced = calloc((size_t)host->hosts * host->locals, sizeof *h->announced);
+	return h->tx && h->shorts && h->announced ? mu_places_make(&h->places, host) : -ENOMEM;
+}
+
+static void publish_address(struct mu_host *host, int ready)
+{
+	atomic_store_release(&host->own_ready, (uint32_t)ready);
+	drv_wake_now(&host->agent_wake);
+}
+
+struct mu_live *mu_holder_live(struct mu_holder *h)
+{
+	return h->live;
+}
+
+/* Traced jobs: note the frames that carry data. */
+static void trace_frame(void *arg, const struct drv_frame_header *header, bool leaves)
+{
+	const struct mu_holder *h = arg;
+	struct mu_trace_event e = {
+	    .key = (uint64_t)header->from << 32 | header->to,
+	    .task = header->source,
+	    .number = header->sequence,
+	    .bytes = header->bytes,
+	    .kind = leaves ? MU_TRACE_OUT : MU_TRACE_IN,
+	};
+
+	if (header->kind != DRV_FRAME_DATA)
+		return;
+	e.begin = e.end = mu_trace_now();
+	mu_trace_put_for(h->host, h->p ? h->p->task : UINT32_MAX, &e);
+}
+
+int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
+{
+	struct mu_holder *h = calloc(1, sizeof *h);
+	struct drv_wire_conf conf = {.job = host->job,
+				     .self = host->host,
+				     .hosts = host->hosts,
+				     .seal = (enum drv_seal_kind)host->seal};
+	int rc = -ENOMEM;
+
+	if (!h)
+		return rc;
+	memcpy(conf.key, host->key, sizeof conf.key);
+	h->host = host;
+	h->p = host->holder == MU_HOLDER_TASK ? &mu_self : NULL;
+	h->unconnected = host->hosts - 1;
+	rc = make_maps(h);
+	if (rc)
+		goto err_free;
+	rc = drv_port_open(host->port, &h->port);
+	if (rc)
+		goto err_free;
+	if (host->script[0]) {
+		rc = add_fault_rules(h);
+		if (rc)
+			goto err_port;
+		h->faulty = h->port;
+	}
+	rc = host->capture[0] ? drv_port_capture(&h->port, host->capture, host->host, host->hosts)
+			      : 0;
+	if (!rc && host->trace_at_pages)
+		rc = drv_port_watch(&h->port, trace_frame, h);
+	if (rc)
+		goto err_port;
+	rc = drv_port_address(h->port, host->own_address, sizeof host->own_address);
+	if (rc < 0)
+		goto err_port;
+	/* One descriptor for all that the engine thread, who also serves as commthread 0, sleeps
+	 * on. */
+	if (h->p && h->p->area->wake[0].eventfd < 0)
+		h->p->area->wake[0].eventfd = h->p->area->wake[1].eventfd =
+		    h->p->area->posted.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	rc = drv_wires_open(&h->wires, h->port, &conf);
+	if (rc)
+		goto err_port;
+	if (!h->p && host->fabric == MU_FABRIC_TORUS && (rc = mu_live_open_for(host, h, &h->live)))
+		goto err_wires;
+	publish_address(host, 1);
+	*holder = h;
+	return 0;
+
+err_wires:
+	drv_wires_close(h->wires);
+	h->port = NULL;
+err_port:
+	drv_port_close(h->port);
+err_free:
+	free(h->tx);
+	mu_places_free(&h->places);
+	free(h->shorts);
+	free(h->announced);
+	free(h);
+	publish_address(host, rc);
+	return rc;
+}
+
+void mu_holder_close(struct mu_holder *h, int timeout_ms)
+{
+	uint64_t until;
+
+	if (!h)
+		return;
+	until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+	while (!drv_wires_are_idle(h->wires) && !h->broken &&
+	       !atomic_load_relaxed(&h->host->ending) && drv_clock_ns() < until)
+		if (mu_holder_poll_for(h, NULL) <= 0)
+			sched_yield();
+	mu_holder_publish(h);
+	mu_live_close(h->live);
+	drv_wires_close(h->wires);
+	free(h->tx);
+	mu_places_free(&h->places);
+	free(h->shorts);
+	free(h->announced);
+	free(h);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The holder of a host's driver port: carries records between this host's rings and the wires.
+ * Runs in the agent, or in the host's only task (then inside its engine).
+ */
+#ifndef MU_TRANSPORT_PORT_HOLDER_H
+#define MU_TRANSPORT_PORT_HOLDER_H
+
+#include <poll.h>
+#include <stdint.h>
+
+#include "mu/segment/host.h"
+
+struct mu_holder;
+
+/* Payload of MU_RUN_STORE: a line and where it goes. */
+struct mu_store {
+	uint64_t at; /* offset in the segment, a multiple of 64 */
+	uint64_t line[8];
+};
+
+/* Kinds of runs on a wire (also in the first header byte of outbound records of routers). */
+#define MU_RUN_RECORD 1    /* a record for a task */
+#define MU_RUN_SHORTS 2    /* short messages from one task to one channel; tag = source */
+#define MU_RUN_LINK   0xf1 /* a packet over a torus link; tag = node << 4 | link it comes in by */
+#define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
+#define MU_RUN_COLL   0xf3 /* credits of its class routes, 8 bytes */
+#define MU_RUN_SIGNAL 0xf4 /* a global interrupt's state on it: route, bits */
+#define MU_RUN_STORE                                                                               \
+	0xf5 /* a line for the arenas of this host; tag = task there: struct mu_store */
+
+#define MU_RUN_TOLD 0xf6 /* what a task tells all others (mu_announce()); tag = task, 8 bytes */
+
+/*
+ * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a
+ * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.
+ */
+int mu_holder_open(struct mu_host *host, struct mu_holder **holder);
+/* Flushes what is unacknowledged for up to timeout_ms, then closes the port. NULL is fine. */
+void mu_holder_close(struct mu_holder *holder, int timeout_ms);
+
+/* One round: outbound records to wires, frames to rings and routers. Returns work done, 0: none;
+ * negative errno: the port is broken (logged). One thread at a time. */
+int mu_holder_poll(struct mu_holder *holder);
+
+/* Agent: poll until what tasks have handed in up to now is acknowledged. 0, -ETIMEDOUT (nothing
+ * moves any more), or as poll. */
+int mu_holder_drain(struct mu_holder *holder, int timeout_ms);
+
+/*
+ * Before sleeping: fill up to `max` (4 is enough) poll entries, set *timeout_ns (-1: none) and
+ * return their number. Sleep in ppoll(), then call mu_holder_disarm() and poll again. Returns
+ * -EAGAIN if there is work: do not sleep.
+ */
+int mu_holder_arm(struct mu_holder *holder, struct pollfd *fds, unsigned max, int64_t *timeout_ns);
+void mu_holder_disarm(struct mu_holder *holder);
+
+/* Write what wires and port have counted into the segment. Also done now and then by polls. */
+void mu_holder_publish(struct mu_holder *holder);
+
+/* Fabric torus: the routers that the holder steps; else NULL. */
+struct mu_live *mu_holder_live(struct mu_holder *holder);
+
+struct mu_channel;
+
+/* Inside a task that holds the port (it holds process->port_lock): the same round; records for
+ * channel `ch` (NULL: none) are dispatched in place, the others go through the rings. */
+int mu_holder_poll_for(struct mu_holder *holder, struct mu_channel *ch);
+/* One record to another host. range: a remote task named the payload's address; else NULL. */
+struct mu_readable_range;
+int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, const void *header,
+		   const void *payload, uint32_t bytes, struct mu_readable_range *range);
+/* The same in two steps: the caller writes header (32 bytes) and payload to the returned place.
+ * Returns NULL if there is no room. */
+unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32_t source,
+				 uint32_t bytes);
+void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
+/*
+ * A short message (bytes <= 512) to channel `number` (T * channels + channel) of the node at
+ * `coords`: its payload goes to the returned place, 8-byte aligned. NULL: no room. It joins the run
+ * before it where it can.
+ */
+unsigned char *mu_holder_reserve_short(struct mu_holder *holder, uint32_t host, uint32_t source,
+				       uint32_t coords, uint32_t number, uint32_t bytes,
+				       const void *soft);
+void mu_holder_commit_short(struct mu_holder *holder, uint32_t host, uint32_t bytes);
+/* A line for the host of `task`. 0, -EAGAIN: no room. */
+int mu_holder_store(struct mu_holder *holder, uint32_t task, const struct mu_store *store);
+void mu_holder_flush(struct mu_holder *holder);
+/*
+ * Send the announcements of tasks of this host (mu_announce()) to the other hosts, ahead of
+ * everything that is sent to them afterwards. Each round of the holder does the same.
+ */
+void mu_holder_send_announcements(struct mu_holder *holder);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Virtual time: the threads of a process. Each thread has a clock of its own, as it has a hardware
+ * thread of its own on the machine. One of them holds the turn of the process, in the library and
+ * in the program between its calls: the thread with the least clock. vtime/turn.def has the states.
+ *
+ * A thread becomes the turn holder only when all others are settled: waiting in a call, or asleep
+ * in the kernel until a thread of the process does something. So the order of calls depends on the
+ * clocks alone, and a run can be repeated. /proc/self/task says what a thread does
+ * (vtime/vthread_liveness.c).
+ */
+#ifndef MU_VTHREAD_H
+#define MU_VTHREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mu/vtime/turn.h"
+
+struct mu_vthread {
+	struct mu_vthread *next; /* in the order of thread numbers, that of creation */
+	pid_t tid;
+	uint32_t state; /* enum mu_vthread_state */
+	uint32_t go;    /* futex: 1: this thread was chosen */
+	uint8_t called; /* it has been in the library */
+	uint8_t late;   /* it came from AWAY: the next choice sets its clock */
+	uint8_t worked; /* did something since its last empty poll */
+	uint8_t news;   /* did something that IDLE threads have not polled for */
+	uint8_t side;   /* runs on the clock of a commthread */
+	uint8_t
+	    stands_in; /* the stand-in thread of the library: in no list, never the turn holder */
+	/* Written by the thread that reads /proc, hence words of their own. */
+	uint32_t seen;   /* it is alive */
+	uint32_t listed; /* the directory had it, perhaps as a zombie */
+	uint32_t spins;  /* presumed to wait for a variable to change */
+	uint64_t now, main_ps;
+	const char *call; /* IDLE: the call of the program that polls; see mu_call_waits() */
+	uint32_t blocked; /* IDLE: that call returns only after an event */
+	struct mu_vthread_look {
+		uint64_t slices, cpu_ns,
+		    since_ns; /* times it ran; CPU time, and the clock, when that last changed */
+		uint64_t burned_from; /* CPU time when it was first seen computing */
+	} look;
+};
+
+int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsure);
+/*
+ * Leave a thread, which is the library's own or serves another library, out of all that, or take it
+ * in again when it ends. Any thread; also before the process joins. Past MU_VTHREADS_EXCLUDED of
+ * them a thread stays in.
+ */
+#define MU_VTHREADS_EXCLUDED 32u
+void mu_vthread_exclude(pid_t tid, bool on);
+unsigned mu_vthread_excluded(void);
+/* Return the record of a thread; make it if there is none. Returns NULL if there is no memory. */
+struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid);
+
+#endif

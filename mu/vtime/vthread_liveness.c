@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the threads of a process do, by /proc/self/task. Source of the fields: proc(5).
+ * Bounded by their number.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
+#include "mu/vtime/vthread.h"
+
+/* A thread asleep this long on something outside the process is presumed to stay asleep. */
+#define STRANGE_NS 20000000u
+#define NOTICE_NS  2000000u /* CPU time in which a thread that spins notices a change */
+
+/*
+ * Where a thread stands among those of the process: in the order in which they were created, since
+ * the list decides between threads with equal clocks. The kernel counts up, and begins again at its
+ * limit (at most 2^22), so a number below that of the first thread is a later one.
+ */
+static uint32_t creation_order(pid_t tid)
+{
+	return (uint32_t)tid + (tid < getpid() ? 1u << 22 : 0);
+}
+
+struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
+{
+	struct mu_vthread *t;
+
+	while (*list && creation_order((*list)->tid) < creation_order(tid))
+		list = &(*list)->next;
+	if (*list && (*list)->tid == tid)
+		return *list;
+	t = calloc(1, sizeof *t);
+	if (!t)
+		return NULL;
+	t->tid = tid;
+	t->next = *list;
+	atomic_store_relaxed(list, t); /* has_other_threads() reads it without the lock */
+	return t;
+}
+
+static pid_t excluded[MU_VTHREADS_EXCLUDED]; /* atomic; 0: a free place */
+static unsigned exclusions;                  /* atomic */
+
+void mu_vthread_exclude(pid_t tid, bool on)
+{
+	for (unsigned i = 0; i < MU_VTHREADS_EXCLUDED; i++) {
+		pid_t old = on ? 0 : tid;
+
+		if (!atomic_cas_seq_cst(&excluded[i], &old, on ? tid : 0))
+			continue;
+		if (on)
+			atomic_fetch_add_release(&exclusions, 1);
+		else
+			atomic_fetch_sub_release(&exclusions, 1);
+		return;
+	}
+}
+
+unsigned mu_vthread_excluded(void)
+{
+	return atomic_load_acquire(&exclusions);
+}
+
+static bool is_excluded(pid_t tid)
+{
+	for (unsigned i = 0; i < MU_VTHREADS_EXCLUDED; i++)
+		if (atomic_load_relaxed(&excluded[i]) == tid)
+			return true;
+	return false;
+}
+
+/* Returns the bytes read, 0 if there is no such thread; -1 if that cannot be known. */
+static ssize_t proc_read(pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/%s", (int)tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
+	n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? n : 0;
+}
+
+/* The state letter in /proc/.../stat, behind the name in parentheses. 0: no such thread; '?': no
+ * descriptor left to read it. */
+static char proc_state(pid_t tid)
+{
+	char text[512], *p;
+	ssize_t n = proc_read(tid, "stat", text, sizeof text);
+
+	if (n <= 0)
+		return n < 0 ? '?' : 0;
+	p = strrchr(text, ')');
+	return p && p[1] == ' ' && p[2] != 'Z' && p[2] != 'X' ? p[2] : 0;
+}
+
+static bool is_in_futex(pid_t tid)
+{
+	char text[256];
+	long number;
+
+	if (proc_read(tid, "syscall", text, sizeof text) <= 0)
+		return 1; /* the kernel does not say: presumed, as most sleeps are */
+	number = strtol(text, NULL, 10);
+#ifdef SYS_futex_waitv
+	if (number == SYS_futex_waitv)
+		return 1;
+#endif
+	return number == SYS_futex;
+}
+
+/* Has the thread run since the last look? */
+static bool has_run(struct mu_vthread *t)
+{
+	unsigned long long cpu = 0, waited = 0, slices = 0;
+	char text[96];
+
+	if (proc_read(t->tid, "schedstat", text, sizeof text) > 0)
+		sscanf(text, "%llu %llu %llu", &cpu, &waited, &slices);
+	if (slices == t->look.slices && cpu == t->look.cpu_ns && t->look.since_ns)
+		return 0;
+	t->look.slices = slices;
+	t->look.cpu_ns = cpu;
+	t->look.since_ns = drv_clock_ns();
+	return 1;
+}
+
+static bool is_settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int *unsure)
+{
+	int ran = has_run(t);
+
+	if (letter == 'S') {
+		t->look.burned_from = 0;
+		t->spins = 0;
+		if (ran)
+			return 0; /* look again, to see that it stays asleep */
+		if (!t->called || is_in_futex(t->tid))
+			return 1;
+		if (drv_clock_ns() - t->look.since_ns < STRANGE_NS)
+			return 0;
+		*unsure = 1;
+		return 1;
+	}
+	if (!t->look.burned_from)
+		t->look.burned_from = t->look.cpu_ns + 1;
+	if (letter != 'R' ||
+	    t->look.cpu_ns + 1 - t->look.burned_from < (t->spins ? NOTICE_NS : spin_ns))
+		return 0;
+	t->spins = 1;
+	*unsure = 1;
+	return 1;
+}
+
+static bool is_waiting_in_call(const struct mu_vthread *t)
+{
+	uint32_t s = atomic_load_acquire(&t->state);
+
+	return s == MU_VTHREAD_READY || s == MU_VTHREAD_IDLE;
+}
+
+/* Returns true if a thread that the directory did not list is alive: the directory may pass one
+ * over when another ends. */
+static bool remove_ended(struct mu_vthread **list)
+{
+	bool passed_over = false;
+
+	while (*list) {
+		struct mu_vthread *t = *list;
+		bool is_alive = t->seen || !tgkill(getpid(), t->tid, 0);
+
+		if (is_alive || is_waiting_in_call(t) || t->state == MU_VTHREAD_RUNS) {
+			passed_over |= is_alive && !t->listed && !is_waiting_in_call(t) &&
+				       !is_excluded(t->tid);
+			list = &t->next;
+		} else {
+			atomic_store_relaxed(list, t->next);
+			free(t);
+		}
+	}
+	return passed_over;
+}
+
+/* Does the process have more threads than the directory has listed? */
+static bool has_more_threads(DIR *d, unsigned listed)
+{
+	struct stat st;
+
+	return !fstat(dirfd(d), &st) && st.st_nlink > 2 + (nlink_t)listed;
+}
+
+static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
+{
+	DIR *d = opendir("/proc/self/task");
+	unsigned listed = 0;
+	int all = 1;
+	struct dirent *e;
+
+	if (!d) { /* ENOENT: no /proc, so all is a guess; else no descriptor: try again */
+		*unsure = 1;
+		return errno == ENOENT;
+	}
+	for (struct mu_vthread *t = *list; t; t = t->next)
+		t->seen = t->listed = 0;
+	while ((e = readdir(d))) {
+		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
+		bool program = tid > 0 && !is_excluded(tid);
+		struct mu_vthread *t = program ? mu_vthread_get(list, tid) : NULL;
+		char letter;
+
+		listed += tid > 0;
+		if (!t)
+			continue;
+		t->seen = t->listed = 1;
+		if (is_waiting_in_call(t))
+			continue;
+		letter = proc_state(tid);
+		if (!letter)
+			t->seen = 0;
+		else if (!is_settled(t, letter, spin_ns, unsure))
+			all = 0;
+	}
+	if (has_more_threads(d, listed))
+		all = 0;
+	closedir(d);
+	return !remove_ended(list) && all;
+}
+
+int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
+{
+	/* A thread seen later may have woken one that was seen asleep before: look twice. */
+	if (!look_at_threads(list, spin_ns, unsure) || !look_at_threads(list, spin_ns, unsure))
+		return 0;
+	for (struct mu_vthread *t = *list; t; t = t->next)
+		t->look.burned_from = 0; /* its CPU time counts anew from the next look */
+	return 1;
+}

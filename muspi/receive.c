@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The reception side: a packet to its reception FIFO, to memory and a counter, or to a remote-get
+ * FIFO. Any thread that runs the engine of the channel comes here, with the memory lock.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "drivers/base/log.h"
+#include "mu/hw/packetize.h"
+#include "mu/hw/rec_append.h"
+#include "muspi/unit.h"
+#include "spi/include/l2/atomic.h"
+
+#define ADDRESS_END (1ull << 47)
+#define PAGES_KNOWN 1024u
+#define OP_BITS     (MUHWI_ATOMIC_ADDRESS_INDICATOR | 7ull)
+
+/* ---- lists ---- */
+
+int unit_list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHeader_t *h,
+		  const void *payload, uint32_t bytes)
+{
+	struct unit_packet *p = aligned_alloc(16, (sizeof *p + bytes + 15) & ~15ul);
+
+	if (!p)
+		return -EAGAIN;
+	p->next = NULL;
+	p->source = source;
+	p->bytes = bytes;
+	p->header = *h;
+	memcpy(p->payload, payload, bytes);
+	if (!list->first)
+		list->last = &list->first;
+	*list->last = p;
+	list->last = &p->next;
+	return 0;
+}
+
+struct unit_packet *unit_list_take(struct unit_list *list)
+{
+	struct unit_packet *p = list->first;
+
+	if (p && !(list->first = p->next))
+		list->last = &list->first;
+	return p;
+}
+
+/* ---- memory of the program ---- */
+
+/* Pages that could be written; a program that unmaps one and names it again faults. */
+static uint64_t page_known[PAGES_KNOWN];
+
+void unit_forget_pages(void)
+{
+	memset(page_known, 0, sizeof page_known);
+}
+
+static int is_writable(uint64_t at, uint64_t bytes)
+{
+	if (at < 4096 || at >= ADDRESS_END || bytes > ADDRESS_END - at)
+		return 0;
+	for (uint64_t page = at >> 12; page <= (at + bytes - 1) >> 12; page++) {
+		if (page_known[page % PAGES_KNOWN] == page)
+			continue;
+		if (mu_check_memory(page << 12, 1, 1))
+			return 0;
+		page_known[page % PAGES_KNOWN] = page;
+	}
+	return 1;
+}
+
+int unit_atomic_load(uint64_t address, uint64_t *value)
+{
+	volatile uint64_t *p = (volatile uint64_t *)(uintptr_t)(address & ~OP_BITS);
+
+	if (!is_writable((uint64_t)(uintptr_t)p, 16))
+		return -EFAULT;
+	switch (address & 7) {
+	case L2_ATOMIC_OPCODE_LOAD:
+		*value = L2_AtomicLoad(p);
+		break;
+	case L2_ATOMIC_OPCODE_LOAD_CLEAR:
+		*value = L2_AtomicLoadClear(p);
+		break;
+	case L2_ATOMIC_OPCODE_LOAD_INCREMENT:
+		*value = L2_AtomicLoadIncrement(p);
+		break;
+	case L2_ATOMIC_OPCODE_LOAD_DECREMENT:
+		*value = L2_AtomicLoadDecrement(p);
+		break;
+	case L2_ATOMIC_OPCODE_LOAD_INCREMENT_BOUNDED:
+		*value = L2_AtomicLoadIncrementBounded(p);
+		break;
+	case L2_ATOMIC_OPCODE_LOAD_DECREMENT_BOUNDED:
+		*value = L2_AtomicLoadDecrementBounded(p);
+		break;
+	default:
+		*value = L2_AtomicLoadIncrementIfEqual(p);
+	}
+	return 0;
+}
+
+static int atomic_store_op(uint64_t address, uint64_t value)
+{
+	volatile uint64_t *p = (volatile uint64_t *)(uintptr_t)(address & ~OP_BITS);
+
+	if (!is_writable((uint64_t)(uintptr_t)p, 8))
+		return -EFAULT;
+	switch (address & 7) {
+	case L2_ATOMIC_OPCODE_STORE:
+		L2_AtomicStore(p, value);
+		break;
+	case L2_ATOMIC_OPCODE_STORE_TWIN:
+		if (!is_writable((uint64_t)(uintptr_t)p, 16))
+			return -EFAULT;
+		L2_AtomicStoreTwin(p, value);
+		break;
+	case L2_ATOMIC_OPCODE_STORE_ADD:
+	case L2_ATOMIC_OPCODE_STORE_ADD_COHERENCE_ON_ZERO:
+		L2_AtomicStoreAdd(p, value);
+		break;
+	case L2_ATOMIC_OPCODE_STORE_OR:
+		L2_AtomicStoreOr(p, value);
+		break;
+	case L2_ATOMIC_OPCODE_STORE_XOR:
+		L2_AtomicStoreXor(p, value);
+		break;
+	case L2_ATOMIC_OPCODE_STORE_MAX:
+		L2_AtomicStoreMax(p, value);
+		break;
+	default:
+		L2_AtomicStoreMaxSignValue(p, value);
+	}
+	return 0;
+}
+
+/* Programs watch aligned words: one store each, after all before it. */
+static void put_bytes(uint64_t to, const void *from, uint32_t bytes)
+{
+	uint64_t word8;
+	uint32_t word4;
+
+	if (bytes == 8 && to % 8 == 0) {
+		memcpy(&word8, from, 8);
+		atomic_store_release((uint64_t *)(uintptr_t)to, word8);
+	} else if (bytes == 4 && to % 4 == 0) {
+		memcpy(&word4, from, 4);
+		atomic_store_release((uint32_t *)(uintptr_t)to, word4);
+	} else {
+		memcpy((void *)(uintptr_t)to, from, bytes);
+	}
+}
+
+/* ---- packets ---- */
+
+/* Hand a packet to the process of this node that has the resource. */
+static int forward_packet(unsigned t, uint32_t source, const MUHWI_PacketHeader_t *h,
+			  const unsigned char *payload, uint32_t bytes)
+{
+	(void)t; /* the pump asks again */
+	return unit_work_add(UNIT_PLAIN, source, h, payload, bytes);
+}
+
+static struct unit_rec *get_rec(unsigned id)
+{
+	struct unit_rec *r = unit.rec[id];
+
+	if (!r && (r = calloc(1, sizeof *r))) {
+		r->id = (uint16_t)id;
+		r->waits.last = &r->waits.first;
+		unit.rec[id] = r;
+	}
+	return r;
+}
+
+static uint64_t rec_room(const struct unit_rec *r)
+{
+	uint64_t size = r->hw->size_1 + 1;
+
+	return (atomic_load_acquire(&r->hw->pa_head) + size - r->hw->pa_tail + size - 1) % size;
+}
+
+static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const void *payload,
+		      uint32_t bytes)
+{
+	bool below;
+	int rc = mu_rec_fifo_append(r->hw, h, payload, bytes);
+
+	if (rc)
+		return rc;
+	if (h->NetworkHeader.pt2pt.Byte2.Interrupt && r->on_arrival)
+		unit_raise(r->id / 16u, 1ull << (15 - r->id % 16));
+	below = rec_room(r) / 32 < unit.threshold_rec;
+	if (r->on_threshold && below && !r->was_below)
+		unit_raise(r->id / 16u, 1ull << (31 - r->id % 16));
+	r->was_below = below;
+	return 0;
+}
+
+/* may_refuse: -EAGAIN if there is no room and FIFOs are strict. */
+static int receive_fifo(uint32_t source, const MUHWI_PacketHeader_t *h,
+			const unsigned char *payload, uint32_t bytes, bool may_refuse)
+{
+	unsigned id = h->messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id, owner;
+	struct unit_rec *r;
+
+	if (id >= MU_TABLE_REC || id >= 4 * UNIT_USERS) {
+		unit_refuse(id >= MU_TABLE_REC ? RULE_rec_id : RULE_rec_system, "Rec_FIFO_Id", id);
+		return 0;
+	}
+	owner = atomic_load_acquire(&unit.table->rec[id]);
+	if (owner && owner != unit.job->coord.t + 1u)
+		return forward_packet(owner - 1, source, h, payload, bytes);
+	r = get_rec(id);
+	if (!r)
+		return -EAGAIN;
+	if (!r->waits.first && r->is_enabled && r->is_set && !rec_append(r, h, payload, bytes))
+		return 0;
+	if (!r->is_enabled || !r->is_set)
+		unit_refuse(RULE_rec_enabled, "Rec_FIFO_Id", id);
+	else
+		atomic_fetch_add_relaxed(&unit.refused[RULE_rec_full], 1);
+	if (unit.is_strict && may_refuse && r->is_enabled && r->is_set)
+		return -EAGAIN;
+	unit.waiting++;
+	return unit_list_add(&r->waits, source, h, payload, bytes);
+}
+
+/* The entry's value. 0: mine; 1: another process's; negative: refused. */
+static int base_of(unsigned id, const char *field, uint64_t *base)
+{
+	unsigned owner;
+
+	if (id >= 8 * UNIT_USERS) {
+		unit_refuse(id >= MU_TABLE_BAT ? RULE_bat_id : RULE_bat_system, field, id);
+		return -EINVAL;
+	}
+	owner = atomic_load_acquire(&unit.table->bat[id]);
+	if (!owner) {
+		unit_refuse(RULE_bat_owner, field, id);
+		return -EINVAL;
+	}
+	if (owner != unit.job->coord.t + 1u)
+		return 1;
+	*base = atomic_load_acquire((uint64_t *)(void *)(unit_page(id / 8) + 0x400) + id % 8);
+	return 0;
+}
+
+static void count_down(const MUHWI_PacketHeader_t *h, uint32_t bytes)
+{
+	uint64_t base, at;
+
+	if (base_of(h->messageUnitHeader.Packet_Types.Direct_Put.Rec_Counter_Base_Address_Id,
+		    "Rec_Counter_Base_Address_Id", &base))
+		return;
+	at = base + h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+	if (!(at & MUHWI_ATOMIC_ADDRESS_INDICATOR))
+		unit_refuse(RULE_counter_atomic, "counter", at);
+	else if (atomic_store_op(at, -(uint64_t)bytes))
+		unit_refuse(RULE_counter_memory, "counter", at);
+}
+
+static int receive_put(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
+		       uint32_t bytes)
+{
+	uint64_t base, offset = mu_put_offset(h), to, value;
+	int whose =
+	    base_of(h->messageUnitHeader.Packet_Types.Direct_Put.Rec_Payload_Base_Address_Id,
+		    "Rec_Payload_Base_Address_Id", &base);
+
+	if (whose > 0)
+		return forward_packet(0, source, h, payload, bytes);
+	if (whose < 0)
+		return 0;
+	to = base + offset;
+	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
+		if (bytes != 8) {
+			unit_refuse(RULE_put_atomic, "bytes", bytes);
+			return 0;
+		}
+		memcpy(&value, payload, sizeof value);
+		if (atomic_store_op(to, value)) {
+			unit_refuse(RULE_put_memory, "address", to);
+			return 0;
+		}
+	} else if (to >= ADDRESS_END) {
+		unit_refuse(RULE_put_overflow, "address", to);
+		return 0;
+	} else if (bytes > ADDRESS_END - to) {
+		unit_refuse(RULE_put_cross, "address", to);
+		return 0;
+	} else if (!is_writable(to, bytes)) {
+		unit_refuse(RULE_put_memory, "address", to);
+		return 0;
+	} else {
+		put_bytes(to, payload, bytes);
+	}
+	count_down(h, bytes);
+	return 0;
+}
+
+static bool rget_append(struct unit_inj *f, const unsigned char *desc)
+{
+	uint64_t tail = f->hw->pa_tail, next = tail + 64;
+
+	if (next >= f->hw->pa_start + f->hw->size_1 + 1)
+		next = f->hw->pa_start;
+	if (next == atomic_load_acquire(&f->hw->pa_head))
+		return false;
+	memcpy((void *)(uintptr_t)tail, desc, 64);
+	atomic_store_release(&f->hw->pa_tail, next);
+	return true;
+}
+
+static int receive_get(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
+		       uint32_t bytes)
+{
+	unsigned id = h->messageUnitHeader.Packet_Types.Remote_Get.Rget_Inj_FIFO_Id, owner;
+	struct unit_inj *f;
+
+	if (id >= 8 * UNIT_USERS) {
+		unit_refuse(id >= MU_TABLE_INJ ? RULE_get_id : RULE_get_system, "Rget_Inj_FIFO_Id",
+			    id);
+		return 0;
+	}
+	owner = atomic_load_acquire(&unit.table->inj[id]);
+	if (owner && owner != unit.job->coord.t + 1u)
+		return forward_packet(owner - 1, source, h, payload, bytes);
+	f = unit.inj[id];
+	if (!f || !f->is_set || !f->is_rget) {
+		unit_refuse(RULE_get_fifo, "Rget_Inj_FIFO_Id", id);
+		return 0;
+	}
+	if (!f->is_active)
+		unit_refuse(RULE_get_active, "Rget_Inj_FIFO_Id", id);
+	for (uint32_t at = 0; at < bytes; at += 64) {
+		if (!f->waits.first && rget_append(f, payload + at))
+			continue;
+		atomic_fetch_add_relaxed(&unit.refused[RULE_get_full], 1);
+		if (unit_list_add(&f->waits, source, h, payload + at, 64))
+			drv_error("MU: no memory for a remote get of task %u: dropped", source);
+		else
+			unit.waiting++;
+	}
+	unit_wake();
+	return 0;
+}
+
+int unit_receive(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
+		 uint32_t bytes)
+{
+	switch (mu_packet_type(h)) {
+	case MUHWI_PACKET_TYPE_FIFO:
+		return receive_fifo(source, h, payload, bytes, true);
+	case MUHWI_PACKET_TYPE_PUT:
+		return receive_put(source, h, payload, bytes);
+	default:
+		return receive_get(source, h, payload, bytes);
+	}
+}
+
+int unit_work_add(unsigned kind, uint32_t source, const MUHWI_PacketHeader_t *h,
+		  const void *payload, uint32_t bytes)
+{
+	int rc = unit_list_add(&unit.work, source, h, payload, bytes);
+
+	if (rc)
+		return rc;
+	/* The kind stands where the chip keeps its own notes. */
+	((struct unit_packet *)(void *)((char *)unit.work.last -
+					offsetof(struct unit_packet, next)))
+	    ->header.NetworkHeader.pt2pt.Injection_Info.Reserved4 = (uint16_t)kind;
+	unit_wake();
+	return 0;
+}
+
+/* A piece of a memory-FIFO message: packets of 512. All of them are taken, or (strict) none, since
+ * the caller repeats the whole piece. */
+static int receive_pieces(uint32_t source, const MUHWI_PacketHeader_t *h,
+			  const unsigned char *payload, uint32_t bytes)
+{
+	uint32_t at = 0;
+
+	do {
+		uint32_t n = bytes - at > MU_PACKET_PAYLOAD ? MU_PACKET_PAYLOAD : bytes - at;
+		MUHWI_PacketHeader_t one = *h;
+		int rc;
+
+		one.NetworkHeader.pt2pt.Byte8.Size = (n + 31) / 32;
+		if (at)
+			mu_fifo_offset_set(&one, mu_fifo_offset(h) + at);
+		if (at + n < bytes)
+			one.NetworkHeader.pt2pt.Byte2.Interrupt = 0;
+		rc = receive_fifo(source, &one, payload + at, n, !at);
+		if (rc)
+			return rc;
+		at += n;
+	} while (at < bytes);
+	return 0;
+}
+
+int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
+		const unsigned char *payload, uint32_t bytes)
+{
+	int rc;
+
+	(void)arg;
+	mu_lock_acquire(&unit.memory);
+	if (kind == UNIT_TREE)
+		rc = unit_work_add(kind, source, h, payload, bytes);
+	else if (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO)
+		rc = receive_pieces(source, h, payload, bytes);
+	else
+		rc = unit_receive(source, h, payload, bytes);
+	mu_lock_release(&unit.memory);
+	return rc;
+}
+
+int unit_refill(void)
+{
+	struct unit_packet *p;
+	int n = 0;
+
+	mu_lock_acquire(&unit.memory);
+	for (unsigned i = 0; i < MU_TABLE_REC; i++) {
+		struct unit_rec *r = unit.rec[i];
+
+		if (!r || !r->waits.first || !r->is_set || !r->is_enabled)
+			continue;
+		while ((p = r->waits.first) && !rec_append(r, &p->header, p->payload, p->bytes)) {
+			free(unit_list_take(&r->waits));
+			unit.waiting--;
+			n++;
+		}
+	}
+	for (unsigned i = 0; i < MU_TABLE_INJ; i++) {
+		struct unit_inj *f = unit.inj[i];
+
+		if (!f || !f->waits.first || !f->is_set)
+			continue;
+		while ((p = f->waits.first) && rget_append(f, p->payload)) {
+			free(unit_list_take(&f->waits));
+			unit.waiting--;
+			n++;
+		}
+	}
+	mu_lock_release(&unit.memory);
+	return n;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The unit of a process: joining the job, its registers, its thread.
+ *
+ * Programs store to registers and read them without a call. In real time a thread of the unit looks
+ * at the active FIFOs, and naps while it finds nothing; hooks in the inline functions of the
+ * interface save the wait for it. In virtual time there is no such thread: the hooks do its work,
+ * and where a program spins without a call, the stand-in thread of its process does
+ * (mu/vtime/vtask.h).
+ */
+#include "muspi/unit.h"
+
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/base/cpu.h"
+#include "drivers/base/log.h"
+#include "drivers/base/settings.h"
+
+#define NAP_MIN_NS  20000u
+#define NAP_MAX_NS  1000000u
+#define BUSY_ROUNDS 64u /* empty rounds before the first nap */
+#define LEAVE_NS    5000000000u
+
+struct unit unit;
+UNIT_API volatile unsigned char quintorus_mu_harmless_page[4096];
+
+static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	pthread_t thread;
+	bool runs;
+	atomic_u32 stop, asleep, wanted;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+} thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static __thread bool is_inside; /* this thread pumps */
+
+static const char *const rule_name[] = {
+#define RULE(name, text) #name,
+#include "muspi/rules.def"
+#undef RULE
+};
+static const char *const rule_text[] = {
+#define RULE(name, text) text,
+#include "muspi/rules.def"
+#undef RULE
+};
+
+void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
+{
+	if (atomic_fetch_add_relaxed(&unit.refused[rule], 1) >= 8)
+		return;
+	drv_warn("MU: %s 0x%llx: %s (rule %s)", field, (unsigned long long)value, rule_text[rule],
+		 rule_name[rule]);
+}
+
+/* How often a rule was broken in this process; UINT64_MAX: there is no such rule. For programs and
+ * tests that ask. */
+UNIT_API uint64_t quintorus_mu_refused(const char *name);
+UNIT_API uint64_t quintorus_mu_refused(const char *name)
+{
+	for (unsigned i = 0; i < UNIT_RULES; i++)
+		if (!strcmp(rule_name[i], name))
+			return atomic_load_relaxed(&unit.refused[i]);
+	return UINT64_MAX;
+}
+
+void unit_wake(void)
+{
+	atomic_store_seq_cst(&thread.wanted, 1);
+	if (!thread.runs || !atomic_load_seq_cst(&thread.asleep))
+		return;
+	pthread_mutex_lock(&thread.lock);
+	pthread_cond_signal(&thread.cond);
+	pthread_mutex_unlock(&thread.lock);
+}
+
+/* ---- the pump ---- */
+
+static bool pump_try(void)
+{
+	if (is_inside || !mu_lock_try(&unit.pump))
+		return false;
+	is_inside = true;
+	return true;
+}
+
+void unit_unlock(void)
+{
+	is_inside = false;
+	mu_lock_release(&unit.pump);
+}
+
+void unit_lock(void)
+{
+	while (!pump_try()) {
+		if (is_inside)
+			return; /* cannot be: no function of the program runs in a pump */
+		if (unit.job->virtual_clock)
+			quintorus_mu_poll();
+		else
+			sched_yield();
+	}
+}
+
+/* Carry out the bits that the program set in the switch registers of a group. */
+static void take_switches(unsigned group)
+{
+	MUHWI_InjFifoStatus_t *s = unit_status(group);
+	uint64_t on, off, clear;
+
+	if (!s->enable && !s->disable && !s->ClearInterruptStatus)
+		return;
+	on = atomic_exchange_acq_rel((uint64_t *)&s->enable, 0);
+	off = atomic_exchange_acq_rel((uint64_t *)&s->disable, 0);
+	clear = atomic_exchange_acq_rel((uint64_t *)&s->ClearInterruptStatus, 0);
+	if (clear)
+		atomic_fetch_and_acq_rel((uint64_t *)&s->InterruptStatus, ~clear);
+	for (unsigned g = 0; g < 32; g++) {
+		struct unit_inj *f =
+		    group * 32 + g < MU_TABLE_INJ ? unit.inj[group * 32 + g] : NULL;
+
+		if (f && f->is_set && ((on | off) >> (31 - g) & 1))
+			unit_activate(f, on >> (31 - g) & 1);
+	}
+}
+
+static int work_run(void)
+{
+	struct unit_packet *p;
+	int n = 0;
+
+	for (;;) {
+		int rc;
+
+		mu_lock_acquire(&unit.memory);
+		p = unit_list_take(&unit.work);
+		mu_lock_release(&unit.memory);
+		if (!p)
+			return n;
+		rc = unit_tree_work(p);
+		if (rc == -EAGAIN) {
+			mu_lock_acquire(&unit.memory);
+			p->next = unit.work.first;
+			if (!p->next)
+				unit.work.last = &p->next;
+			unit.work.first = p;
+			mu_lock_release(&unit.memory);
+			return n;
+		}
+		free(p);
+		n++;
+	}
+}
+
+int unit_pump(void)
+{
+	int n = mu_poll_once(unit.ch);
+
+	for (unsigned g = 0; g < UNIT_SUBGROUPS / 4; g++)
+		if (unit.group[g])
+			take_switches(g);
+	if (unit.work.first)
+		n += work_run();
+	n += unit_tree_run();
+	if (unit.waiting)
+		n += unit_refill();
+	n += unit_inject();
+	return n;
+}
+
+/* Is anything of ours on its way? */
+static bool is_busy(void)
+{
+	return unit.flights || unit.work.first || unit_tree_is_busy();
+}
+
+/* ---- hooks ---- */
+
+UNIT_API void quintorus_mu_doorbell(void)
+{
+	if (!unit.is_attached)
+		return;
+	if (!pump_try()) {
+		unit_wake();
+		return;
+	}
+	if (unit.job->virtual_clock)
+		mu_charge(MU_COST_descriptor, 1);
+	unit_inject();
+	unit_tree_run();
+	unit_unlock();
+}
+
+UNIT_API void quintorus_mu_poll(void)
+{
+	int n = 0;
+
+	if (!unit.is_attached || is_inside)
+		return;
+	if (pump_try()) {
+		n = unit_pump();
+		unit_unlock();
+	}
+	mu_call_polls("a poll of the MU's registers");
+	mu_wait(unit.ch, n, MU_IDLE_POLL);
+}
+
+/* ---- threads ---- */
+
+static void sleep_for(uint64_t ns)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += (long)ns;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&thread.lock);
+	atomic_store_seq_cst(&thread.asleep, 1);
+	if (!atomic_load_seq_cst(&thread.wanted) && !atomic_load_seq_cst(&thread.stop))
+		pthread_cond_timedwait(&thread.cond, &thread.lock, &until);
+	atomic_store_seq_cst(&thread.asleep, 0);
+	pthread_mutex_unlock(&thread.lock);
+}
+
+static void *unit_thread(void *arg)
+{
+	unsigned empty = 0;
+
+	(void)arg;
+	while (!atomic_load_acquire(&thread.stop)) {
+		int n = 0;
+
+		atomic_store_seq_cst(&thread.wanted, 0);
+		if (pump_try()) {
+			n = unit_pump();
+			unit_unlock();
+		}
+		if (n) {
+			empty = 0;
+			if (unit.job->crowded)
+				sched_yield();
+			continue;
+		}
+		if (++empty < BUSY_ROUNDS && !unit.job->crowded) {
+			drv_cpu_relax();
+			continue;
+		}
+		if (is_busy() && empty < 4 * BUSY_ROUNDS)
+			sched_yield();
+		else
+			sleep_for(empty > 50 * BUSY_ROUNDS  ? NAP_MAX_NS
+				  : empty > 8 * BUSY_ROUNDS ? NAP_MIN_NS * 10
+							    : NAP_MIN_NS);
+	}
+	return NULL;
+}
+
+static int thread_start(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&thread.cond, &attr);
+	pthread_condattr_destroy(&attr);
+	if (mu_service_thread_start(unit_thread, NULL, &thread.thread))
+		return EAGAIN;
+	thread.runs = true;
+	return 0;
+}
+
+/* Virtual time: what the stand-in thread runs. */
+static int serve_unit(void *arg)
+{
+	int n;
+
+	(void)arg;
+	if (!pump_try())
+		return 0;
+	n = unit_pump();
+	unit_unlock();
+	return n;
+}
+
+/* ---- registers ---- */
+
+unsigned char *unit_page(unsigned subgroup)
+{
+	struct unit_group **g = &unit.group[subgroup / 4];
+
+	if (!*g) {
+		struct unit_group *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
+					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (made == MAP_FAILED)
+			return NULL;
+		*g = made;
+	}
+	return (*g)->page[subgroup % 4];
+}
+
+MUHWI_InjFifoStatus_t *unit_status(unsigned group)
+{
+	return (MUHWI_InjFifoStatus_t *)(void *)(unit.group[group]->page[0] + 0x300);
+}
+
+unsigned unit_owner_of(unsigned subgroup)
+{
+	return subgroup < 64 ? subgroup * unit.job->shape.t / 64 : 0;
+}
+
+void unit_raise(unsigned group, uint64_t bits)
+{
+	if (unit.group[group])
+		atomic_fetch_or_release((uint64_t *)&unit_status(group)->InterruptStatus, bits);
+	unit_wake();
+}
+
+/* ---- joining and leaving ---- */
+
+static void leave_job(void)
+{
+	uint64_t until = drv_clock_ns() + LEAVE_NS;
+	int n, quiet = 0;
+
+	if (!unit.is_attached || mu_is_forked())
+		return;
+	if (thread.runs) {
+		atomic_store_seq_cst(&thread.stop, 1);
+		unit_wake();
+		pthread_join(thread.thread, NULL);
+		thread.runs = false;
+	}
+	while (quiet < 4 && drv_clock_ns() < until) {
+		n = 0;
+		if (pump_try()) {
+			n = unit_pump();
+			quiet = n || is_busy() ? 0 : quiet + 1;
+			unit_unlock();
+		}
+		if (quiet < 4)
+			mu_wait(unit.ch, n, MU_IDLE_AGAIN);
+		if (!n && unit.job->virtual_clock && is_busy())
+			mu_wait(unit.ch, 0, MU_IDLE_POLL);
+	}
+	unit.is_attached = false;
+	if (unit.job->virtual_clock)
+		mu_commthread_remove(unit.ch);
+	mu_channel_close(unit.ch);
+	mu_detach();
+}
+
+static void on_message(void *arg, uint32_t source, const unsigned char *soft,
+		       const unsigned char *payload, uint32_t bytes, uint64_t offset)
+{
+	(void)arg, (void)soft, (void)payload, (void)bytes, (void)offset;
+	drv_warn("MU: a message of task %u for a channel that takes none: dropped", source);
+}
+
+static int attach_locked(void)
+{
+	int rc = mu_attach(&unit.job);
+
+	if (rc)
+		return -rc;
+	unit.channel = mu_last_channel();
+	rc = mu_channel_open(unit.channel, on_message, NULL, &unit.ch);
+	if (rc) {
+		drv_error(
+		    "MU: channel %u is %s; the registers of the MU need the last channel of a "
+		    "task, so PAMI may have %u contexts beside them",
+		    unit.channel, strerror(-rc), unit.channel);
+		mu_detach();
+		return -rc;
+	}
+	unit.table = mu_own_node_table();
+	unit.work.last = &unit.work.first;
+	unit.is_strict = drv_setting_number(DRV_QUINTORUS_REC_FIFO) || mu_rec_fifo_is_strict();
+	unit_tree_start();
+	mu_channel_on_raw(unit.ch, unit_on_raw);
+	if (unit.job->virtual_clock) {
+		mu_uses_registers();
+		if (mu_commthread_add(unit.ch, serve_unit, NULL, 0))
+			drv_warn("MU: PAMI_MAX_COMMTHREADS is 0: programs that wait for memory "
+				 "without a call will not go on");
+	} else if ((rc = thread_start())) {
+		drv_error("MU: its thread does not start: raise ulimit -u");
+		mu_channel_close(unit.ch);
+		mu_detach();
+		return rc;
+	}
+	unit.is_attached = true;
+	atexit(leave_job);
+	return 0;
+}
+
+int unit_attach(void)
+{
+	int rc = 0;
+
+	if (__builtin_expect(unit.is_attached, 1))
+		return mu_is_forked() ? ECHILD : 0;
+	pthread_mutex_lock(&attach_lock);
+	if (!unit.is_attached)
+		rc = attach_locked();
+	pthread_mutex_unlock(&attach_lock);
+	return rc;
+}

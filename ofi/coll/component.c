@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What Open MPI asks the component: may it be used, for which communicators, with which calls. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ofi/coll/coll.h"
+
+#include "ompi/constants.h"
+#include "ompi/proc/proc.h"
+
+#define PRIORITY 60 /* above Open MPI's own, of which the highest is 40 */
+
+struct quintorus_fi_loan coll_loan;
+
+/* ---- may it be used? ---- */
+
+/* The layouts of the structures that we share with Open MPI hold for a minor version. */
+static bool is_known_version(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING], known[32];
+	int n;
+
+	snprintf(known, sizeof known, "Open MPI v%d.%d.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
+	if (!PMPI_Get_library_version(text, &n) && !strncmp(text, known, strlen(known)))
+		return true;
+	fprintf(stderr,
+		"mca_coll_quintorus.so: built for %sx, and this is %.*s; collectives are Open "
+		"MPI's own: build it again with this version's headers\n",
+		known, (int)strcspn(text, ","), text);
+	return false;
+}
+
+static int find_provider(struct dl_phdr_info *info, size_t bytes, void *found)
+{
+	if (!info->dlpi_name || !strstr(info->dlpi_name, "libquintorus-fi.so"))
+		return 0;
+	*(void **)found = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+	return 1;
+}
+
+/* Borrow from the provider. False where messages do not go through it. */
+static bool borrow_client(void)
+{
+	void *provider = NULL;
+	quintorus_fi_lend_fn lend;
+
+	dl_iterate_phdr(find_provider, &provider);
+	if (!provider)
+		return false;
+	lend = (quintorus_fi_lend_fn)dlsym(provider, QUINTORUS_FI_LEND);
+	dlclose(provider); /* Open MPI keeps it. */
+	coll_loan.abi = QUINTORUS_FI_LOAN_ABI;
+	return lend && !lend(&coll_loan);
+}
+
+static int init_query(bool progress_threads, bool threads)
+{
+	if (threads || !is_known_version() || !borrow_client())
+		return OMPI_ERR_NOT_SUPPORTED;
+	return OMPI_SUCCESS;
+}
+
+/* ---- for which communicators? ---- */
+
+/* Tasks of the job are the processes of our MPI job; others were spawned. */
+static bool is_of_job(struct ompi_communicator_t *comm, bool *is_world)
+{
+	ompi_process_name_t self = ompi_proc_local()->super.proc_name;
+	int size = ompi_comm_size(comm);
+
+	*is_world = (uint32_t)size == coll_loan.tasks;
+	if (self.vpid != coll_loan.task)
+		return false;
+	for (int i = 0; i < size; i++) {
+		ompi_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, i);
+
+		if (name.jobid != self.jobid || name.vpid >= coll_loan.tasks)
+			return false;
+		*is_world &= name.vpid == (uint32_t)i;
+	}
+	return true;
+}
+
+static int enable_module(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
+{
+	struct coll_module *m = (struct coll_module *)module;
+	const mca_coll_base_comm_coll_t *c = comm->c_coll;
+
+	if (!c->coll_barrier || !c->coll_bcast || !c->coll_reduce || !c->coll_allreduce)
+		return OMPI_ERR_NOT_FOUND;
+	m->barrier = c->coll_barrier;
+	m->bcast = c->coll_bcast;
+	m->reduce = c->coll_reduce;
+	m->allreduce = c->coll_allreduce;
+	m->barrier_of = c->coll_barrier_module;
+	m->bcast_of = c->coll_bcast_module;
+	m->reduce_of = c->coll_reduce_module;
+	m->allreduce_of = c->coll_allreduce_module;
+	OBJ_RETAIN(m->barrier_of);
+	OBJ_RETAIN(m->bcast_of);
+	OBJ_RETAIN(m->reduce_of);
+	OBJ_RETAIN(m->allreduce_of);
+	return OMPI_SUCCESS;
+}
+
+static void construct_module(struct coll_module *m)
+{
+	memset((char *)m + sizeof m->super, 0, sizeof *m - sizeof m->super);
+}
+
+static void destruct_module(struct coll_module *m)
+{
+	coll_group_end(m);
+	if (!m->barrier_of)
+		return;
+	OBJ_RELEASE(m->barrier_of);
+	OBJ_RELEASE(m->bcast_of);
+	OBJ_RELEASE(m->reduce_of);
+	OBJ_RELEASE(m->allreduce_of);
+}
+
+typedef struct coll_module coll_module; /* The macros name it so. */
+OBJ_CLASS_INSTANCE(coll_module, mca_coll_base_module_t, construct_module, destruct_module);
+
+static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int *priority)
+{
+	struct coll_module *m;
+	bool is_world;
+
+	if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 || !is_of_job(comm, &is_world))
+		return NULL;
+	m = OBJ_NEW(coll_module);
+	if (!m)
+		return NULL;
+	m->is_world = is_world;
+	m->super.coll_module_enable = enable_module;
+	m->super.coll_barrier = coll_barrier;
+	m->super.coll_bcast = coll_bcast;
+	m->super.coll_reduce = coll_reduce;
+	m->super.coll_allreduce = coll_allreduce;
+	*priority = PRIORITY;
+	return &m->super;
+}
+
+/* Open MPI looks for this name. */
+__attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_quintorus_component = {
+    .collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "quintorus",
+		      MCA_BASE_MAKE_VERSION(component, 0, 1, 0)},
+    .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .collm_init_query = init_query,
+    .collm_comm_query = comm_query,
+};

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scalable endpoints: a row of PAMI contexts under one address. */
+#ifndef OFI_ENDPOINT_SCALABLE_H
+#define OFI_ENDPOINT_SCALABLE_H
+
+#include "ofi/endpoint/endpoint.h"
+
+struct ofi_scalable;
+
+/* Note that a transmit or receive context was closed. */
+void ofi_scalable_put(struct ofi_scalable *s);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What contexts and progress calls need of the collectives. */
+#ifndef PAMI_COLL_PROGRESS_H
+#define PAMI_COLL_PROGRESS_H
+
+#include "pami/pami.h"
+
+struct pami_context;
+
+/* A new context: 0, or -ENOMEM. */
+int pami_coll_init(struct pami_context *ctx);
+/* The context ends. */
+void pami_coll_drop(struct pami_context *ctx);
+/* PAMI_TODO_COLL: run operations that poll memory, and deferred callbacks. Returns the number of
+ * events. */
+int pami_coll_poll(struct pami_context *ctx);
+/* PAMI_TODO_SHORT: the same for short operations in shared memory. */
+int pami_short_poll(struct pami_context *ctx);
+/* Dispatch function of the id PAMI_DISPATCH_COLL. */
+void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header_addr,
+			size_t header_size, const void *pipe_addr, size_t data_size,
+			pami_endpoint_t origin, pami_recv_t *recv);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* EXT_quintorus_address: packets that the network leads to blocks (emu/directory.h). */
+#include "pami/ext_address.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "emu/directory.h"
+#include "pami/core/client.h"
+#include "pami/core/context.h"
+#include "pami/core/dispatch.h"
+#include "pami/core/endpoint.h"
+#include "pami/core/error.h"
+#include "pami/ext/ext.h"
+#include "pami/p2p/wire.h"
+
+#define SAME(field)                                                                                \
+	_Static_assert(offsetof(struct pami_quintorus_address, field) ==                           \
+			   offsetof(struct emu_address, field),                                    \
+		       "the public form of struct emu_address")
+SAME(key);
+SAME(at);
+SAME(version);
+SAME(kind);
+SAME(flags);
+SAME(state);
+SAME(to);
+_Static_assert(sizeof(struct pami_quintorus_address) == sizeof(struct emu_address), "the same");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_MISLED == (int)EMU_ADDRESS_MISLED, "one flag");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)EMU_BIND_OWNED, "the same states");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_HOME == (int)EMU_ADDRESS_HOME, "the same kinds");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_MODE_TORUS == (int)EMU_DIRECTORY_TORUS,
+	       "the same modes");
+
+static const struct mu_job *current_job(void)
+{
+	struct pami_client *c = pami_client_any();
+
+	return c ? c->job : NULL;
+}
+
+static enum pami_quintorus_address_mode address_mode(void)
+{
+	const struct mu_job *j = current_job();
+
+	return j ? (enum pami_quintorus_address_mode)j->directory
+		 : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
+}
+
+static pami_result_t address_send(pami_context_t context, const pami_send_immediate_t *p)
+{
+	struct pami_context *ctx = pami_context_of(context);
+	struct pami_wire wire = {.kind = PAMI_WIRE_SHORT};
+	int rc;
+
+	mu_idle_reset();
+	if (!pami_context_is_valid(context) || !p)
+		return pami_fail_invalid(context);
+	if (p->header.iov_len < sizeof(struct pami_quintorus_address) ||
+	    p->header.iov_len > MU_PACKET_BYTES || p->data.iov_len > MU_PACKET_BYTES ||
+	    p->dispatch > PAMI_DISPATCH_ID_MAX || !pami_endpoint_is_valid(ctx, p->dest))
+		return pami_fail(PAMI_INVAL, "a message to an address: header, dispatch or dest");
+	if (address_mode() == PAMI_QUINTORUS_ADDRESS_MODE_NONE)
+		return pami_fail(PAMI_INVAL, "this job has no directory in the network");
+	wire.origin = ctx->offset | PAMI_WIRE_ADDRESSED;
+	wire.dispatch = (uint16_t)p->dispatch;
+	wire.header = (uint16_t)p->header.iov_len;
+	wire.data = (uint32_t)p->data.iov_len;
+	mu_charge(MU_COST_send_immediate, 1);
+	rc = mu_send_address(ctx->channel, pami_endpoint_task(p->dest),
+			     pami_endpoint_channel(ctx, p->dest), &wire, p->header.iov_base,
+			     (uint32_t)p->header.iov_len, p->data.iov_base,
+			     (uint32_t)p->data.iov_len);
+	return rc == -EAGAIN ? PAMI_EAGAIN : pami_result(rc);
+}
+
+static uint64_t address_delay(void)
+{
+	const struct mu_job *j = current_job();
+
+	return j ? j->directory_delay_ns : 0;
+}
+
+static const char *address_counter(unsigned i, uint64_t *value, const char **meaning)
+{
+	const struct mu_job *j = current_job();
+
+	return j ? emu_directory_counter(j->directory_stat, i, value, meaning) : NULL;
+}
+
+static void address_arrived(pami_context_t context, const struct pami_quintorus_address *a,
+			    pami_endpoint_t origin)
+{
+	struct emu_address copy;
+
+	memcpy(&copy, a, sizeof(copy));
+	mu_address_arrived(&copy, pami_endpoint_task(origin));
+}
+
+static const struct pami_ext_symbol symbols[] = {
+    {"mode", (void *)address_mode, NULL},       {"send", (void *)address_send, NULL},
+    {"arrived", (void *)address_arrived, NULL}, {"delay", (void *)address_delay, NULL},
+    {"counter", (void *)address_counter, NULL}, {NULL, NULL, NULL},
+};
+const struct pami_ext pami_ext_address = {PAMI_EXT_QUINTORUS_ADDRESS, NULL, symbols};

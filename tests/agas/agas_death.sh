@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# agas_death.sh PROGRAM: a rank dies among operations and moves; the survivors end theirs and go on.
+. "$QT_SOURCE/tests/harness/run.bash"
+limit=$((60 * ${QT_SCALE:-1}))
+
+# survive SURVIVORS ARGS...
+survive() {
+	local survivors=$1 start
+	shift
+	start=$(date +%s%N)
+	t run --on-death error --timeout $limit "$@"
+	echo "$*: $((($(date +%s%N) - start) / 1000000)) ms: $(grep -o '[0-9]* of [0-9]* blocks lost' "$dir/err" | sort | uniq -c | head -1)"
+	[ "$(grep -c '^survivor [0-9]*: right' "$dir/err")" = "$survivors" ] ||
+		{ fail "$*: not $survivors survived (status $status)"; grep -v warning "$dir/err" | head -30; }
+	unsound "$*"
+}
+
+for seed in 1 2 3; do
+	export QT_SEED=$seed
+	survive 2 -n 3 "$task"
+	survive 3 -n 4 --shape 4x1x1x1x1 "$task"
+	survive 3 -n 4 --hosts local,local "$task"
+done
+survive 3 -n 4 --hosts local,local "$task" order
+QUINTORUS_AGAS_PROGRESS=off survive 3 -n 4 --hosts local,local "$task" order
+if [ "${QT_SANITIZE:-}" != thread ]; then
+	for us in 200 500 1234; do
+		survive 2 --clock virtual --shape 3x1x1x1x1 --fault kill=2@$us "$task" virtual
+	done
+fi
+finish

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The table lookups and messages of one put of 8 bytes, for each way that it can take, exactly.
+ * With the directory in the network (--hw agas=hw-torus) there is one way, whatever the source
+ * knows.
+ */
+#include "tests/agas/agas_job.h"
+
+enum { HOME, FIRST, SOURCE, LAST, RANKS };
+
+static gva_t board, at;
+
+/* Sum of the counts of all ranks since they began. */
+static struct agas_stats sum_stats(void)
+{
+	struct agas_stats sum = {0}, one;
+	size_t i;
+
+	CHECK_EQ(agas_barrier(), 0);
+	agas_stats(&one, 0);
+	CHECK_EQ(agas_barrier(), 0);
+	CHECK_EQ(agas_put(board + (size_t)me * sizeof(one), &one, sizeof(one)), 0);
+	CHECK_EQ(agas_barrier(), 0);
+	for (int r = 0; r < RANKS; r++) {
+		CHECK_EQ(agas_get(&one, board + (size_t)r * sizeof(one), sizeof(one)), 0);
+		CHECK_EQ(agas_fence(), 0);
+		for (i = 0; i < sizeof(one) / 8; i++)
+			((uint64_t *)&sum)[i] += ((uint64_t *)&one)[i];
+	}
+	CHECK_EQ(agas_barrier(), 0);
+	return sum;
+}
+
+static void count_from_here(void)
+{
+	struct agas_stats s;
+
+	CHECK_EQ(agas_barrier(), 0);
+	agas_stats(&s, 1);
+	CHECK_EQ(agas_barrier(), 0);
+}
+
+static struct agas_stats put_by(int rank)
+{
+	uint64_t v = 1;
+
+	count_from_here();
+	if (me == rank) {
+		CHECK_EQ(agas_put(at, &v, sizeof(v)), 0);
+		CHECK_EQ(agas_fence(), 0);
+	}
+	return sum_stats();
+}
+
+static void expect_stats(const char *what, const struct agas_stats *s, unsigned lookups,
+			 unsigned translations, unsigned messages, unsigned updates)
+{
+	unsigned long sent = s->requests + s->forwards + s->answers + s->queries;
+
+	if (s->addressed) {
+		lookups = 1;
+		messages = 2;
+		updates = 0;
+	}
+	if (me == 0 && (s->lookups != lookups || s->translations != translations ||
+			sent != messages || s->updates != updates)) {
+		check_failures++;
+		fprintf(stderr,
+			"%s: %lu lookups (+%lu), %lu messages, %lu updates; expected %u (+%u), %u, "
+			"%u\n",
+			what, (unsigned long)s->lookups, (unsigned long)s->translations, sent,
+			(unsigned long)s->updates, lookups, translations, messages, updates);
+	}
+}
+
+int main(void)
+{
+	const char *miss = getenv("QUINTORUS_AGAS_MISS");
+	struct agas_stats s;
+	gva_t base;
+
+	job_begin();
+	if (ranks != RANKS) {
+		fprintf(stderr, "this test needs 4 ranks\n");
+		return 1;
+	}
+	board = agas_map_all(page, AGAS_CYCLIC);
+	base = agas_map_all(RANKS * page, AGAS_CYCLIC);
+	for (at = base; agas_home(at) != HOME; at += page)
+		;
+	s = put_by(HOME);
+	expect_stats("here", &s, 1, 0, 0, 0);
+	if (me == HOME)
+		CHECK_EQ(agas_remap(at, FIRST), 0);
+	s = put_by(HOME);
+	expect_stats("from the home", &s, 1, 1, 2, 0);
+	s = put_by(SOURCE);
+	if (miss && !strcmp(miss, "query"))
+		expect_stats("miss, query", &s, 2, 1, 4, 0);
+	else
+		expect_stats("miss, carry", &s, 2, 1, 3, 0);
+	s = put_by(SOURCE);
+	expect_stats("cached", &s, 1, 1, 2, 0);
+	CHECK_EQ(s.hits + s.addressed, 1);
+	if (me == HOME)
+		CHECK_EQ(agas_remap(at, LAST), 0);
+	s = put_by(SOURCE);
+	expect_stats("stale", &s, 2, 1, 3, 1);
+	CHECK_EQ(s.stale + s.addressed, 1);
+	/* LAST never was an owner of this one, and knows nothing. */
+	for (at = base; agas_home(at) != FIRST; at += page)
+		;
+	if (me == SOURCE)
+		agas_cache_teach(at, LAST);
+	s = put_by(SOURCE);
+	expect_stats("wrong, and unknown there", &s, 2, 1, 3, 0);
+	/* The same where the home is not the owner any more. */
+	if (me == FIRST)
+		CHECK_EQ(agas_remap(at, HOME), 0);
+	CHECK_EQ(agas_barrier(), 0);
+	if (me == SOURCE)
+		agas_cache_teach(at, LAST);
+	s = put_by(SOURCE);
+	expect_stats("wrong, via home", &s, 3, 1, 4, 0);
+	return job_end();
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Show what of meson test --print-errorlogs a reader needs: each failure with its reason, and that it goes on.
+
+usage: meson test ... | show.py NAME [--all]
+Reads meson's output, prints a line for every 40 tests that ended well (--all: a line for each), and for each that
+did not its line and at most 14 of its lines: those that look like a reason, else its last ones.
+"""
+import re
+import sys
+import time
+
+TEST = re.compile(r"^ *(\d+)/(\d+) .* (OK|SKIP|FAIL|TIMEOUT|ERROR|EXPECTEDFAIL|UNEXPECTEDPASS|INTERRUPT)\b")
+REASON = re.compile(
+    r"^not ok|does not hold|failed: |error: |ERROR|runtime error|WARNING: |SUMMARY|^FAIL|status [1-9]"
+    r"|^ *(Previous|Read|Write|Atomic) |^ *#[0-5] "
+)
+LINES, WIDTH = 14, 300
+
+
+def tell(lines):
+    """The lines of a failed test that explain it."""
+    lines = [l for l in lines if l and not re.match(">>> |―", l)]
+    found = [l for l in lines if REASON.search(l) and not re.search("warning: ", l)]
+    for line in (found[:LINES] if found else lines[-6:]):
+        print("      " + line[:WIDTH])
+
+
+def main():
+    name, show_all = sys.argv[1], "--all" in sys.argv[2:]
+    start = time.monotonic()
+    has_failed, lines = False, []
+    for line in sys.stdin:
+        line = line.rstrip()
+        m = TEST.match(line)
+        if not m and not re.match("(Ok|Summary of Failures): *", line):
+            lines.append(line)
+            continue
+        if has_failed:
+            tell(lines)
+        if not m:
+            break
+        has_failed, lines = m.group(3) not in ("OK", "SKIP", "EXPECTEDFAIL"), []
+        if has_failed or show_all:
+            print(line)
+        elif int(m.group(1)) % 40 == 0:
+            print(f"{name}: {m.group(1)} of {m.group(2)} tests have ended, {time.monotonic() - start:.0f} s")
+        sys.stdout.flush()
+    for _ in sys.stdin:  # meson must not meet a closed pipe
+        pass
+
+
+main()

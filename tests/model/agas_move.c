@@ -1,0 +1,784 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Exhaustive search of a moving block: up to four ranks, one block, several movers, a request that
+ * starts with any old idea of the owner, a pin, and a rank that dies at any step. The transitions
+ * are the functions of agas/move/protocol.c themselves; this file has the channels (in order from
+ * one rank to another, nothing between different pairs), the program, and what must hold:
+ *
+ *	always   at most one living rank OWNS the block, and versions there grow
+ *	         a request takes effect where the block is OWNED, once; an answer says so
+ *	         no data leaves while a pin is held
+ *	at end   no rank waits: all moves and requests were answered, also with a death
+ *	         home names the owner, or says that the data was lost with the rank that died
+ *
+ * A request is carried out at once, or over time like a long put: its first packet pins the block,
+ * its last one unpins it, and what follows from the last pin comes later, under the lock. A unit
+ * that carries out puts to addresses by itself has to do the same.
+ *
+ * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
+ *
+ * What a dead rank sent arrives up to some message and not beyond it. Faults: with one line of the
+ * protocol left out the search must find a violation.
+ *
+ *   usage: agas_move [--trace]
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NO_FAULT, PINS, SERIAL, REVOKE, PARK, MISLED, LONG_PIN, NOTES, FAULTS };
+static int fault;
+#define AGAS_FAULT(line) (fault == (line))
+#include "agas/move/protocol.c"
+
+#define RANKS    4
+#define MOVES    3
+#define CHANNEL  6
+#define WAITERS  4
+#define NOBODY   7
+#define REQUEST  AGAS_MOVE_KINDS
+#define ANSWER   (AGAS_MOVE_KINDS + 1)
+#define TABLE    (1u << 22)
+#define HOME_REC 0
+
+struct message {
+	uint8_t kind, rank, token, version, error, hops, flags;
+};
+
+struct small_block {
+	uint8_t state, pins, owner, version, pull, old, waiters, parked, hops, flags;
+	uint8_t rank[WAITERS], token[WAITERS];
+};
+
+struct state {
+	struct small_block b[RANKS];
+	struct {
+		uint8_t owner, from, version, moving, revoking, lost, queued, queue[WAITERS];
+	} h;
+	uint8_t length[RANKS][RANKS];
+	struct message at[RANKS][RANKS][CHANNEL];
+	uint8_t move[MOVES]; /* 0: not begun, 1: begun, 2: answered */
+	/* 0: not begun, 1: under way, 2: answered, 3: refused, 4: to retry, 5: lost in a death */
+	uint8_t request;
+	uint8_t sent_to;        /* the rank that got the request first */
+	uint8_t sent_on[RANKS]; /* 1 + the rank to which a rank sent it on; 0: none */
+	uint8_t writer;         /* 1 + the rank at which the request's payload is arriving */
+	uint8_t released;       /* bits: ranks whose last pin went, with the rest to come */
+	uint8_t effects;        /* how often the request took effect */
+	uint8_t dead, seen;     /* NOBODY or a rank; bits: ranks that know */
+	uint8_t pins_left, top; /* pins that the program still takes; highest version owned */
+};
+
+struct conf {
+	unsigned ranks, owner, moves, mover[MOVES], target[MOVES], source, hint, pins, victim;
+	bool request;
+	bool lasts; /* the payload of the request arrives over time */
+};
+
+static struct conf conf;
+static struct state now, *states;
+static uint32_t *parent, *table, count;
+static const char *violation;
+static unsigned long total, searches;
+
+static void note_violation(const char *what)
+{
+	if (!violation)
+		violation = what;
+}
+
+/* ---- one rank's records, as the protocol sees them ---- */
+
+static struct agas_block block;
+static struct agas_home home;
+static struct agas_waiter block_waiters[WAITERS], home_waiters[WAITERS];
+static struct agas_party party;
+static struct agas_out out;
+static struct agas_move_msg loop[16];
+static unsigned loops, looped;
+static uint32_t at_rank;
+
+static bool is_dead(uint32_t rank)
+{
+	return rank == now.dead && (now.seen >> at_rank & 1);
+}
+
+static void channel_add(unsigned from, unsigned to, struct message m)
+{
+	if (to == now.dead || from == now.dead)
+		return;
+	if (now.length[from][to] == CHANNEL) {
+		note_violation("a channel is longer than the model has room for");
+		return;
+	}
+	now.at[from][to][now.length[from][to]++] = m;
+}
+
+static void send_out(struct agas_out *o, const struct agas_move_msg *m)
+{
+	struct message c = {.kind = m->kind,
+			    .rank = (uint8_t)m->rank,
+			    .token = (uint8_t)m->token,
+			    .version = (uint8_t)m->version,
+			    .error = m->error};
+
+	(void)o;
+	if (m->kind == AGAS_DATA && (block.word.plain & AGAS_PINS))
+		note_violation("the data leaves while it is pinned");
+	if (m->kind == AGAS_DONE_MOVER && m->peer == at_rank)
+		now.move[m->token] = 2;
+	else if (m->peer == at_rank)
+		loop[loops++] = *m;
+	else
+		channel_add(at_rank, m->peer, c);
+}
+
+static void load_rank(unsigned r)
+{
+	const struct small_block *b = &now.b[r];
+	unsigned i;
+
+	at_rank = r;
+	memset(&block, 0, sizeof(block));
+	block.word.plain = (uint64_t)b->state << 32 | b->pins;
+	block.owner = b->owner;
+	block.version = b->version;
+	block.pull = b->pull;
+	block.old = b->old;
+	block.waiters = (struct agas_waiters){block_waiters, b->waiters, WAITERS};
+	for (i = 0; i < b->waiters; i++)
+		block_waiters[i] = (struct agas_waiter){b->rank[i], b->token[i]};
+	home = (struct agas_home){.owner = now.h.owner,
+				  .from = now.h.from,
+				  .version = now.h.version,
+				  .moving = now.h.moving,
+				  .revoking = now.h.revoking,
+				  .lost = now.h.lost,
+				  .queue = {home_waiters, now.h.queued, WAITERS}};
+	for (i = 0; i < now.h.queued; i++)
+		home_waiters[i] = (struct agas_waiter){now.h.queue[i], 0};
+	party = (struct agas_party){
+	    .me = r, .home_rank = 0, .block = &block, .home = r ? NULL : &home, .is_dead = is_dead};
+	out = (struct agas_out){.send = send_out};
+	loops = looped = 0;
+}
+
+static void take_effect(void)
+{
+	enum agas_state state = agas_block_state(&block);
+
+	now.effects++;
+	if (now.effects > 1)
+		note_violation("a request took effect twice");
+	if (state != AGAS_OWNED && !(conf.lasts && state == AGAS_MOVING_OUT))
+		note_violation("a request took effect where the block is not owned");
+}
+
+static void request_end(uint8_t error)
+{
+	if (now.request != 1)
+		return; /* a death has ended it */
+	now.request = error == AGAS_WHY_RETRY ? 4 : error == AGAS_WHY_LOST ? 5 : error ? 3 : 2;
+}
+
+static void answer_request(uint8_t error)
+{
+	struct message m = {.kind = ANSWER, .error = error};
+
+	if (at_rank == conf.source)
+		request_end(error);
+	else
+		channel_add(at_rank, conf.source, m);
+}
+
+static void pin_release(void)
+{
+	if (agas_block_unpin(&block))
+		now.released |= (uint8_t)(1u << at_rank);
+}
+
+/* The last packet of the payload. */
+static void write_end(void)
+{
+	now.writer = 0;
+	take_effect();
+	if (fault != LONG_PIN)
+		pin_release();
+	answer_request(0);
+}
+
+static void send_on(uint32_t to, struct message m)
+{
+	if (is_dead(to)) {
+		answer_request(AGAS_WHY_LOST);
+		return;
+	}
+	now.sent_on[at_rank] = (uint8_t)(to + 1);
+	channel_add(at_rank, to, m);
+}
+
+/* A request is at the loaded rank. */
+static void route_request(uint8_t hops, uint8_t flags)
+{
+	struct agas_hop hop = {.hops = hops, .flags = flags};
+	struct message m = {.kind = REQUEST};
+
+	switch (agas_route(&party, &hop)) {
+	case AGAS_DELIVER:
+		if (conf.lasts) {
+			now.writer = (uint8_t)(at_rank + 1);
+			if (fault != LONG_PIN && !agas_block_pin(&block))
+				note_violation("a block that is here could not be pinned");
+			break;
+		}
+		take_effect();
+		answer_request(0);
+		break;
+	case AGAS_PARK:
+		if (now.b[at_rank].parked)
+			note_violation("parked twice");
+		now.b[at_rank].parked = 1;
+		now.b[at_rank].hops = hops;
+		now.b[at_rank].flags = flags;
+		break;
+	case AGAS_FORWARD:
+		m.hops = hop.hops;
+		m.flags = hop.flags;
+		if (hop.to == at_rank)
+			note_violation("a rank forwards a request to itself");
+		send_on(hop.to, m);
+		break;
+	case AGAS_REFUSE:
+		if (hop.error == AGAS_WHY_LOOP)
+			note_violation("a request was forwarded too often");
+		if (hop.error == AGAS_WHY_UNMAPPED)
+			note_violation("home does not know the block");
+		answer_request(hop.error);
+		break;
+	}
+}
+
+static void store_rank(void)
+{
+	struct small_block *b = &now.b[at_rank];
+	unsigned i;
+
+	b->state = (uint8_t)(block.word.plain >> 32);
+	b->pins = (uint8_t)block.word.plain;
+	b->owner = (uint8_t)block.owner;
+	b->version = (uint8_t)block.version;
+	b->pull = block.pull;
+	b->old = (uint8_t)block.old;
+	b->waiters = (uint8_t)block.waiters.count;
+	memset(b->rank, 0, sizeof(b->rank));
+	memset(b->token, 0, sizeof(b->token));
+	for (i = 0; i < b->waiters; i++) {
+		b->rank[i] = (uint8_t)block_waiters[i].rank;
+		b->token[i] = (uint8_t)block_waiters[i].token;
+	}
+	if (at_rank)
+		return;
+	memset(&now.h, 0, sizeof(now.h));
+	now.h.owner = (uint8_t)home.owner;
+	now.h.from = (uint8_t)home.from;
+	now.h.version = (uint8_t)home.version;
+	now.h.moving = home.moving;
+	now.h.revoking = home.revoking;
+	now.h.lost = home.lost;
+	now.h.queued = (uint8_t)home.queue.count;
+	for (i = 0; i < home.queue.count; i++)
+		now.h.queue[i] = (uint8_t)home_waiters[i].rank;
+}
+
+/* What the library does after each event, and before the next. */
+static void finish_event(void)
+{
+	while (looped < loops) {
+		struct agas_move_msg m = loop[looped++];
+
+		m.peer = at_rank;
+		agas_move_step(&party, &m, &out);
+	}
+	if (now.b[at_rank].parked && agas_block_state(&block) != AGAS_INCOMING) {
+		now.b[at_rank].parked = 0;
+		route_request(now.b[at_rank].hops, now.b[at_rank].flags);
+		now.b[at_rank].hops = now.b[at_rank].flags = 0;
+	}
+	store_rank();
+}
+
+/* ---- events ---- */
+
+static void message_take(unsigned from, unsigned to)
+{
+	struct message m = now.at[from][to][0];
+	struct agas_move_msg full = {.peer = from,
+				     .rank = m.rank,
+				     .token = m.token,
+				     .version = m.version,
+				     .kind = m.kind,
+				     .error = m.error};
+	unsigned left = --now.length[from][to];
+
+	memmove(&now.at[from][to][0], &now.at[from][to][1], left * sizeof(m));
+	memset(&now.at[from][to][left], 0, sizeof(m));
+	load_rank(to);
+	if (m.kind == REQUEST) {
+		route_request(m.hops, m.flags);
+	} else if (m.kind == ANSWER) {
+		request_end(m.error);
+	} else if (m.kind == AGAS_DONE_MOVER) {
+		now.move[m.token] = 2;
+	} else {
+		agas_move_step(&party, &full, &out);
+	}
+	finish_event();
+}
+
+static void move_begin(unsigned i)
+{
+	struct agas_move_msg m = {.kind = AGAS_MOVE, .token = i, .peer = conf.mover[i]};
+	struct message c = {.kind = AGAS_MOVE, .token = (uint8_t)i};
+
+	now.move[i] = 1;
+	load_rank(conf.mover[i]);
+	if (is_dead(conf.target[i])) {
+		now.move[i] = 2;
+	} else if (conf.target[i] == conf.mover[i]) {
+		agas_move_step(&party, &m, &out);
+	} else {
+		channel_add(conf.mover[i], conf.target[i], c);
+	}
+	finish_event();
+}
+
+static void request_begin(unsigned first)
+{
+	struct message m = {.kind = REQUEST};
+
+	now.request = 1;
+	now.sent_to = (uint8_t)first;
+	load_rank(conf.source);
+	if (first == conf.source)
+		route_request(0, 0);
+	else if (is_dead(first))
+		request_end(AGAS_WHY_LOST);
+	else
+		channel_add(conf.source, first, m);
+	finish_event();
+}
+
+static void death_notice(unsigned r)
+{
+	unsigned i;
+
+	now.seen |= (uint8_t)(1u << r);
+	load_rank(r);
+	agas_move_death(&party, now.dead, &out);
+	finish_event();
+	if (now.sent_on[r] == now.dead + 1 && fault != NOTES)
+		answer_request(AGAS_WHY_LOST);
+	if (r == conf.source && now.sent_to == now.dead)
+		request_end(AGAS_WHY_LOST);
+	for (i = 0; i < conf.moves; i++)
+		if (conf.mover[i] == r && conf.target[i] == now.dead && now.move[i] == 1)
+			now.move[i] = 2;
+}
+
+static void kill_victim(void)
+{
+	unsigned r;
+
+	now.dead = (uint8_t)conf.victim;
+	for (r = 0; r < conf.ranks; r++) {
+		now.length[r][now.dead] = 0;
+		memset(now.at[r][now.dead], 0, sizeof(now.at[r][0]));
+	}
+	memset(&now.b[now.dead], 0, sizeof(now.b[0]));
+	now.released &= (uint8_t) ~(1u << now.dead);
+	now.sent_on[now.dead] = 0;
+	if (now.writer == now.dead + 1)
+		now.writer = 0;
+	if (now.dead == 0)
+		memset(&now.h, 0, sizeof(now.h));
+}
+
+static bool is_alive(unsigned r)
+{
+	return r != now.dead;
+}
+
+/* Make transition number n of the present state. False: there is no such transition. */
+static bool make_step(unsigned n)
+{
+	unsigned i, k;
+
+	for (i = 0; i < conf.ranks; i++)
+		for (k = 0; k < conf.ranks; k++)
+			if (now.length[i][k] && !n--) {
+				message_take(i, k);
+				return true;
+			}
+	for (i = 0; i < conf.moves; i++)
+		if (!now.move[i] && is_alive(conf.mover[i]) && !n--) {
+			move_begin(i);
+			return true;
+		}
+	if (conf.request && !now.request && is_alive(conf.source) && !n--) {
+		request_begin(conf.hint);
+		return true;
+	}
+	if (now.request == 4 && is_alive(conf.source) && !n--) {
+		request_begin(0);
+		return true;
+	}
+	for (i = 0; i < conf.ranks; i++) {
+		if (now.pins_left && is_alive(i) && now.b[i].state == AGAS_OWNED && !n--) {
+			load_rank(i);
+			now.pins_left--;
+			agas_block_pin(&block);
+			finish_event();
+			return true;
+		}
+		if (now.b[i].pins > (now.writer == i + 1) && is_alive(i) && !n--) {
+			load_rank(i);
+			pin_release();
+			finish_event();
+			return true;
+		}
+		if (now.writer == i + 1 && !n--) {
+			load_rank(i);
+			write_end();
+			finish_event();
+			return true;
+		}
+		if ((now.released >> i & 1) && !n--) {
+			load_rank(i);
+			now.released &= (uint8_t) ~(1u << i);
+			agas_move_drained(&party, &out);
+			finish_event();
+			return true;
+		}
+	}
+	if (now.dead == NOBODY && conf.victim != NOBODY && !n--) {
+		kill_victim();
+		return true;
+	}
+	for (i = 0; now.dead != NOBODY && i < conf.ranks; i++) {
+		if (!is_alive(i))
+			continue;
+		if (now.length[now.dead][i] && !n--) { /* The rest does not arrive. */
+			now.length[now.dead][i] = 0;
+			memset(now.at[now.dead][i], 0, sizeof(now.at[0][0]));
+			return true;
+		}
+		if (!now.length[now.dead][i] && !(now.seen >> i & 1) && !n--) {
+			death_notice(i);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- what must hold ---- */
+
+static void check_always(void)
+{
+	unsigned r, owners = 0;
+
+	for (r = 0; r < conf.ranks; r++) {
+		if (!is_alive(r) || now.b[r].state != AGAS_OWNED)
+			continue;
+		owners++;
+		if (now.b[r].version < now.top)
+			note_violation("an older version of the block came to life");
+		now.top = now.b[r].version;
+	}
+	if (owners > 1)
+		note_violation("two ranks own the block");
+	if (now.request == 2 && now.effects != 1)
+		note_violation("an answer without effect");
+	if (now.request == 3 && now.effects)
+		note_violation("a refused request took effect");
+}
+
+static void check_end(void)
+{
+	unsigned r, owner = NOBODY;
+
+	for (r = 0; r < conf.ranks; r++) {
+		if (!is_alive(r))
+			continue;
+		if (now.b[r].state == AGAS_OWNED)
+			owner = r;
+		if (now.b[r].state == AGAS_INCOMING || now.b[r].state == AGAS_MOVING_OUT)
+			note_violation("at the end a rank waits for data or a pin");
+		if (now.b[r].pull || now.b[r].waiters)
+			note_violation("at the end a move is under way");
+		if (now.b[r].parked)
+			note_violation("at the end a request is parked");
+	}
+	for (r = 0; r < conf.moves; r++)
+		if (now.move[r] == 1 && is_alive(conf.mover[r]))
+			note_violation("at the end a mover waits");
+	if (now.dead == NOBODY && conf.request && now.request != 2)
+		note_violation("at the end a request waits, or was refused without a death");
+	if (now.request == 1 && is_alive(conf.source))
+		note_violation("at the end a request waits for an answer that no rank will send");
+	if (now.dead == NOBODY && owner == NOBODY)
+		note_violation("nobody owns the block");
+	if (!is_alive(0))
+		return;
+	if (now.h.moving || now.h.revoking || now.h.queued)
+		note_violation("at the end home has a move under way");
+	if (now.h.lost ? owner != NOBODY : now.h.owner != owner)
+		note_violation("home does not name the owner");
+}
+
+/* ---- the search ---- */
+
+static bool state_add(uint32_t from)
+{
+	uint64_t hash = 14695981039346656037u;
+	const uint8_t *p = (const uint8_t *)&now;
+	uint32_t slot;
+	size_t i;
+
+	for (i = 0; i < sizeof(now); i++)
+		hash = (hash ^ p[i]) * 1099511628211u;
+	for (slot = (uint32_t)(hash >> 20) % TABLE; table[slot]; slot = (slot + 1) % TABLE)
+		if (!memcmp(&states[table[slot] - 1], &now, sizeof(now)))
+			return true;
+	if (count >= TABLE / 2)
+		return false;
+	states[count] = now;
+	parent[count] = from;
+	table[slot] = ++count;
+	return true;
+}
+
+static void print_trace(uint32_t at)
+{
+	uint32_t path[256], n = 0;
+
+	for (; n < 256 && at != UINT32_MAX; at = parent[at])
+		path[n++] = at;
+	while (n--) {
+		const struct state *s = &states[path[n]];
+		unsigned i, k;
+
+		printf("dead %u home(owner %u v%u moving %u lost %u)", s->dead, s->h.owner,
+		       s->h.version, s->h.moving, s->h.lost);
+		for (i = 0; i < conf.ranks; i++)
+			printf(" [%u: state %u v%u ->%u pins %u pull %u]", i, s->b[i].state,
+			       s->b[i].version, s->b[i].owner, s->b[i].pins, s->b[i].pull);
+		for (i = 0; i < conf.ranks; i++)
+			for (k = 0; k < conf.ranks; k++)
+				if (s->length[i][k])
+					printf(" %u>%u:%u(+%u)", i, k, s->at[i][k][0].kind,
+					       s->length[i][k] - 1u);
+		printf(" request %u\n", s->request);
+	}
+}
+
+static void begin_state(void)
+{
+	unsigned r;
+
+	memset(&now, 0, sizeof(now));
+	now.dead = NOBODY;
+	now.pins_left = (uint8_t)conf.pins;
+	now.h.owner = (uint8_t)conf.owner;
+	now.h.version = now.top = 1;
+	for (r = 0; r < conf.ranks; r++)
+		now.b[r].state = AGAS_NONE;
+	now.b[conf.owner].state = AGAS_OWNED;
+	now.b[conf.owner].owner = (uint8_t)conf.owner;
+	now.b[conf.owner].version = 1;
+}
+
+static bool tracing;
+
+/* True: no violation. */
+static bool search_states(void)
+{
+	uint32_t i;
+	unsigned n;
+
+	memset(table, 0, TABLE * sizeof(*table));
+	count = 0;
+	violation = NULL;
+	begin_state();
+	state_add(UINT32_MAX);
+	for (i = 0; i < count && !violation; i++) {
+		for (n = 0;; n++) {
+			now = states[i];
+			if (!make_step(n))
+				break;
+			check_always();
+			if (!state_add(i))
+				note_violation("more states than the model has room for");
+			if (violation)
+				break;
+		}
+		if (!n && !violation)
+			check_end();
+	}
+	total += count;
+	searches++;
+	if (violation && (fault == NO_FAULT || tracing)) {
+		printf(
+		    "violation: %s (owner %u, moves %u, first %u to %u, second %u to %u, source %u "
+		    "hint %u, victim %u)\n",
+		    violation, conf.owner, conf.moves, conf.mover[0], conf.target[0], conf.mover[1],
+		    conf.target[1], conf.source, conf.hint, conf.victim);
+		if (tracing) {
+			if (!state_add(i))
+				printf("(no room for the last state)\n");
+			print_trace(count - 1);
+		}
+	}
+	return !violation;
+}
+
+/* One mover in all roles; one request with any hint; a pin; any victim or none. */
+static bool one_move(unsigned ranks, bool lasts)
+{
+	unsigned o, m, t, s, hint, v;
+
+	for (o = 0; o < ranks; o++)
+		for (m = 0; m < ranks; m++)
+			for (t = 0; t < ranks; t++)
+				for (s = 0; s < ranks; s += 2)
+					for (hint = 0; hint < ranks; hint++)
+						for (v = 0; v <= ranks; v++) {
+							conf = (struct conf){
+							    .ranks = ranks,
+							    .owner = o,
+							    .moves = 1,
+							    .mover = {m},
+							    .target = {t},
+							    .request = true,
+							    .lasts = lasts,
+							    .source = s,
+							    .hint = hint,
+							    .pins = 1,
+							    .victim = v == ranks ? NOBODY : v};
+							if (!search_states())
+								return false;
+						}
+	return true;
+}
+
+/* Two or three movers. */
+static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death, unsigned pins,
+		       bool lasts)
+{
+	unsigned o, a, b, v;
+
+	for (o = 0; o < ranks; o++)
+		for (a = 0; a < ranks * ranks; a++)
+			for (b = 0; b < ranks * ranks; b++)
+				for (v = death ? 0 : ranks; v <= ranks; v++) {
+					conf = (struct conf){
+					    .ranks = ranks,
+					    .owner = o,
+					    .moves = moves,
+					    .mover = {a / ranks, b / ranks, o},
+					    .target = {a % ranks, b % ranks, (o + 1) % ranks},
+					    .request = request,
+					    .lasts = lasts,
+					    .source = (o + 1) % ranks,
+					    .hint = (o + 2) % ranks,
+					    .pins = pins,
+					    .victim = v == ranks ? NOBODY : v};
+					if (!search_states())
+						return false;
+				}
+	return true;
+}
+
+/*
+ * Requests at rest: every rank that is not the owner remembers any other rank, and the request
+ * starts anywhere. At most three forwards; the fault goes round in circles.
+ */
+static bool forwards_are_bounded(void)
+{
+	unsigned o, first, code, r, most = 0;
+
+	for (o = 0; o < RANKS; o++)
+		for (first = 0; first < RANKS; first++)
+			for (code = 0; code < 256; code++) {
+				uint8_t hops = 0, flags = 0;
+				unsigned at = first;
+
+				conf = (struct conf){.ranks = RANKS, .owner = o};
+				begin_state();
+				for (r = 1; r < RANKS; r++) {
+					if (r == o)
+						continue;
+					now.b[r].state = AGAS_REMOTE;
+					now.b[r].owner = code >> 2 * r & 3;
+				}
+				for (;;) {
+					struct agas_hop hop = {.hops = hops, .flags = flags};
+					enum agas_route way;
+
+					load_rank(at);
+					way = agas_route(&party, &hop);
+					if (way == AGAS_DELIVER)
+						break;
+					if (way != AGAS_FORWARD)
+						return false;
+					at = hop.to;
+					hops = hop.hops;
+					flags = hop.flags;
+				}
+				most = hops > most ? hops : most;
+			}
+	if (fault == NO_FAULT)
+		printf("at rest a request takes at most %u forwards\n", most);
+	return most <= 3;
+}
+
+static bool all_cases_hold(void)
+{
+	return forwards_are_bounded() && one_move(3, false) && one_move(3, true) &&
+	       many_moves(3, 2, true, false, 1, false) && many_moves(3, 2, true, false, 0, true) &&
+	       many_moves(3, 2, false, true, 0, false);
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const name[FAULTS] = {"none",
+						 "pins are not waited for",
+						 "home does not queue moves",
+						 "moves are not revoked",
+						 "requests are not parked",
+						 "every stale rank forwards",
+						 "a long put does not pin",
+						 "no rank notes what it sent on"};
+	bool ok;
+
+	tracing = argc > 1 && !strcmp(argv[1], "--trace");
+	states = malloc((size_t)TABLE / 2 * sizeof(*states));
+	parent = malloc((size_t)TABLE / 2 * sizeof(*parent));
+	table = calloc(TABLE, sizeof(*table));
+	if (!states || !parent || !table)
+		return 77;
+	ok = all_cases_hold() && one_move(4, false);
+	printf("%lu searches, %lu states: %s\n", searches, total, ok ? "no violation" : "FAILED");
+	for (fault = 1; fault < FAULTS && ok; fault++) {
+		bool found = !all_cases_hold();
+
+		printf("fault: %s: %s\n", name[fault], found ? "found" : "NOT FOUND");
+		if (!found)
+			ok = false;
+	}
+	free(states);
+	free(parent);
+	free(table);
+	return !ok;
+}

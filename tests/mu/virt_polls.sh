@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# virt_polls.sh PROGRAM: in virtual time, bounded polls cost what the table says and are no deadlock;
+# a deadlock is found within seconds, and names the call of each task.
+. "$QT_SOURCE/tests/harness/virtual.bash"
+
+# is_deadlock TEXT CASE OPTIONS...: the run ends with a message that holds TEXT
+is_deadlock() {
+	ends_with_error "${@:2}"
+	says "$1"
+}
+
+# The settings: so many polls, or so much time, and the run goes on until --timeout.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+QUINTORUS_DEADLOCK_S=0 torus run --clock virtual --timeout 3 -n 2 "$program" forever >"$dir/no time" 2>&1 &
+no_time=$!
+QUINTORUS_DEADLOCK_S=1 QUINTORUS_DEADLOCK_POLLS=1000000000000 torus run --clock virtual --timeout 3 -n 2 "$program" forever \
+	>"$dir/many polls" 2>&1 &
+many_polls=$!
+
+for fabric in torus express; do
+	for n in 1 2 4; do
+		for case in start others clock; do
+			ends_same $case --fabric $fabric -n $n
+		done
+	done
+	ends_same others --fabric $fabric --shape 2x1x1x1x1x2
+	ends_same travel --fabric $fabric -n 3
+done
+
+for n in 1 2 4; do
+	# No setting matters where each task is in a call that returns only after an event.
+	QUINTORUS_DEADLOCK_S=0 is_deadlock 'returns only after an event' lock -n $n
+	says "task $((n - 1)) at .*: waits in PAMI_Context_lock since"
+	QUINTORUS_DEADLOCK_S=0 is_deadlock 'returns only after an event' wait -n $n
+	says "task $((n - 1)) at .*: waits in PAMI_Context_advance since"
+	QUINTORUS_DEADLOCK_S=1 is_deadlock QUINTORUS_DEADLOCK_POLLS forever -n $n
+	says "task $((n - 1)) at .*: polls in PAMI_Context_advance since"
+done
+QUINTORUS_DEADLOCK_S=1 is_deadlock QUINTORUS_DEADLOCK_S mixed -n 2 --fabric express
+says 'task 0 at .*: waits in PAMI_Context_lock since'
+says 'task 1 at .*: polls in PAMI_Context_advance since'
+
+wait $no_time
+[ $? = 124 ] || fail "QUINTORUS_DEADLOCK_S=0: $(cat "$dir/no time")"
+wait $many_polls
+[ $? = 124 ] || fail "QUINTORUS_DEADLOCK_POLLS: $(cat "$dir/many polls")"
+exit $failed

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# virt_spin.sh PROGRAM: in virtual time, tasks that wait on their memory without a call, or compute, are served.
+# QT_LONG=1: each case many times.
+. "$QT_SOURCE/tests/harness/virtual.bash"
+last_words='done$'
+[ "${QT_LONG:-0}" = 0 ] || repeat=20
+
+# Long computations are not what this is about: a task that burns 50 ms is taken to wait.
+export QUINTORUS_SPIN_MS=$((50 * scale))
+ends_same served --shape 3x1x1x1x1
+ends_same served --fabric express --shape 1x1x1x1x1x2
+ends_same asks --shape 3x1x1x1x1
+ends_same flags --shape 2x1x1x1x1
+ends_same later --shape 3x1x1x1x1
+ends_well worker --shape 2x1x1x1x1
+ends_well thread --shape 2x1x1x1x1
+ends_well locked --shape 2x1x1x1x1
+QUINTORUS_SPIN_MS=60000 ends_same computes --shape 2x1x1x1x1
+
+# Nobody answers, and that is said.
+export QUINTORUS_SPIN_LIMIT_S=1
+ends_with_error nobody --shape 2x1x1x1x1
+for text in 'task 0 burned .* all others wait for it' 'messages came meanwhile that nobody answers' EXT_async_progress \
+	ARMCI_PROGRESS_THREAD=1 'the run ends .QUINTORUS_SPIN_LIMIT_S'; do
+	says "$text"
+done
+exit $failed

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every rule of the MU: a descriptor or packet that breaks it is refused and counted, and the FIFO
+ * goes on behind it. Packets go to the own node, so that all counters are in this process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <spi/include/kernel/MU.h>
+#include <spi/include/kernel/collective.h>
+#include <spi/include/mu/InjFifo.h>
+
+uint64_t quintorus_mu_refused(const char *rule);
+
+static MUSPI_InjFifoSubGroup_t inj;
+static MUSPI_RecFifoSubGroup_t rec;
+static MUSPI_BaseAddressTableSubGroup_t bat;
+static unsigned char fifo[2][1024] __attribute__((aligned(64)));
+static unsigned char rec_memory[2][2048] __attribute__((aligned(64)));
+static unsigned char data[4096] __attribute__((aligned(64))),
+    target[4096] __attribute__((aligned(64)));
+static volatile uint64_t counter __attribute__((aligned(64)));
+static MUHWI_Destination_t here;
+static int bad;
+
+static MUSPI_Pt2PtMemoryFIFODescriptorInfo_t fifo_info;
+static MUSPI_Pt2PtDirectPutDescriptorInfo_t put_info;
+static MUSPI_Pt2PtRemoteGetDescriptorInfo_t get_info;
+static MUSPI_CollectiveMemoryFIFODescriptorInfo_t coll_info;
+static MUHWI_Descriptor_t f, p, g, c;
+
+static void reset_descriptors(void)
+{
+	MUSPI_CreatePt2PtMemoryFIFODescriptor(&f, &fifo_info);
+	MUSPI_CreatePt2PtDirectPutDescriptor(&p, &put_info);
+	MUSPI_CreatePt2PtRemoteGetDescriptor(&g, &get_info);
+	MUSPI_CreateCollectiveMemoryFIFODescriptor(&c, &coll_info);
+}
+
+static void send_one(MUHWI_Descriptor_t *d)
+{
+	MUSPI_InjFifo_t *at = MUSPI_IdToInjFifo(0, &inj);
+	MUHWI_Descriptor_t copy __attribute__((aligned(64))) = *d;
+	uint64_t sequence;
+
+	while ((sequence = MUSPI_InjFifoInject(at, &copy)) == (uint64_t)-1)
+		;
+	while (!MUSPI_CheckDescComplete(at, sequence))
+		;
+}
+
+/* Send it, and see the rule's counter rise by one. */
+static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d)
+{
+	uint64_t before = quintorus_mu_refused(rule);
+
+	send_one(d);
+	for (int i = 0; i < 2000000 && quintorus_mu_refused(rule) == before; i++)
+		quintorus_mu_poll();
+	if (quintorus_mu_refused(rule) != before + 1) {
+		fprintf(stderr, "rule %s: %llu, then %llu\n", rule, (unsigned long long)before,
+			(unsigned long long)quintorus_mu_refused(rule));
+		bad = 1;
+	}
+	reset_descriptors();
+}
+
+#define BAD(rule, d, change)                                                                       \
+	do {                                                                                       \
+		change;                                                                            \
+		expect_refusal(#rule, &d);                                                         \
+	} while (0)
+#define CHECK_WHO "rank %u", Kernel_GetRank()
+#include "tests/harness/check_count.h"
+
+static void set_up(void)
+{
+	uint32_t ids[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+	Kernel_InjFifoAttributes_t ia[2] = {{0}, {1, 0, 0, 0}};
+	Kernel_RecFifoAttributes_t ra[2] = {{0}};
+	Kernel_MemoryRegion_t region;
+	Personality_t who;
+
+	REQUIRE(!Kernel_GetPersonality(&who, sizeof who));
+	MUSPI_SetUpDestination(&here, who.Network_Config.Acoord, 0, 0, 0, 0);
+	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 2, ids, ia));
+	REQUIRE(!Kernel_AllocateRecFifos(0, &rec, 2, ids, ra));
+	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 4, ids, 0));
+	Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo);
+	REQUIRE(Kernel_InjFifoInit(&inj, 0, &region, 32, 1023) == EINVAL);
+	REQUIRE(Kernel_InjFifoInit(&inj, 0, &region, 0, 63) == EINVAL);
+	REQUIRE(Kernel_InjFifoInit(&inj, 0, &region, 0, 100) == EINVAL);
+	REQUIRE(quintorus_mu_refused("fifo_align") == 2 && quintorus_mu_refused("fifo_size") == 1);
+	REQUIRE(Kernel_InjFifoActivate(&inj, 1, ids, 1) == EINVAL);
+	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region, 0, 1023));
+	REQUIRE(!Kernel_InjFifoInit(&inj, 1, &region, 1024, 1023));
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 2, ids, 1));
+	Kernel_CreateMemoryRegion(&region, rec_memory, sizeof rec_memory);
+	REQUIRE(Kernel_RecFifoInit(&rec, 0, &region, 0, 543) == EINVAL);
+	REQUIRE(!Kernel_RecFifoInit(&rec, 0, &region, 0, 2047));
+	REQUIRE(!Kernel_RecFifoInit(&rec, 1, &region, 2048, 2047));
+	REQUIRE(!Kernel_RecFifoEnable(0, 1 << 15));
+	MUSPI_SetBaseAddress(&bat, 0, (uint64_t)target);
+	MUSPI_SetBaseAddress(
+	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD));
+	MUSPI_SetBaseAddress(&bat, 2, 0);
+	MUSPI_SetBaseAddress(&bat, 3, 4096); /* a place where nothing is mapped */
+	REQUIRE(MUSPI_SetBaseAddress(&bat, 4, 0) == EPERM &&
+		MUSPI_SetBaseAddress(&bat, 8, 0) == EINVAL);
+
+	fifo_info.Base.Payload_Address = (uint64_t)data;
+	fifo_info.Base.Message_Length = 64;
+	fifo_info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_LOCAL0;
+	fifo_info.Base.Dest = here;
+	fifo_info.Pt2Pt.Misc2 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
+	put_info.Base = fifo_info.Base;
+	put_info.Pt2Pt = fifo_info.Pt2Pt;
+	put_info.DirectPut.Rec_Counter_Base_Address_Id = 1;
+	get_info.Base = fifo_info.Base;
+	get_info.Pt2Pt = fifo_info.Pt2Pt;
+	get_info.RemoteGet.Type = MUHWI_PACKET_TYPE_GET;
+	get_info.RemoteGet.Rget_Inj_FIFO_Id = 1;
+	coll_info.Base = fifo_info.Base;
+	coll_info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
+	coll_info.Collective.Op_Code = MUHWI_COLLECTIVE_OP_CODE_OR;
+	coll_info.Collective.Word_Length = 4;
+	coll_info.Collective.Misc =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_BROADCAST;
+	reset_descriptors();
+}
+
+#define HEADER PacketHeader.messageUnitHeader.Packet_Types
+
+static void wrong_descriptors_are_refused(void)
+{
+	BAD(data_type, f, MUSPI_SetDataPacketType(&f, 0x33));
+	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0xe0));
+	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x80));
+	BAD(channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0x20));
+	BAD(system_channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x60));
+	BAD(system_channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0xc0));
+	BAD(map_empty, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0));
+	BAD(map_unknown, f, MUSPI_SetTorusInjectionFIFOMap(&f, 1 << 16));
+	BAD(map_system, f, MUSPI_SetTorusInjectionFIFOMap(&f, 4));
+	BAD(map_kind, f, MUSPI_SetTorusInjectionFIFOMap(&f, 2));
+	BAD(map_kind, c, MUSPI_SetTorusInjectionFIFOMap(&c, 0x20));
+	BAD(map_local, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0x8000));
+	BAD(hints, f, MUSPI_SetHintsABCD(&f, 0xc0));
+	BAD(hints, f, MUSPI_SetHints(&f, 0, 0xc0));
+	BAD(destination, f,
+	    f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.B_Destination = 9);
+	BAD(deposit, f, MUSPI_SetDeposit(&f, MUHWI_PACKET_DEPOSIT));
+	BAD(chunks, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 17);
+	BAD(chunks_put, p, p.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0);
+	BAD(chunks_get, g, g.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 1);
+	BAD(chunks_fifo, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0);
+	BAD(length_put, p, p.Message_Length = 0);
+	BAD(length_get, g, g.Message_Length = 0);
+	BAD(length_get, g, g.Message_Length = 96);
+	BAD(payload_get, g, g.Pa_Payload += 8);
+	BAD(payload_get, g, g.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR);
+	BAD(payload_atomic, f, f.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR);
+	BAD(payload_range, f, f.Pa_Payload = (1ull << 47) - 8);
+	BAD(payload_memory, f, f.Pa_Payload = 4096);
+	BAD(put_range, p, MUSPI_SetRecPutOffset(&p, (1ull << 47) - 8));
+	BAD(class_route, c, MUSPI_SetClassRoute(&c, 5));
+	BAD(collective, c, MUSPI_SetOpCode(&c, 0x30));
+	BAD(packet_type, c, MUSPI_SetMessageUnitPacketType(&c, MUHWI_PACKET_TYPE_PACED_GET));
+}
+
+static void wrong_reception_is_refused(void)
+{
+	BAD(rec_id, f, MUSPI_SetRecFIFOId(&f, 300));
+	BAD(rec_system, f, MUSPI_SetRecFIFOId(&f, 264));
+	BAD(bat_id, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 544, 0));
+	BAD(bat_system, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 528, 0));
+	BAD(bat_owner, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 7, 0));
+	MUSPI_SetBaseAddress(&bat, 2, 1ull << 46);
+	BAD(put_overflow, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, 1ull << 46));
+	BAD(put_cross, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, (1ull << 46) - 16));
+	MUSPI_SetBaseAddress(&bat, 2, 0);
+	BAD(put_atomic, p,
+	    MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, MUSPI_GetAtomicAddress((uint64_t)target, 2)));
+	BAD(put_memory, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 3, 0));
+	BAD(counter_atomic, p, MUSPI_SetRecCounterBaseAddressInfo(&p, 2, (uint64_t)target));
+	BAD(counter_memory, p,
+	    MUSPI_SetRecCounterBaseAddressInfo(&p, 3, MUHWI_ATOMIC_ADDRESS_INDICATOR | 2));
+	BAD(get_id, g, MUSPI_SetRemoteGetInjFIFOId(&g, 600));
+	BAD(get_system, g, MUSPI_SetRemoteGetInjFIFOId(&g, 530));
+	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 0));
+	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 5));
+}
+
+/* What is kept, not refused: packets for a FIFO that is not enabled yet, or full. */
+static void early_packets_are_kept(void)
+{
+	MUSPI_RecFifo_t *r = MUSPI_IdToRecFifo(1, &rec);
+	uint32_t bytes;
+
+	BAD(rec_enabled, f, MUSPI_SetRecFIFOId(&f, 1));
+	REQUIRE(!MUSPI_getNextPacket(r, &bytes));
+	REQUIRE(!Kernel_RecFifoEnable(0, 1 << 14));
+	while (!MUSPI_getNextPacket(r, &bytes))
+		quintorus_mu_poll();
+	MUSPI_syncRecFifoHwHead(r);
+	for (int i = 0; i < 40; i++) {
+		data[0] = (unsigned char)i;
+		MUSPI_SetRecFIFOId(&f, 1);
+		send_one(&f);
+	}
+	for (int i = 0; i < 40; i++) {
+		MUHWI_PacketHeader_t *h;
+
+		while (!(h = MUSPI_getNextPacket(r, &bytes)))
+			quintorus_mu_poll();
+		REQUIRE(((unsigned char *)(h + 1))[0] == i);
+		MUSPI_syncRecFifoHwHead(r);
+	}
+	REQUIRE(quintorus_mu_refused("rec_full") > 0);
+}
+
+/* The FIFOs work after all this; prefetch-only descriptors count and send nothing. */
+static void fifos_work_afterwards(void)
+{
+	uint64_t done = MUSPI_getHwDescCount(MUSPI_IdToInjFifo(0, &inj));
+
+	counter = 64;
+	data[3] = 42;
+	send_one(&p);
+	while (counter)
+		;
+	REQUIRE(target[3] == 42);
+	MUSPI_SetPrefetchOnly(&p, 1);
+	send_one(&p);
+	REQUIRE(MUSPI_getHwDescCount(MUSPI_IdToInjFifo(0, &inj)) == done + 2);
+	REQUIRE(counter == 0);
+	REQUIRE(quintorus_mu_refused("no such rule") == UINT64_MAX);
+}
+
+int main(void)
+{
+	set_up();
+	wrong_descriptors_are_refused();
+	wrong_reception_is_refused();
+	early_packets_are_kept();
+	reset_descriptors();
+	fifos_work_afterwards();
+	return bad;
+}

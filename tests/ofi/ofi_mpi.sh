@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ofi_mpi.sh: Debian's Open MPI over the provider under mpirun, in its ways to do one-sided operations; fi_info, fi_pingpong.
+set -u
+. "$QT_SOURCE/tests/harness/mpirun.bash"
+export FI_PROVIDER_PATH=$QT_BUILD/ofi OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_oob_tcp_if_include=lo
+export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=quintorus
+export OMPI_MCA_btl=self,ofi OMPI_MCA_btl_ofi_provider_include=quintorus OMPI_MCA_osc_rdma_btls=ofi
+unset QUINTORUS_SEGMENT QUINTORUS_TASK
+limit=$((120 * ${QT_SCALE:-1}))
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+for t in mpicc.openmpi mpirun.openmpi fi_info fi_pingpong; do
+	command -v $t >/dev/null || { echo "skip: no $t (Debian: openmpi-bin, libopenmpi-dev, libfabric-bin)"; exit 77; }
+done
+# What the sanitizers bring cannot be loaded by programs that lack it.
+[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/program" "$QT_SOURCE/tests/ofi/ofi_mpi.c" || exit 1
+
+say() {
+	printf '%s: %s\n' "$1" "$2"
+	[ "$1" != FAIL ] || failed=1
+}
+
+run() { # TASKS WHAT COMMAND...
+	local n=$1 what=$2 out rc
+	shift 2
+	run_launcher $limit "$@"
+	if [ $rc = 0 ] && [ "$(grep -c "PASS .* of $n$" <<<"$out")" = "$n" ]; then
+		say ok "$what"
+	else
+		say FAIL "$what (status $rc)"
+		grep -v "^$" <<<"$out" | head -30
+	fi
+}
+
+info=$(fi_info -p quintorus 2>&1)
+if grep -q 'provider: quintorus$' <<<"$info" && ! grep -q ';' <<<"$info"; then
+	say ok "fi_info names the provider, and nothing layered above it"
+else
+	say FAIL "fi_info -p quintorus: $info"
+fi
+fi_info -p quintorus -t FI_EP_MSG >/dev/null 2>&1 && say FAIL "fi_info offers connected endpoints"
+
+run 2 "two tasks" mpirun.openmpi -np 2 "$tmp/program"
+run 3 "one-sided through btl ofi" mpirun.openmpi -np 3 --mca osc rdma "$tmp/program"
+run 4 "two hosts of two tasks" mpirun.openmpi -np 4 --mca osc rdma "$QT_SOURCE/tests/harness/part.sh" 2 shm: "$tmp/program"
+
+start=$(date +%s%N)
+timeout $limit mpirun.openmpi -np 3 "$tmp/program" die >/dev/null 2>&1
+rc=$?
+if [ $rc != 0 ] && [ $rc != 124 ]; then
+	say ok "a death ends the job: $((($(date +%s%N) - start) / 1000000)) ms"
+else
+	say FAIL "a death does not end the job (status $rc)"
+fi
+
+# torus run sets what Open MPI needs by itself.
+cat >"$tmp/own" <<'EOF'
+#!/bin/bash
+unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_)
+exec torus run --mpi "$@"
+EOF
+chmod +x "$tmp/own"
+if [ -e "$QT_BUILD/tools/libqt_pmix_server.so" ]; then
+	run 3 "torus run --mpi" "$tmp/own" -n 3 "$tmp/program"
+	run 4 "torus run --mpi, two hosts, frames lost, PAMI's collectives" \
+		"$tmp/own" -n 4 --hosts local,local --fault loss=0.02,seed=3 "$tmp/program" single
+	run 2 "torus run --mpi, routers" "$tmp/own" --fabric torus --shape 2x1x1x1x1 "$tmp/program"
+	. "$QT_SOURCE/tools/lib/net.sh"
+	if qt_net_open 2>/dev/null && ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1; then
+		trap 'qt_net_close; rm -rf "$tmp"' EXIT
+		port=dpdk:net_af_packet,iface=qt0
+		run 4 "torus run --mpi, two namespaces over DPDK, frames lost" "$tmp/own" -n 4 --hosts "netns:$QT_NET_A=$port;netns:$QT_NET_B=$port" \
+			--fault loss=0.01,seed=5 "$tmp/program" single
+		ip -n "$QT_NET_B" link set lo down
+		out=$(timeout $limit "$tmp/own" -n 2 --hosts "netns:$QT_NET_A=$port;netns:$QT_NET_B=$port" "$tmp/program" single 2>&1)
+		rc=$?
+		if [ $rc != 0 ] && [ $rc != 124 ] && grep -q 'lo up' <<<"$out"; then
+			say ok "a namespace without loopback is refused"
+		else
+			say FAIL "a namespace without loopback: status $rc: $out"
+		fi
+	else
+		echo "left out: network namespaces need root, and DPDK"
+	fi
+	out=$(timeout $limit "$tmp/own" -n 3 "$tmp/program" die 2>&1)
+	if [ $? = 3 ] && grep -q 'task 1 .* exit status 3' <<<"$out"; then
+		say ok "torus run --mpi: a death ends the job and is named"
+	else
+		say FAIL "torus run --mpi: a death: $out"
+	fi
+fi
+
+# fi_pingpong wants a server and a client; each task of a job is one of them.
+cat >"$tmp/pingpong" <<'EOF'
+#!/bin/bash
+port=$1
+shift
+[ "$QUINTORUS_TASK" != 0 ] || exec fi_pingpong -p quintorus -e rdm -B "$port" "$@"
+until grep -qi ":$(printf %04x "$port") [0-9a-f:]* 0a" /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done # it listens
+exec fi_pingpong -p quintorus -e rdm -P "$port" "$@" 127.0.0.1
+EOF
+chmod +x "$tmp/pingpong"
+port=$((20000 + $$ % 10000))
+for mode in tagged msg; do
+	for hosts in local local,local; do
+		port=$((port + 1))
+		out=$(timeout $limit torus run -n 2 --hosts $hosts "$tmp/pingpong" $port -c -m $mode -I 10 -S 70000 2>&1)
+		rc=$?
+		if [ $rc = 0 ] && [ "$(grep -c '^68k\|^70000' <<<"$out")" = 2 ]; then
+			say ok "fi_pingpong -m $mode, hosts $hosts"
+		else
+			say FAIL "fi_pingpong -m $mode, hosts $hosts (status $rc)"
+			tail -5 <<<"$out"
+		fi
+	done
+done
+exit $failed

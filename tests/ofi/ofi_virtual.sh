@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ofi_virtual.sh: Debian's Open MPI in virtual time: right results, and two runs with the same output and the same hash.
+# Most of its time goes into starting Open MPI, 10 processes of it on one processor.
+set -u
+unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_) QUINTORUS_SEGMENT QUINTORUS_TASK
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+limit=$((120 * ${QT_SCALE:-1}))
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+command -v mpicc.openmpi >/dev/null || { echo "skip: no mpicc.openmpi (Debian: libopenmpi-dev)"; exit 77; }
+[ -e "$QT_BUILD/tools/libqt_pmix_server.so" ] || { echo "skip: no libpmix"; exit 77; }
+# What the sanitizers bring cannot be loaded by programs that lack it.
+[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/program" "$QT_SOURCE/tests/ofi/ofi_virtual.c" -lm || exit 1
+
+told=' bytes: |the clock says|PASS|hash' # others: libpsm's, of libfabric
+
+run() { # WHERE OPTIONS... -- ARGUMENTS
+	local to=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	timeout $limit torus run --clock virtual --mpi "${options[@]}" "$tmp/program" "${@:2}" >"$to" 2>&1
+}
+
+# The first run measures what the program computes between calls, the second reads that.
+trace="--compute trace:$tmp/trace --shape 2x1x1x1x1x2"
+run "$tmp/first" $trace -- && run "$tmp/second" $trace --
+rc=$?
+if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first" && grep -q 'hash [0-9a-f]\{16\}$' "$tmp/first" &&
+   diff <(grep -E "$told" "$tmp/first") <(grep -E "$told" "$tmp/second"); then
+	echo "ok: $(tail -n 1 "$tmp/first")"
+else
+	failed=1
+	echo "FAIL: two runs of four tasks: status $rc"
+	tail -n 20 "$tmp/first" "$tmp/second"
+fi
+
+# Half a round trip of Blue Gene/Q's MPI: 1.95 us, to which these costs are fitted.
+run "$tmp/first" --shape 2x1x1x1x1 --compute declared --costs mpi-classic -- declared
+rc=$?
+us=$(sed -n 's/^0 bytes: \([0-9]*\.[0-9][0-9]\).*/\1/p' "$tmp/first")
+if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first" && [ "${us/./}" -ge 185 ] && [ "${us/./}" -le 205 ]; then
+	echo "ok: declared computation, costs of an MPI library: $us us"
+else
+	failed=1
+	echo "FAIL: declared computation: status $rc, $us us"
+	tail -n 20 "$tmp/first"
+fi
+
+# MPICH's messages take no virtual time.
+if command -v mpicc.mpich >/dev/null && printf '#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n' >"$tmp/m.c" &&
+   mpicc.mpich -o "$tmp/mpich" "$tmp/m.c"; then
+	out=$(timeout $limit torus run --clock virtual --mpi -n 2 "$tmp/mpich" 2>&1)
+	rc=$?
+	if [ $rc != 0 ] && [ $rc != 124 ] && [ "$(grep -c 'compile it with mpicc.openmpi' <<<"$out")" = 1 ]; then
+		echo "ok: MPICH is refused"
+	else
+		failed=1
+		echo "FAIL: MPICH in virtual time: status $rc: $out"
+	fi
+fi
+exit $failed

@@ -1,0 +1,228 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# torus run on several hosts: this machine twice, network namespaces, ssh (a stand-in for it).
+. "$QT_SOURCE/tests/harness/run.bash"
+
+t run -n 4 --hosts local,local "$task" exchange
+expect 0 "local,local"
+t run -n 2 --hosts local --hosts local "$task" exchange
+expect 0 "two --hosts"
+t run -n 6 --hosts 'local=shm:;local,local' "$task" exchange
+expect 0 "ports and no ports"
+t run -n 8 --shape 2x2x2x1x1 --hosts local,local --fabric torus "$task" exchange
+expect 0 "half a torus each"
+t run -n 4 --hosts local,local --fault loss=0.1,dup=0.1,reorder=0.1,seed=3 "$task" exchange
+expect 0 "faults"
+t run -n 4 --hosts local,local "$task" info
+[ "$(grep -c 'node 1 of 2 at 1,0,0,0,0,[01] local 2' "$dir/out")" = 2 ] || fail "places: $(cat "$dir/out")"
+# Each host keeps to a part of the processors; more hosts than processors have one each; unasked, all have all.
+for hosts in local,local local,local,local; do
+	t run -n 6 --hosts $hosts --bind hosts sh -c 'echo "$QUINTORUS_TASK $(grep Cpus_allowed: /proc/self/status)"'
+	expect 0 "--bind hosts, $hosts"
+	parts=$(awk '{ print $NF }' "$dir/out" | sort -u | wc -l) processors=$(nproc)
+	[ "$(wc -l <"$dir/out")" = 6 ] || fail "--bind hosts: $(cat "$dir/out")"
+	commas=${hosts//[^,]/}
+	want=$((${#commas} + 1))
+	[ $want -le "$processors" ] || want=$processors
+	[ "$parts" = $want ] || fail "--bind hosts, $hosts: $parts parts of $processors processors, not $want: $(cat "$dir/out")"
+done
+t run -n 2 --hosts local,local --bind none grep Cpus_allowed: /proc/self/status
+[ "$(sort -u "$dir/out")" = "$(grep Cpus_allowed: /proc/self/status)" ] || fail "--bind none: $(cat "$dir/out")"
+# A driver whose module is not built, or which the thread sanitizer cannot load, is not tested.
+unusable() {
+	[ $status != 0 ] && grep -qE 'not installed|ThreadSanitizer: called_from_lib' "$dir/err"
+}
+t run -n 2 --hosts 'local=dpdk:no_such_device;local' "$task" exchange
+if unusable; then
+	echo "DPDK: no module to load"
+else
+	# The agent says 1 or the task its own status, whichever is seen first.
+	[ $status = 71 ] || expect 1 "a port that does not open"
+	said err 'no_such_device' "a port that does not open"
+fi
+t run --hosts netns:no_such_namespace -n 2 true
+expect 1 "no such namespace"
+lines err 1 "no such namespace"
+said err 'ip netns add' "no such namespace"
+
+# ssh: the last argument is what the other machine's shell runs.
+cat >"$dir/ssh" <<'END'
+#!/bin/sh
+for command; do :; done
+[ "$QT_TEST_SSH" != fails ] || { echo "ssh: no such host" >&2; exit 255; }
+[ "$QT_TEST_SSH" != talks ] || echo "Welcome to this machine, it is a sunny day"
+exec sh -c "$command"
+END
+chmod +x "$dir/ssh"
+export QUINTORUS_SSH=$dir/ssh QT_TEST_SSH=
+t run -n 3 --hosts ssh:one sh -c 'echo $QUINTORUS_TASK; pwd'
+expect 0 ssh
+[ "$(grep -c "^$PWD\$" "$dir/out")" = 3 ] || fail "ssh: directory: $(cat "$dir/out")"
+# Between machines frames are authenticated; that needs the module.
+seal=authenticated unsealed=
+[ -e "$QT_BUILD/drivers/libqt_seal.so" ] || seal=none unsealed='--seal none'
+t run -n 4 $unsealed --report=json --hosts 'ssh:one=shm:;ssh:two=shm:' "$task" exchange
+expect 0 "two over ssh"
+said err "\"seal\": \"$seal\"" "two over ssh"
+if [ $seal != none ]; then
+	# On this machine too, where others can send to the port.
+	t run -n 2 --report=json --hosts 'local=uring:127.0.0.1;local=uring:127.0.0.1' "$task" exchange
+	if ! grep -q 'not installed' "$dir/err"; then
+		expect 0 "uring on this machine"
+		said err '"seal": "authenticated"' "uring on this machine"
+		t run -n 2 --seal none --report=json --hosts 'local=uring:127.0.0.1;local=uring:127.0.0.1' "$task" exchange
+		expect 0 "uring on this machine, --seal none"
+		said err '"seal": "none"' "uring on this machine, --seal none"
+	fi
+	t run -n 2 --report=json --hosts local,local "$task" exchange
+	said err '"seal": "none"' "shared memory"
+	for seal in authenticated encrypted; do
+		t run -n 4 --hosts local,local --seal $seal --report "$task" exchange
+		expect 0 "$seal frames"
+		said err "frames between hosts are $seal" "$seal frames"
+		t run -n 8 --shape 2x2x2x1x1 --fabric torus --hosts local,local --seal $seal \
+			--fault loss=0.1,dup=0.1,reorder=0.1,corrupt=0.05,seed=3 "$task" exchange
+		expect 0 "$seal frames, faults"
+	done
+	QUINTORUS_MODULES=/nonexistent t run -n 2 --hosts local,local --seal encrypted "$task" exchange
+	expect 0 "a module of the build is found whatever QUINTORUS_MODULES says"
+else
+	echo "left out: sealed frames, no libqt_seal.so"
+fi
+t run -n 4 $unsealed --hosts 'local=shm:;ssh:two=shm:' --tag sh -c 'exit $QUINTORUS_TASK'
+case $status in [123]) ;; *) fail "exit status over ssh: $status" ;; esac
+seq 100000 >"$dir/in"
+torus run -n 2 --hosts ssh:one cat <"$dir/in" >"$dir/out" || fail "input over ssh: status $?"
+cmp "$dir/in" "$dir/out" || fail "input over ssh"
+t run -n 2 --hosts ssh:one sh -c 'kill -9 $$'
+expect 137 "signal over ssh"
+said err 'on host ssh one was killed by signal 9' "signal over ssh"
+QT_TEST_SSH=fails t run -n 2 --hosts ssh:one true
+expect 1 "ssh fails"
+said err 'agent of host ssh one' "ssh fails"
+QT_TEST_SSH=talks t run -n 2 --hosts ssh:one true
+expect 1 "a shell that prints at login"
+said err 'print nothing' "a shell that prints at login"
+
+# Silence for a second is death, at both ends.
+m=$RANDOM.$RANDOM
+forget
+env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -STOP "$(pgrep -P $pid)"
+wait $pid
+status=$?
+expect 1 "silent agent"
+said err 'silent for 1 s' "silent agent"
+none_left "$m" "silent agent"
+forget
+env "$mark_name=$m" torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -STOP $pid
+sleep 2
+left=$(survivors "$m" | grep -vx $pid | wc -l)
+kill -CONT $pid
+wait $pid
+[ "$left" -le 1 ] || fail "silent torus run: $left processes on the other host after 2 s"
+none_left "$m" "silent torus run"
+
+# Suspended for longer than that and continued: nothing happened.
+forget
+torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 3; echo done' >"$dir/out" 2>"$dir/err" &
+pid=$!
+until_said "$dir/out" up
+kill -TSTP $pid
+sleep 1.5
+case $(ps -o state= $pid) in T*) ;; *) fail "SIGTSTP: torus run is not stopped" ;; esac
+kill -CONT $pid
+wait $pid
+status=$?
+expect 0 "suspended and continued"
+[ "$(grep -c done "$dir/out")" = 2 ] || fail "suspended and continued: $(cat "$dir/out")"
+
+# Network namespaces.
+if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null; then
+	echo "not root, or no ip command: network namespaces not tested"
+	finish
+fi
+a=qrun$$a b=qrun$$b
+cleanup() {
+	ip netns del $a 2>/dev/null
+	ip netns del $b 2>/dev/null
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+if ! { ip netns add $a && ip netns add $b &&
+	ip link add v$$a netns $a type veth peer name v$$b netns $b; }; then
+	echo "network namespaces cannot be made: not tested"
+	finish
+fi
+for side in a b; do
+	ip -n qrun$$$side link set lo up
+	ip -n qrun$$$side link set v$$$side up
+done
+ip -n $a addr add 10.77.1.1/24 dev v$$a
+ip -n $b addr add 10.77.1.2/24 dev v$$b
+t run --hosts netns:$a -n 2 sh -c 'ls /proc/sys/net/ipv4/conf'
+said out "v$$a" "the namespace"
+wire() { # wire NAME HOSTS: with one task on each host, with several, and every kind of process killed
+	local name=$1 hosts=$2 kind pid victim m
+	t run -n 2 --hosts "$hosts" "$task" exchange
+	if unusable; then
+		echo "$name: its module is not built, not tested"
+		return
+	fi
+	expect 0 "$name, 2 tasks"
+	t run -n 8 --hosts "$hosts" "$task" exchange
+	expect 0 "$name, 8 tasks"
+	t run -n 8 --shape 2x2x2x1x1 --fabric torus --hosts "$hosts" "$task" exchange
+	expect 0 "$name, fabric torus"
+	t run -n 4 --hosts "$hosts" --fault loss=0.05,reorder=0.05 "$task" exchange
+	expect 0 "$name, faults"
+	for kind in run agent task; do
+		for n in 2 4; do
+			m=$RANDOM.$RANDOM
+			forget
+			env "$mark_name=$m" torus run -n $n --hosts "$hosts" "$task" busy >"$dir/out" 2>"$dir/err" </dev/null &
+			pid=$!
+			until_said "$dir/out" busy
+			victim=$(pgrep -P $pid | head -1)
+			case $kind in
+			run) victim=$pid ;;
+			task) victim=$(pgrep -P "$victim" | head -1) ;;
+			esac
+			kill -9 "$victim"
+			wait $pid 2>/dev/null
+			none_left "$m" "$name, $n tasks: kill -9 of $kind"
+		done
+	done
+}
+t run -n 2 --hosts "netns:$a,netns:$b" --report "$task" exchange
+if unusable; then
+	echo "no io_uring: default port not tested"
+else
+	expect 0 "default port"
+	said err 'port uring:10.77.1.1' "default port"
+fi
+wire uring "netns:$a=uring:10.77.1.1;netns:$b=uring:10.77.1.2"
+wire DPDK "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b"
+# The end of a job over DPDK, on busy processors: tasks that all succeeded are a job that succeeded.
+loops=()
+for _ in 1 2; do
+	timeout 60 bash -c 'while :; do :; done' &
+	loops+=($!)
+done
+for job in 1 2 3 4; do
+	t run -n 4 --hosts "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b" "$task" exchange
+	unusable && break
+	expect 0 "end $job over DPDK"
+	! grep 'did not end' "$dir/err" || fail "end $job over DPDK: an agent was killed"
+done
+kill "${loops[@]}"
+ip -n $a addr add 10.78.1.1/24 dev v$$a
+t run -n 2 --hosts "netns:$a,netns:$b" "$task" exchange
+expect 1 "several addresses"
+said err '10.77.1.1 .*10.78.1.1.*uring:ADDRESS' "several addresses"
+finish

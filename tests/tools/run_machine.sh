@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# torus machine, machine files with mistakes, and jobs on changed machines and meshes in both clocks.
+. "$QT_SOURCE/tests/harness/run.bash"
+
+hash_of() {
+	sed -n 's/.*hash \([0-9a-f]\{16\}\)$/\1/p' "$dir/err"
+}
+
+# The installed files can be read, and the default one holds the defaults.
+for m in bgq ethernet successor; do
+	t machine "$QT_SOURCE/machines/$m.ini"
+	expect 0 "torus machine $m"
+	cp "$dir/out" "$dir/$m.out"
+done
+t machine
+grep -v 'from ' "$dir/out" >"$dir/default.rows"
+grep -v 'from ' "$dir/bgq.out" >"$dir/bgq.rows"
+sed 's/ *from .*//' "$dir/out" >"$dir/a"
+sed 's/ *from .*//' "$dir/bgq.out" >"$dir/b"
+cmp -s "$dir/a" "$dir/b" || fail "machines/bgq.ini differs from the defaults: $(diff "$dir/a" "$dir/b" | head -5)"
+t machine --ini
+grep -c '^[a-z]' "$dir/out" >"$dir/rows"
+[ "$(cat "$dir/rows")" = "$(grep -c '^[a-z]' "$QT_SOURCE/machines/bgq.ini")" ] || fail "machines/bgq.ini lacks rows; torus machine --ini prints them"
+t machine --json --hw coll_slots=3
+expect 0 "torus machine --json"
+python3 -c 'import json, sys
+rows = {r["name"]: r for r in json.load(open(sys.argv[1]))}
+assert rows["coll_slots"]["value"] == "3" and rows["coll_slots"]["origin"] == "--hw"
+assert rows["hop_ps"]["origin"] == "the default"' "$dir/out" || fail "torus machine --json: $(head -3 "$dir/out")"
+
+# Every kind of mistake: one line that says where and what.
+mistake() { # text of the file, what the message says
+	printf "$1" >"$dir/m.ini"
+	t run --machine "$dir/m.ini" "$task" exchange
+	expect 2 "machine file '$1'"
+	lines err 1 "machine file '$1'"
+	said err "$2" "machine file '$1'"
+}
+mistake '[a]\nhop_pss = 3\n' 'line 2: .*nearest is hop_ps'
+mistake 'zone0 = AB\n' 'line 1: zone0=AB: expected'
+mistake '\n\ncoll_slots = 99\n' 'line 3: .*1 to 15'
+mistake 'coll_slots\n' 'line 1'
+mistake 'coll_slots = 3,4\n' 'one value a line'
+mistake 'hop_ns = fast\n' 'line 1'
+mistake '[a\n' 'line 1'
+t run --machine "$dir/none.ini" "$task" exchange
+expect 2 "no file"
+said err 'cannot read it' "no file"
+t run --hw hop_ns=3 "$task" exchange
+expect 2 "a time in real time"
+said err 'virtual' "a time in real time"
+
+# Structure holds in both clocks; jobs on small machines and meshes work.
+small=vc_dynamic_slots=2,vc_deterministic_slots=2,vc_high_slots=2,vc_system_slots=2,coll_slots=1,injection_slots=1
+for shape in 3x2x2x1x1 3Mx2x2Mx1x1 4Mx1x1x1x1x2; do
+	t run --clock virtual --shape $shape --hw $small,order=EDCBA,tie=plus,pin_fifos=1 "$task" exchange
+	expect 0 "virtual $shape"
+	said out '^ok$' "virtual $shape"
+	t run --fabric torus --shape $shape --hw $small,order=EDCBA,tie=plus "$task" exchange
+	expect 0 "real $shape"
+	said out '^ok$' "real $shape"
+done
+t run --clock virtual --shape 4x2x1x1x1 "$task" exchange
+torus_hash=$(hash_of)
+t run --clock virtual --shape 4Mx2x1x1x1 "$task" exchange
+mesh_hash=$(hash_of)
+t run --clock virtual --shape 4x2x1x1x1 --hw mesh=A "$task" exchange
+[ "$(hash_of)" = "$mesh_hash" ] || fail "--hw mesh=A and --shape 4M differ"
+[ "$torus_hash" != "$mesh_hash" ] || fail "a mesh behaves as a torus"
+for m in bgq ethernet successor; do
+	t run --clock virtual --shape 2x2x1x1x1 --machine "$QT_SOURCE/machines/$m.ini" "$task" exchange
+	expect 0 "--machine $m"
+	hash_of >"$dir/$m.hash"
+done
+cmp -s "$dir/bgq.hash" "$dir/successor.hash" && fail "--machine changes nothing"
+t run --fabric torus --shape 2x2x1x1x1 --machine "$QT_SOURCE/machines/successor.ini" "$task" exchange
+expect 0 "--machine in real time"
+t run --shape 4x2x1x1xM "$task" exchange
+expect 2 "M without a number"
+
+# Links with errors: everything arrives, later, the same in every run; the report counts them.
+t run --clock virtual --shape 2x2x1x1x1 "$task" exchange
+clean=$(hash_of)
+t run --clock virtual --shape 2x2x1x1x1 --hw link_errors_per_million=200000 --report "$task" exchange
+expect 0 "links with errors"
+said out '^ok$' "links with errors"
+said err 'had an error on a link' "links with errors"
+first=$(hash_of)
+t run --clock virtual --shape 2x2x1x1x1 --hw link_errors_per_million=200000 --report "$task" exchange
+[ "$(hash_of)" = "$first" ] || fail "links with errors: two runs differ"
+[ "$first" != "$clean" ] || fail "links with errors cost nothing"
+t run --clock virtual --shape 2x2x1x1x1 --hw link_errors_per_million=200000 --seed 2 "$task" exchange
+[ "$(hash_of)" != "$first" ] || fail "links with errors: another seed, the same errors"
+t run --fabric torus --shape 2x2x1x1x1 --seed 1 --hw link_errors_per_million=400000 --report=json "$task" exchange
+expect 0 "links with errors in real time"
+python3 -c 'import json, sys
+l = json.load(open(sys.argv[1]))["links"]
+assert 0 < sum(k["errors"] for k in l) < sum(k["packets"] for k in l)' "$dir/err" || fail "errors in real time: $(cat "$dir/err")"
+
+# torus topo: dynamic choices, times of the machine, meshes, trees and colours.
+t topo 4x4Mx4x2x2 0 255
+expect 0 "topo of a mesh"
+said out 'no wrap in this dimension' "topo of a mesh"
+said out 'zone 1  finishes ABCDE' "topo: zones"
+said out 'rendezvous of 65537 bytes is routed dynamically' "topo: choice"
+t topo 4x1x1x1x1 0 1 --hw hop_ns=1000
+said out '1 hops of 1000 ns' "topo: time"
+t topo 4x4x2x1x1
+said out '6 edge-disjoint trees' "topo: colours"
+t topo 4x1x1x1x1 --machine nowhere
+expect 2 "topo: no machine"
+
+finish
