@@ -4,8 +4,9 @@
 set -u
 cd "$QT_SOURCE" || exit 1
 command -v cppcheck >/dev/null || { echo "cppcheck is not installed (apt-get install cppcheck)"; exit 77; }
-cache=$(mktemp -d) || exit 1
-trap 'rm -rf "$cache"' EXIT
+# cppcheck reads again only what changed since the last run in this build directory.
+cache=$QT_BUILD/cppcheck
+mkdir -p "$cache" || exit 1
 folders="drivers emu mu muspi pami armci gasnet agas ofi tools bench"
 findings=$(cppcheck --enable=warning,performance,portability --inline-suppr --std=c11 --quiet -I. -D__cppcheck__ -D__x86_64__ -D__GNUC__=12 \
 	--suppress=missingInclude --suppressions-list=tests/tools/cppcheck.supp --cppcheck-build-dir="$cache" --template='{file}:{line}: {id}: {message}' \
