@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_atomic, fi_fetch_atomic, fi_compare_atomic: a message to the target, which finds the region,
- * computes (memory/atomic_op.c) and answers. The target must make progress.
+ * fi_atomic, fi_fetch_atomic, fi_compare_atomic.
+ *
+ *   remote address is                  operation                          how
+ *   the target's (FI_MR_VIRT_ADDR)     one word that PAMI_Rmw() can do    PAMI_Rmw()
+ *   the same, or an offset             any other                          a message to the target
+ *
+ * PAMI_Rmw() needs no software of the target where the target's messaging unit has the operation
+ * (torus run --hw mu_atomics) and where the word is in shared memory of this host. Else the target
+ * must make progress: it finds the region, computes (memory/atomic_op.c) and answers. Both ways
+ * are atomic beside each other.
  */
 #include <rdma/fi_errno.h>
 #include <string.h>
@@ -128,11 +136,73 @@ static int send_request(struct ofi_ep *ep, struct ofi_request *r, const struct o
 			sizeof m.q + bytes * (o->compares ? 2 : 1));
 }
 
+/* ---- by PAMI_Rmw() ---- */
+
+/* Returns what PAMI_Rmw() calls the operation, without FETCH; -1: PAMI lacks it for this type. */
+static int rmw_of(enum fi_datatype type, enum fi_op op)
+{
+	bool is_integer =
+	    type == FI_INT32 || type == FI_UINT32 || type == FI_INT64 || type == FI_UINT64;
+
+	if (op == FI_ATOMIC_READ)
+		return 0;
+	if (op == FI_ATOMIC_WRITE)
+		return PAMI_ATOMIC_SET;
+	if (!is_integer) /* Of numbers with a fraction, 0 equals -0, whose bits differ. */
+		return -1;
+	switch (op) {
+	case FI_SUM:
+		return PAMI_ATOMIC_ADD;
+	case FI_BOR:
+		return PAMI_ATOMIC_OR;
+	case FI_BAND:
+		return PAMI_ATOMIC_AND;
+	case FI_BXOR:
+		return PAMI_ATOMIC_XOR;
+	case FI_CSWAP:
+		return PAMI_ATOMIC_COMPARE_SET;
+	default:
+		return -1;
+	}
+}
+
+/* Describes the operation for PAMI_Rmw(). Returns false if that cannot carry it out. */
+static bool describe_rmw(const struct ofi_ep *ep, pami_endpoint_t peer, const struct operation *o,
+			 pami_rmw_t *rmw)
+{
+	int operation = rmw_of(o->type, o->op);
+	size_t bytes = ofi_atomic_size(o->type);
+	bool fetches = o->fetches || o->compares;
+
+	*rmw = (pami_rmw_t){.dest = peer,
+			    .remote = (void *)(uintptr_t)o->address,
+			    .value = (void *)o->operand,
+			    .test = (void *)o->comparand};
+	if (!ep->domain->virtual_addr || o->count != 1 || operation < 0 ||
+	    (bytes != 4 && bytes != 8) || o->address % bytes)
+		return false;
+	if (fetches && (o->results != 1 || !o->result[0].iov_base))
+		return false;
+	rmw->type = bytes == 4 ? PAMI_TYPE_UNSIGNED_INT : PAMI_TYPE_UNSIGNED_LONG_LONG;
+	rmw->local = fetches ? o->result[0].iov_base : NULL;
+	rmw->operation = (pami_atomic_t)(operation | (fetches ? PAMI_ATOMIC_FETCH : 0));
+	return o->op == FI_ATOMIC_READ || o->operand;
+}
+
+static void on_rmw_done(pami_context_t context, void *cookie, pami_result_t result)
+{
+	ofi_request_end(cookie, ofi_error_of(result));
+}
+
+/* ---- both ways ---- */
+
 static ssize_t start_atomic(struct fid_ep *fid, const struct operation *o)
 {
 	struct ofi_ep *ep = ofi_handle_of(fid)->ep;
 	pami_endpoint_t peer = ofi_av_endpoint(ep->av, o->peer);
 	struct ofi_request *r;
+	pami_rmw_t rmw;
+	bool by_rmw;
 	int rc = -FI_EAGAIN;
 
 	if (peer == OFI_NO_ENDPOINT || !o->count ||
@@ -140,10 +210,17 @@ static ssize_t start_atomic(struct fid_ep *fid, const struct operation *o)
 		return peer == OFI_NO_ENDPOINT || !o->count ? -FI_EINVAL : -FI_EOPNOTSUPP;
 	if (o->count * ofi_atomic_size(o->type) * (o->compares ? 2 : 1) > OFI_ATOMIC_BYTES)
 		return -FI_EMSGSIZE;
+	by_rmw = describe_rmw(ep, peer, o, &rmw);
 	ofi_ep_lock(ep);
 	r = request_for(ep, peer, o);
-	if (r)
+	if (r && by_rmw) {
+		r->answered_by_peer = false; /* PAMI says so when the peer dies. */
+		rmw.cookie = r;
+		rmw.done_fn = on_rmw_done;
+		rc = ofi_error_of(PAMI_Rmw(ep->context, &rmw));
+	} else if (r) {
 		rc = send_request(ep, r, o);
+	}
 	if (r && rc)
 		ofi_request_put(r);
 	ofi_ep_unlock(ep);

@@ -22,4 +22,11 @@ job 2 -n 2 --hosts local,local
 job 3 -n 3 --hosts local,local --fault loss=0.02,reorder=0.05,seed=7
 unset QUINTORUS_OFI_UNEXPECTED
 job 4 --shape 2x1x1x1x1x2 --fabric torus
+case $program in
+*ofi_rma)
+	export OFI_UNIT_ATOMICS=1 # A target need not call for atomics of the messaging unit.
+	job 3 -n 3 --hw mu_atomics=full
+	job 3 -n 3 --hw mu_atomics=full --hosts local,local
+	;;
+esac
 exit $failed

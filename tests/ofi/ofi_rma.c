@@ -2,6 +2,9 @@
 /* Reads, writes and atomics through libfabric, with remote addresses and with offsets. */
 #include "tests/ofi/ofi_job.h"
 
+#include <time.h>
+
+#include "drivers/base/atomic.h"
 #include "ofi/memory/atomic_op.h"
 
 #define WINDOW 400000
@@ -200,6 +203,57 @@ static void atomics_of_all(const struct setup *s)
 	window_close();
 }
 
+/*
+ * Task 0 makes no call of libfabric until the others have added to its word and swapped it. Only
+ * where the messaging units have atomics: ofi_job.sh says so.
+ */
+static void atomics_of_the_unit(void)
+{
+	enum { TIMES = 20 };
+	uint64_t one = 1, old, last = 0, zero = 0, *word;
+	time_t end = time(NULL) + 60;
+	uint32_t bits = 1u << me, was;
+	int c;
+
+	if (!getenv("OFI_UNIT_ATOMICS"))
+		return;
+	window_open(&by_address);
+	word = (uint64_t *)(void *)window.memory;
+	for (int i = 0; me && i < TIMES; i++) {
+		START(fi_fetch_atomic(job.ep, &one, 1, NULL, &old, NULL, job.peer[0],
+				      window.base[0], window.key[0], FI_UINT64, FI_SUM, &c));
+		CHECK(!wait_for(&c).failed);
+		CHECK(i == 0 || old > last);
+		last = old;
+	}
+	if (me) {
+		START(fi_fetch_atomic(job.ep, &bits, 1, NULL, &was, NULL, job.peer[0],
+				      window.base[0] + 8, window.key[0], FI_UINT32, FI_BOR, &c));
+		CHECK(!wait_for(&c).failed);
+		CHECK(!(was & bits));
+		START(fi_fetch_atomic(job.ep, NULL, 1, NULL, &was, NULL, job.peer[0],
+				      window.base[0] + 8, window.key[0], FI_UINT32, FI_ATOMIC_READ,
+				      &c));
+		CHECK(!wait_for(&c).failed);
+		CHECK(was & bits);
+		START(fi_compare_atomic(job.ep, &one, 1, NULL, &zero, NULL, &old, NULL, job.peer[0],
+					window.base[0] + 16, window.key[0], FI_UINT64, FI_CSWAP,
+					&c));
+		CHECK(!wait_for(&c).failed);
+		START(fi_atomic(job.ep, &one, 1, NULL, job.peer[0], window.base[0] + 24,
+				window.key[0], FI_INT64, FI_SUM, &c));
+		CHECK(!wait_for(&c).failed);
+	}
+	while (!me && atomic_load_acquire(&word[3]) < tasks - 1 && time(NULL) < end)
+		;
+	if (!me) {
+		CHECK_EQ(atomic_load_acquire(&word[3]), tasks - 1);
+		CHECK_EQ(word[0], TIMES * (tasks - 1));
+		CHECK_EQ(word[2], 1);
+	}
+	window_close();
+}
+
 /* Of a long double only ten bytes are its value. */
 static bool is_same(const unsigned char *x, const unsigned char *y, size_t bytes, int type)
 {
@@ -214,7 +268,7 @@ static bool is_same(const unsigned char *x, const unsigned char *y, size_t bytes
 }
 
 /* Each type and operation that fi_query_atomic() names, against the same on local memory. */
-static void each_operation(const struct setup *s)
+static void each_operation(const struct setup *s, size_t count)
 {
 	_Alignas(32) unsigned char a[64], b[64], was[64], got[64], expected[64];
 	unsigned to = (me + 1) % tasks, done = 0;
@@ -227,7 +281,7 @@ static void each_operation(const struct setup *s)
 			bool compares = op >= FI_CSWAP;
 			uint64_t flags = compares ? FI_COMPARE_ATOMIC : FI_FETCH_ATOMIC;
 			struct fi_atomic_attr attr;
-			size_t n, count = 2;
+			size_t n;
 
 			if (fi_query_atomic(job.domain, type, op, &attr, flags))
 				continue;
@@ -321,8 +375,9 @@ static void atomics_of_both_kinds(void)
 
 static void each_operation_of_both_kinds(void)
 {
-	each_operation(&by_address);
-	each_operation(&by_offset);
+	each_operation(&by_address, 1); /* some of them by PAMI_Rmw() */
+	each_operation(&by_address, 2);
+	each_operation(&by_offset, 2);
 }
 
 int main(int argc, char **argv)
@@ -333,6 +388,7 @@ int main(int argc, char **argv)
 	    {"offsets", windows_by_offset},
 	    {"refusals", bad_accesses_are_refused},
 	    {"atomics", atomics_of_both_kinds},
+	    {"unit", atomics_of_the_unit},
 	    {"operations", each_operation_of_both_kinds},
 	};
 
