@@ -515,6 +515,8 @@ static int mpi_start(struct request *w, const struct plan *p)
 
 	if (p->clock == MU_CLOCK_VIRTUAL) {
 		rc = pmix_job_start(p, true);
+		if (rc == -EPROTO)
+			return EINVAL; /* The server has said why. */
 		return rc ? print_wrong(w, "--mpi with the virtual clock is for Open MPI, and this "
 					   "build cannot start it: install libpmix and libfabric "
 					   "and build again")
@@ -531,6 +533,8 @@ static int mpi_start(struct request *w, const struct plan *p)
 	if (rc)
 		return print_wrong(w, "--mpi: %s; raise ulimit -n", strerror(-rc));
 	rc = pmix_job_start(p, false);
+	if (rc == -EPROTO)
+		return EINVAL;
 	return rc && rc != -ENOENT ? print_wrong(w, "--mpi: %s", strerror(-rc)) : 0;
 }
 

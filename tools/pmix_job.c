@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "drivers/base/log.h"
@@ -76,6 +77,17 @@ static int receive_environment(int from)
 	return shared_bytes ? 0 : -EPROTO;
 }
 
+/* The server has sent nothing. It says why before it exits; a signal leaves no words. */
+static void report_server_end(pid_t server)
+{
+	int status = 0;
+
+	while (waitpid(server, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFSIGNALED(status))
+		drv_error("the PMIx server was killed by signal %d", WTERMSIG(status));
+}
+
 /* Return the path of the library that gives programs virtual clocks, of this build or installed, or
  * NULL if there is none.
  */
@@ -119,6 +131,8 @@ int pmix_job_start(const struct plan *p, bool is_virtual)
 	close(ends[0]);
 	if (!rc)
 		task_count = p->tasks;
+	else if (rc == -EPROTO)
+		report_server_end(child);
 	return rc;
 }
 

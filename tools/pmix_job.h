@@ -15,7 +15,8 @@
 /*
  * Start the server, before any agent starts. is_virtual: the tasks also get the library that gives
  * them virtual clocks (ofi/vtime). Returns 0, or -ENOENT: there is no libpmix here, and
- * programs with Open MPI will not find each other (logged); other negative errno: it did not start.
+ * programs with Open MPI will not find each other (logged); -EPROTO: the server does not start and
+ * has said why; other negative errno: it did not start.
  */
 int pmix_job_start(const struct plan *p, bool is_virtual);
 /* Set the environment in the process of a task. Does nothing without pmix_job_start(). */
