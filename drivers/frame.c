@@ -5,7 +5,7 @@
 
 #include "drivers/base/crc32c.h"
 
-static const char *const fault_text[DRV_FRAME_FAULTS] = {
+static const char *const error_text[DRV_FRAME_ERRORS] = {
     [DRV_FRAME_OK] = "sound",
     [DRV_FRAME_SHORT] = "shorter than it says",
     [DRV_FRAME_FOREIGN] = "not a frame of Quintorus",
@@ -19,9 +19,9 @@ static const char *const fault_text[DRV_FRAME_FAULTS] = {
     [DRV_FRAME_CORRUPT] = "corrupted on the way",
 };
 
-const char *drv_frame_fault_text(enum drv_frame_fault fault)
+const char *drv_frame_error_text(enum drv_frame_error error)
 {
-	return (unsigned)fault < DRV_FRAME_FAULTS ? fault_text[fault] : "?";
+	return (unsigned)error < DRV_FRAME_ERRORS ? error_text[error] : "?";
 }
 
 /* Return the checksum of a frame; its checksum field counts as zero. */
@@ -73,7 +73,7 @@ static int body_fits(const struct drv_frame_header *h, const unsigned char *data
 	}
 }
 
-enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t bytes)
+enum drv_frame_error drv_frame_check_header(const unsigned char *data, uint32_t bytes)
 {
 	const struct drv_frame_header *h = (const void *)data;
 
@@ -91,7 +91,7 @@ enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t 
 	return DRV_FRAME_OK;
 }
 
-enum drv_frame_fault drv_frame_check_rest(const unsigned char *data)
+enum drv_frame_error drv_frame_check_rest(const unsigned char *data)
 {
 	const struct drv_frame_header *h = (const void *)data;
 
@@ -109,7 +109,7 @@ static uint32_t header_crc(const unsigned char *frame)
 }
 
 /* Check that the checksum covers as much as is wanted, and that it is right. */
-static enum drv_frame_fault check_sum(const unsigned char *data, enum drv_frame_cover want)
+static enum drv_frame_error check_sum(const unsigned char *data, enum drv_frame_cover want)
 {
 	const struct drv_frame_header *h = (const void *)data;
 	int control = h->kind != DRV_FRAME_DATA && h->kind != DRV_FRAME_ACK;
@@ -130,16 +130,16 @@ static enum drv_frame_fault check_sum(const unsigned char *data, enum drv_frame_
 	}
 }
 
-enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes,
+enum drv_frame_error drv_frame_check(const unsigned char *data, uint32_t bytes,
 				     enum drv_frame_cover want)
 {
 	const struct drv_frame_header *h = (const void *)data;
-	enum drv_frame_fault fault = drv_frame_check_header(data, bytes);
+	enum drv_frame_error error = drv_frame_check_header(data, bytes);
 
-	if (fault == DRV_FRAME_OK)
-		fault = check_sum(data, want);
-	if (fault != DRV_FRAME_OK)
-		return fault;
+	if (error == DRV_FRAME_OK)
+		error = check_sum(data, want);
+	if (error != DRV_FRAME_OK)
+		return error;
 	if (h->flags & (DRV_FRAME_SEALED | DRV_FRAME_HIDDEN))
 		return h->flags & DRV_FRAME_SEALED ? DRV_FRAME_NO_KEY : DRV_FRAME_MALFORMED;
 	return drv_frame_check_rest(data);

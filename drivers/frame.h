@@ -144,7 +144,7 @@ DRV_FRAME_AT(drv_frame_run, kind, 4);
 DRV_FRAME_AT(drv_frame_run, tag, 8);
 
 /* Why a frame is refused. */
-enum drv_frame_fault {
+enum drv_frame_error {
 	DRV_FRAME_OK,
 	DRV_FRAME_SHORT,      /* shorter than a header, or than the header says */
 	DRV_FRAME_FOREIGN,    /* no magic: from another program */
@@ -156,11 +156,11 @@ enum drv_frame_fault {
 	DRV_FRAME_MALFORMED,  /* kind, flags, lengths or runs do not fit each other */
 	DRV_FRAME_UNCHECKED,  /* checksum missing where one is wanted */
 	DRV_FRAME_CORRUPT,    /* checksum wrong */
-	DRV_FRAME_FAULTS
+	DRV_FRAME_ERRORS
 };
 
 /* Return a sentence for logs, or "?" for an unknown number. */
-const char *drv_frame_fault_text(enum drv_frame_fault fault);
+const char *drv_frame_error_text(enum drv_frame_error error);
 
 static inline uint32_t drv_frame_round(uint32_t bytes)
 {
@@ -178,7 +178,7 @@ enum drv_frame_cover { DRV_FRAME_COVER_NONE, DRV_FRAME_COVER_HEADER, DRV_FRAME_C
  * further checks. data: aligned to 8 bytes. want: refuse a frame whose checksum covers less (kinds
  * other than DATA and ACK always need one). Cost: one read of each run header.
  */
-enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes,
+enum drv_frame_error drv_frame_check(const unsigned char *data, uint32_t bytes,
 				     enum drv_frame_cover want);
 
 /*
@@ -186,8 +186,8 @@ enum drv_frame_fault drv_frame_check(const unsigned char *data, uint32_t bytes,
  * there is a header of this version and the frame is as long as it says; then, for an authentic
  * frame, all else except the checksum.
  */
-enum drv_frame_fault drv_frame_check_header(const unsigned char *data, uint32_t bytes);
-enum drv_frame_fault drv_frame_check_rest(const unsigned char *data);
+enum drv_frame_error drv_frame_check_header(const unsigned char *data, uint32_t bytes);
+enum drv_frame_error drv_frame_check_rest(const unsigned char *data);
 
 /* Add a checksum of the whole frame to a complete frame (header->bytes is valid). */
 void drv_frame_add_checksum(unsigned char *frame);

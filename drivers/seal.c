@@ -67,7 +67,7 @@ int drv_seal_frame(struct drv_seal *seal, unsigned char *frame, uint32_t to, uin
 	return module->frame(seal, frame, to, number);
 }
 
-enum drv_frame_fault drv_seal_check(struct drv_seal *seal, unsigned char *frame, uint32_t self,
+enum drv_frame_error drv_seal_check(struct drv_seal *seal, unsigned char *frame, uint32_t self,
 				    uint64_t *number)
 {
 	return module->check(seal, frame, self, number);

@@ -52,7 +52,7 @@ int drv_seal_frame(struct drv_seal *seal, unsigned char *frame, uint32_t to, uin
  * *number becomes the number of the transmission. Returns DRV_FRAME_OK, DRV_FRAME_UNSEALED or
  * DRV_FRAME_FORGED.
  */
-enum drv_frame_fault drv_seal_check(struct drv_seal *seal, unsigned char *frame, uint32_t self,
+enum drv_frame_error drv_seal_check(struct drv_seal *seal, unsigned char *frame, uint32_t self,
 				    uint64_t *number);
 
 /* The numbers that were received from one sender. Start with zeros. */
@@ -75,7 +75,7 @@ struct drv_seal_module {
 	uint32_t abi;
 	struct drv_seal *(*open)(enum drv_seal_kind kind, const unsigned char *key);
 	int (*frame)(struct drv_seal *seal, unsigned char *frame, uint32_t to, uint64_t number);
-	enum drv_frame_fault (*check)(struct drv_seal *seal, unsigned char *frame, uint32_t self,
+	enum drv_frame_error (*check)(struct drv_seal *seal, unsigned char *frame, uint32_t self,
 				      uint64_t *number);
 	void (*close)(struct drv_seal *seal);
 };

@@ -73,7 +73,7 @@ static int seal_frame(struct drv_seal *s, unsigned char *frame, uint32_t to, uin
 	return 0;
 }
 
-static enum drv_frame_fault seal_check(struct drv_seal *s, unsigned char *frame, uint32_t self,
+static enum drv_frame_error seal_check(struct drv_seal *s, unsigned char *frame, uint32_t self,
 				       uint64_t *number)
 {
 	struct drv_frame_header *h = (void *)frame;

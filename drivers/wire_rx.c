@@ -159,18 +159,18 @@ static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_
 	w->ack_now = 1;
 }
 
-static void count_refused(struct drv_wires *ws, enum drv_frame_fault fault,
+static void count_refused(struct drv_wires *ws, enum drv_frame_error error,
 			  const struct drv_frame *f)
 {
 	ws->wire[ws->conf.self].stat.bad_frames++;
-	/* Where corruption is expected, a corrupted frame may look like any fault. */
-	if (ws->expects_corruption || ws->logged & 1u << fault || fault == DRV_FRAME_FOREIGN ||
-	    fault == DRV_FRAME_CORRUPT)
+	/* Where corruption is expected, a corrupted frame may look like any error. */
+	if (ws->expects_corruption || ws->logged & 1u << error || error == DRV_FRAME_FOREIGN ||
+	    error == DRV_FRAME_CORRUPT)
 		return;
-	ws->logged |= 1u << fault;
+	ws->logged |= 1u << error;
 	drv_warn("frame of %u bytes from peer %d of the port refused: %s%s (said once)", f->bytes,
-		 f->peer, drv_frame_fault_text(fault),
-		 fault == DRV_FRAME_RELEASE ? "; run the same release on all hosts" : "");
+		 f->peer, drv_frame_error_text(error),
+		 error == DRV_FRAME_RELEASE ? "; run the same release on all hosts" : "");
 }
 
 /* Return the wire that a checked frame belongs to, or NULL after counting the reason. */
@@ -203,11 +203,11 @@ static struct wire *find_wire(struct drv_wires *ws, const struct drv_frame *f)
 /* Check a frame and return its wire, or NULL after counting the reason. */
 static struct wire *check_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
-	enum drv_frame_fault fault = drv_frame_check(f->data, f->bytes, ws->want_cover);
+	enum drv_frame_error error = drv_frame_check(f->data, f->bytes, ws->want_cover);
 
-	if (__builtin_expect(fault == DRV_FRAME_OK, 1))
+	if (__builtin_expect(error == DRV_FRAME_OK, 1))
 		return find_wire(ws, f);
-	count_refused(ws, fault, f);
+	count_refused(ws, error, f);
 	return NULL;
 }
 
@@ -215,20 +215,20 @@ static struct wire *check_frame(struct drv_wires *ws, const struct drv_frame *f)
 static struct wire *check_sealed_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
-	enum drv_frame_fault fault = drv_frame_check_header(f->data, f->bytes);
+	enum drv_frame_error error = drv_frame_check_header(f->data, f->bytes);
 	struct wire *w = NULL;
 	uint64_t number;
 
-	if (fault == DRV_FRAME_OK) {
+	if (error == DRV_FRAME_OK) {
 		w = find_wire(ws, f);
 		if (!w)
 			return NULL;
-		fault = drv_seal_check(ws->seal, f->data, ws->conf.self, &number);
+		error = drv_seal_check(ws->seal, f->data, ws->conf.self, &number);
 	}
-	if (fault == DRV_FRAME_OK)
-		fault = drv_frame_check_rest(f->data);
-	if (fault != DRV_FRAME_OK) {
-		count_refused(ws, fault, f);
+	if (error == DRV_FRAME_OK)
+		error = drv_frame_check_rest(f->data);
+	if (error != DRV_FRAME_OK) {
+		count_refused(ws, error, f);
 		return NULL;
 	}
 	/*

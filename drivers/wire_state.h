@@ -190,7 +190,7 @@ struct drv_wires {
 	uint64_t secret;        /* random, so that other processes cannot guess it */
 	int error;              /* a wire is broken; each further poll returns this */
 	int expects_corruption; /* corruption is expected, so it is not logged */
-	uint32_t logged;        /* a bit for each fault that has been logged */
+	uint32_t logged;        /* a bit for each drv_frame_error that has been logged */
 	int delivered;
 	drv_wire_run_fn fn;
 	void *arg;

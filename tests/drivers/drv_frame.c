@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* drivers/frame.h, drivers/base/crc32c.h: every fault is told from every other; the two ways agree.
+/* drivers/frame.h, drivers/base/crc32c.h: every error is told from every other; the two ways agree.
  */
 #include "drivers/frame.h"
 
@@ -35,7 +35,7 @@ static struct drv_frame_header *data_frame(const int *sizes)
 	return h;
 }
 
-static enum drv_frame_fault check_frame(uint32_t bytes)
+static enum drv_frame_error check_frame(uint32_t bytes)
 {
 	return drv_frame_check(frame, bytes, 0);
 }
@@ -59,7 +59,7 @@ static void runs_come_back(void)
 	CHECK_EQ(i, 3);
 }
 
-static void head_faults(void)
+static void header_errors(void)
 {
 	struct drv_frame_header *h = data_frame(three), good = *h;
 	uint32_t bytes = h->bytes;
@@ -93,7 +93,7 @@ static void head_faults(void)
 	CHECK_EQ(drv_frame_check(frame, bytes, 1), DRV_FRAME_UNCHECKED);
 }
 
-static void kind_faults(void)
+static void kind_errors(void)
 {
 	struct drv_frame_header *h = data_frame(three);
 	uint32_t bytes = h->bytes;
@@ -127,7 +127,7 @@ static void kind_faults(void)
 	CHECK_EQ(check_frame(bytes), DRV_FRAME_MALFORMED);
 }
 
-static void run_faults(void)
+static void run_errors(void)
 {
 	static const uint32_t wrong[] = {81, 96, 0x7fffffff, 0xfffffff0, 0xffffffff};
 	struct drv_frame_header *h = data_frame(three);
@@ -160,15 +160,15 @@ static void checksum_finds_changes(void)
 	drv_frame_add_checksum(frame);
 	for (uint32_t i = 0; i + 4 <= bytes; i++) {
 		unsigned char before[4];
-		enum drv_frame_fault fault;
+		enum drv_frame_error error;
 
 		memcpy(before, frame + i, 4);
 		for (int k = 0; k < 4; k++)
 			frame[i + (uint32_t)k] ^= (unsigned char)(1 + drv_rng_below(t_rng(), 255));
-		fault = drv_frame_check(frame, bytes, 1);
-		CHECK(fault != DRV_FRAME_OK);
+		error = drv_frame_check(frame, bytes, 1);
+		CHECK(error != DRV_FRAME_OK);
 		if (i >= 20) /* else magic, version or size say so first */
-			CHECK_EQ(fault, DRV_FRAME_CORRUPT);
+			CHECK_EQ(error, DRV_FRAME_CORRUPT);
 		memcpy(frame + i, before, 4);
 	}
 }
@@ -211,12 +211,13 @@ static void crc_two_ways_agree(void)
 	}
 }
 
-static void every_fault_has_a_text(void)
+static void every_error_has_a_text(void)
 {
-	for (int i = 0; i < DRV_FRAME_FAULTS; i++)
-		CHECK(strlen(drv_frame_fault_text((enum drv_frame_fault)i)) > 3);
-	CHECK_STR(drv_frame_fault_text(DRV_FRAME_FAULTS), "?");
+	for (int i = 0; i < DRV_FRAME_ERRORS; i++)
+		CHECK(strlen(drv_frame_error_text((enum drv_frame_error)i)) > 3);
+	CHECK_STR(drv_frame_error_text(DRV_FRAME_ERRORS), "?");
 }
 
-T_MAIN(T(runs_come_back), T(head_faults), T(kind_faults), T(run_faults), T(checksum_finds_changes),
-       T(crc_is_the_standard_one), T(crc_two_ways_agree), T(every_fault_has_a_text))
+T_MAIN(T(runs_come_back), T(header_errors), T(kind_errors), T(run_errors),
+       T(checksum_finds_changes), T(crc_is_the_standard_one), T(crc_two_ways_agree),
+       T(every_error_has_a_text))

@@ -60,13 +60,13 @@ static uint32_t make_frame(uint32_t bytes)
 }
 
 /* Everything that a receiver, host 2, looks at. */
-static enum drv_frame_fault check_received(struct drv_seal *s, uint32_t bytes)
+static enum drv_frame_error check_received(struct drv_seal *s, uint32_t bytes)
 {
-	enum drv_frame_fault fault = drv_frame_check_header(frame, bytes);
+	enum drv_frame_error error = drv_frame_check_header(frame, bytes);
 	uint64_t number;
 
-	fault = fault ? fault : drv_seal_check(s, frame, 2, &number);
-	return fault ? fault : drv_frame_check_rest(frame);
+	error = error ? error : drv_seal_check(s, frame, 2, &number);
+	return error ? error : drv_frame_check_rest(frame);
 }
 
 static void there_and_back(void)
