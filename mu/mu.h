@@ -242,7 +242,7 @@ int mu_pull(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local,
 /*
  * Is this memory of the process (bytes > 0) mapped, to be read or (write) written? Asking the
  * kernel costs up to 0.4 us a page, so the channel remembers pages that were mapped until it is
- * closed. A program that unmaps such a page and names it again faults, as in memcpy(). User thread.
+ * closed. A program that unmaps such a page and names it again dies of SIGSEGV. User thread.
  */
 int mu_is_buffer_mapped(struct mu_channel *ch, uint64_t va, uint64_t bytes, int write);
 

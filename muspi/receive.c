@@ -48,7 +48,7 @@ struct unit_packet *unit_list_take(struct unit_list *list)
 
 /* ---- memory of the program ---- */
 
-/* Pages that could be written; a program that unmaps one and names it again faults. */
+/* Pages that could be written. A program that unmaps one and names it again dies of SIGSEGV. */
 static uint64_t page_known[PAGES_KNOWN];
 
 void unit_forget_pages(void)

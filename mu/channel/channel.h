@@ -222,18 +222,20 @@ void mu_ack_done(struct mu_channel *ch, const struct mu_internal *m);
 struct mu_internal_value;
 void mu_value_done(struct mu_channel *ch, const struct mu_internal_value *m);
 /*
- * Engine: memory that an operation names is not there at `task`; error: positive errno.
- * mu_fault_record: `task` reported it. mu_fault_record_put: the first flush in flight to that
- * channel, of those that were injected from descriptor `first` on, ends with the error.
- * mu_fault_record_get: so does the get with that counter, if its data goes to that address (lower
- * halves).
+ * Engine: memory that an operation names does not exist at `task`; error: positive errno.
+ * mu_access_error_record: `task` has reported it in message `m`.
+ * mu_access_error_record_put: end with the error the first flush in flight to that channel, of those
+ * that were injected from descriptor `first` on.
+ * mu_access_error_record_get: end with the error the get with that counter, if its data goes to that
+ * address (lower halves).
  */
-struct mu_internal_fault;
-void mu_fault_record(struct mu_channel *ch, uint32_t task, const struct mu_internal_fault *m);
-void mu_fault_record_put(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t first,
-			 int error);
-void mu_fault_record_get(struct mu_channel *ch, uint32_t task, uint32_t counter, uint32_t address,
-			 int error);
+struct mu_internal_access_error;
+void mu_access_error_record(struct mu_channel *ch, uint32_t task,
+			    const struct mu_internal_access_error *m);
+void mu_access_error_record_put(struct mu_channel *ch, uint32_t task, uint32_t channel,
+				uint64_t first, int error);
+void mu_access_error_record_get(struct mu_channel *ch, uint32_t task, uint32_t counter,
+				uint32_t address, int error);
 
 /* death.c: tasks have died or left since the last call. Engine lock held by the user thread, after
  * a round of reception. True if all is done: the caller calls death.notify then. */

@@ -118,8 +118,8 @@ static void complete_acks(struct mu_channel *ch)
  * Memory that a put names is not there. Puts have no number, and answers of a channel arrive in the
  * order of its flushes, so the error belongs to the first flush of that channel that is in flight.
  */
-void mu_fault_record_put(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t first,
-			 int error)
+void mu_access_error_record_put(struct mu_channel *ch, uint32_t task, uint32_t channel,
+				uint64_t first, int error)
 {
 	struct mu_ack *found = NULL;
 
@@ -137,8 +137,8 @@ void mu_fault_record_put(struct mu_channel *ch, uint32_t task, uint32_t channel,
 }
 
 /* A get in flight whose memory is not there ends. Other pieces of it may have ended it before. */
-void mu_fault_record_get(struct mu_channel *ch, uint32_t task, uint32_t counter, uint32_t address,
-			 int error)
+void mu_access_error_record_get(struct mu_channel *ch, uint32_t task, uint32_t counter,
+				uint32_t address, int error)
 {
 	uint32_t c = (counter - (uint32_t)(uintptr_t)ch->a->counter) / 8;
 
@@ -152,12 +152,13 @@ void mu_fault_record_get(struct mu_channel *ch, uint32_t task, uint32_t counter,
 	atomic_store_release(&ch->a->counter[c], 0);
 }
 
-void mu_fault_record(struct mu_channel *ch, uint32_t task, const struct mu_internal_fault *m)
+void mu_access_error_record(struct mu_channel *ch, uint32_t task,
+			    const struct mu_internal_access_error *m)
 {
 	if (m->counter)
-		mu_fault_record_get(ch, task, m->counter & ~7u, m->address, m->error);
+		mu_access_error_record_get(ch, task, m->counter & ~7u, m->address, m->error);
 	else
-		mu_fault_record_put(ch, task, m->channel, 0, m->error);
+		mu_access_error_record_put(ch, task, m->channel, 0, m->error);
 }
 
 /* Clean the slots of descriptors that are done; the next poll calls their done functions. */

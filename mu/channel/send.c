@@ -495,7 +495,7 @@ int mu_is_buffer_mapped(struct mu_channel *ch, uint64_t va, uint64_t bytes, int 
 
 	if (__builtin_expect(is_no_memory(va, bytes), 0))
 		return 0;
-	if (!ch->p->clock->reports_faults)
+	if (!ch->p->clock->reports_access_errors)
 		return !mu_check_memory(va, bytes, write);
 	/* The lowest bit of an entry: the page could be written, too. */
 	while (few && at <= last &&
@@ -559,7 +559,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 	    __builtin_expect(!mu_is_buffer_mapped(ch, (uint64_t)(uintptr_t)local, bytes, 0), 0))
 		return fail_no_memory(ch, local_done, remote_done);
 	to = dest_of(p, task, channel);
-	/* Another thread may run the put once it is published, and a fault looks for the flush. */
+	/* Another thread may run the put once it is published, and an access error ends the flush. */
 	ack = remote_done ? mu_ack_take(ch, task, channel, remote_done) : NULL;
 	d = slot_next(ch, &slot, NULL);
 	slot->op = local_done;

@@ -31,8 +31,8 @@ struct mu_internal_value {
 } __attribute__((packed));
 _Static_assert(sizeof(struct mu_internal_value) == MU_SOFT_BYTES, "fits the software bytes");
 
-/* The same of a fault: memory that an operation names is not there. */
-struct mu_internal_fault {
+/* The same of the report that memory which an operation names does not exist. */
+struct mu_internal_access_error {
 	uint8_t kind;
 	uint8_t channel;  /* of the task that reports */
 	uint16_t error;   /* positive errno */
@@ -40,11 +40,11 @@ struct mu_internal_fault {
 	uint32_t address; /* a get: lower half of the address where the data was to go */
 	uint8_t pad[2];
 } __attribute__((packed));
-_Static_assert(sizeof(struct mu_internal_fault) == MU_SOFT_BYTES, "fits the software bytes");
+_Static_assert(sizeof(struct mu_internal_access_error) == MU_SOFT_BYTES, "fits the software bytes");
 
 enum mu_internal_kind {
 	MU_INTERNAL_ACK = 1,
-	MU_INTERNAL_FAULT,
+	MU_INTERNAL_ACCESS_ERROR,
 	MU_INTERNAL_NOTE,
 	MU_INTERNAL_VALUE
 };
@@ -66,11 +66,11 @@ int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint
 		      const unsigned char *payload, uint32_t bytes, int dispatch);
 /* Tell the initiator, `channel` of `task`, that memory it named was not there. answer: header of
  * the put that a get asked for; NULL: the operation is a put. error: positive errno. */
-int mu_fault_report(struct mu_channel *ch, uint32_t task, unsigned channel,
-		    const MUHWI_PacketHeader_t *answer, int error);
+int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel,
+			   const MUHWI_PacketHeader_t *answer, int error);
 /* Build such a report of channel `from`; answer and error as above. */
-void mu_fault_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
-		   const MUHWI_PacketHeader_t *answer, int error);
+void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
+			  const MUHWI_PacketHeader_t *answer, int error);
 
 enum mu_atomic_level mu_atomics_of(const struct mu_host *h);
 /* Read the atomic of a descriptor, whose mark is set. Returns false if it is none that this MU

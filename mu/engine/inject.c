@@ -86,7 +86,7 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 		rc = mu_copy_from(p, p->entry[task].local, (void *)(uintptr_t)mu_put_offset(h),
 				  inner[i].Pa_Payload, inner[i].Message_Length);
 		if (rc) {
-			mu_fault_record_get(
+			mu_access_error_record_get(
 			    ch, task,
 			    (uint32_t)h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
 			    (uint32_t)mu_put_offset(h), -rc);
@@ -180,15 +180,16 @@ static bool is_put(const MUHWI_Descriptor_t *d)
 }
 
 /* Part of the put at the head of the FIFO did not leave: the flush behind it ends with an error. */
-static void record_put_fault(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
+static void record_put_error(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
 {
 	uint32_t task = mu_task_at(
 	    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
 	    mu_header_number(&d->PacketHeader));
 
 	if (task != UINT32_MAX)
-		mu_fault_record_put(ch, task, mu_header_number(&d->PacketHeader) % ch->p->channels,
-				    ch->a->inj_hw.descCount, -rc);
+		mu_access_error_record_put(ch, task,
+					   mu_header_number(&d->PacketHeader) % ch->p->channels,
+					   ch->a->inj_hw.descCount, -rc);
 }
 
 static inline uint64_t fifo_next(const MUHWI_Fifo_t *f, uint64_t at)
@@ -246,7 +247,7 @@ static int run_injection(struct mu_channel *ch)
 		if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
 			warn_refused(ch, d, rc, 0);
 		if (rc && rc != -ESHUTDOWN && is_put(d))
-			record_put_fault(ch, d, rc);
+			record_put_error(ch, d, rc);
 		slot->result = rc;
 		ch->engine.inj.sent = 0;
 		fifo_retire(f, &ch->a->inj_hw);
@@ -280,8 +281,8 @@ static int run_remote_gets(struct mu_channel *ch)
 			    d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
 			    mu_header_number(&d->PacketHeader));
 
-			mu_fault_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
-					&d->PacketHeader, -rc);
+			mu_access_error_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
+					       &d->PacketHeader, -rc);
 		} else if (rc && rc != -ESHUTDOWN) {
 			warn_refused(ch, d, rc, 1);
 		}

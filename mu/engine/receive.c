@@ -165,10 +165,10 @@ static int receive_internal(struct mu_channel *ch, const MUHWI_PacketHeader_t *h
 	case MU_INTERNAL_ACK:
 		mu_ack_done(ch, &m);
 		break;
-	case MU_INTERNAL_FAULT:
-		mu_fault_record(ch, source,
-				(const struct mu_internal_fault *)(const void *)
-				    h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
+	case MU_INTERNAL_ACCESS_ERROR:
+		mu_access_error_record(ch, source,
+				       (const struct mu_internal_access_error *)(const void *)
+					   h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
 		break;
 	case MU_INTERNAL_VALUE:
 		mu_value_done(ch, (const struct mu_internal_value *)(const void *)
@@ -236,7 +236,7 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 		return;
 	}
 	if (rc)
-		mu_fault_report(ch, source, mu_header_origin_channel(h), NULL, -rc);
+		mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc);
 	else if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset)
 		mu_counter_sub(ch->p, h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
 			       bytes);
@@ -292,11 +292,11 @@ int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint
 	}
 }
 
-void mu_fault_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
-		   const MUHWI_PacketHeader_t *answer, int error)
+void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
+			  const MUHWI_PacketHeader_t *answer, int error)
 {
-	struct mu_internal_fault m = {
-	    .kind = MU_INTERNAL_FAULT, .channel = (uint8_t)from, .error = (uint16_t)error};
+	struct mu_internal_access_error m = {
+	    .kind = MU_INTERNAL_ACCESS_ERROR, .channel = (uint8_t)from, .error = (uint16_t)error};
 
 	if (answer) {
 		m.counter =
@@ -307,8 +307,8 @@ void mu_fault_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned fro
 }
 
 /* The report travels in order with acknowledgements. */
-int mu_fault_report(struct mu_channel *ch, uint32_t task, unsigned channel,
-		    const MUHWI_PacketHeader_t *answer, int error)
+int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel,
+			   const MUHWI_PacketHeader_t *answer, int error)
 {
 	const struct mu_task_entry *e;
 	struct mu_dest to;
@@ -319,7 +319,7 @@ int mu_fault_report(struct mu_channel *ch, uint32_t task, unsigned channel,
 	e = &ch->p->entry[task];
 	to = (struct mu_dest){e->coords,
 			      (uint32_t)e->t * ch->p->channels + channel % ch->p->channels};
-	mu_fault_desc(&d, &to, ch->index, answer, error);
+	mu_access_error_desc(&d, &to, ch->index, answer, error);
 	return mu_rget_append(ch, (const unsigned char *)&d, 64);
 }
 

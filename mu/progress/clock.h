@@ -22,7 +22,7 @@ struct mu_process;
 struct mu_clock_ops {
 	bool can_rejoin; /* a process that left the job may join it again */
 	bool has_locks;  /* threads of a process run at the same time: engines need their lock */
-	bool reports_faults; /* an operation whose memory is missing ends with an error */
+	bool reports_access_errors; /* an operation whose memory is missing ends with an error */
 
 	/* The process joins: its maps are filled and its transport is chosen. 0, or a negative
 	 * errno; then all is closed again. */

@@ -178,7 +178,7 @@ static void real_note_channels(struct mu_process *p, unsigned k, bool added)
 const struct mu_clock_ops mu_clock_real = {
     .can_rejoin = true,
     .has_locks = true,
-    .reports_faults = true,
+    .reports_access_errors = true,
     .join = real_join,
     .leave = real_leave,
     .poll = real_poll,

@@ -48,48 +48,48 @@ uint32_t sim_find_target(struct mu_sim *s, uint32_t node, const MUHWI_PacketHead
 	return local;
 }
 
-static const char *const fault_text[SIM_FAULTS] = {
-    [SIM_FAULT_DESCRIPTOR] = "descriptor refused",
-    [SIM_FAULT_PAYLOAD] = "payload",
-    [SIM_FAULT_GET] = "address named by a remote get",
-    [SIM_FAULT_PUT] = "address named by a put",
-    [SIM_FAULT_ROUTE] = "a packet that cannot be routed",
-    [SIM_FAULT_RGET_PAYLOAD] = "remote get whose payload is not 1 to 8 descriptors",
-    [SIM_FAULT_ATOMIC] = "address named by an atomic",
-    [SIM_FAULT_NOBODY] = "packet for a place without a task",
+static const char *const error_text[SIM_ERRORS] = {
+    [SIM_ERROR_DESCRIPTOR] = "descriptor refused",
+    [SIM_ERROR_PAYLOAD] = "payload",
+    [SIM_ERROR_GET] = "address named by a remote get",
+    [SIM_ERROR_PUT] = "address named by a put",
+    [SIM_ERROR_ROUTE] = "a packet that cannot be routed",
+    [SIM_ERROR_RGET_PAYLOAD] = "remote get whose payload is not 1 to 8 descriptors",
+    [SIM_ERROR_ATOMIC] = "address named by an atomic",
+    [SIM_ERROR_NOBODY] = "packet for a place without a task",
 };
 
-void sim_fault(struct mu_sim *s, uint32_t local, enum sim_fault what, int rc)
+void sim_count_error(struct mu_sim *s, uint32_t local, enum sim_error what, int rc)
 {
-	s->faults++;
-	if (!s->task[local].faults[what]++)
+	s->errors++;
+	if (!s->task[local].errors[what]++)
 		drv_warn("virtual clock: task %u: %s: %s (counted from now on, not logged)",
-			 s->task[local].task, fault_text[what], strerror(-rc));
+			 s->task[local].task, error_text[what], strerror(-rc));
 }
 
-void sim_log_faults(const struct mu_sim *s)
+void sim_log_errors(const struct mu_sim *s)
 {
-	for (unsigned what = 0; what < SIM_FAULTS; what++) {
+	for (unsigned what = 0; what < SIM_ERRORS; what++) {
 		uint64_t times = 0;
 		uint32_t tasks = 0;
 
 		for (uint32_t i = 0; i < s->locals; i++) {
-			times += s->task[i].faults[what];
-			tasks += s->task[i].faults[what] != 0;
+			times += s->task[i].errors[what];
+			tasks += s->task[i].errors[what] != 0;
 		}
 		if (times > tasks)
 			drv_warn("virtual clock: %s: %llu times in all, of %u tasks",
-				 fault_text[what], (unsigned long long)times, tasks);
+				 error_text[what], (unsigned long long)times, tasks);
 	}
 }
 
-void sim_report_fault(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number,
-		      const MUHWI_PacketHeader_t *answer, int rc)
+void sim_report_access_error(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number,
+			     const MUHWI_PacketHeader_t *answer, int rc)
 {
 	struct mu_dest to = {coords, number};
 	_Alignas(64) MUHWI_Descriptor_t d;
 
-	mu_fault_desc(&d, &to, channel % s->channels, answer, -rc);
+	mu_access_error_desc(&d, &to, channel % s->channels, answer, -rc);
 	if (sim_rget_room(&s->channel[channel]))
 		sim_rget_append(s, channel, (const unsigned char *)&d, 1);
 }
@@ -175,15 +175,16 @@ unsigned sim_refill(struct mu_sim *s, uint32_t local)
 	return moved;
 }
 
-static void report_put_fault(struct mu_sim *s, uint32_t channel, uint32_t source, uint32_t back,
+static void report_put_error(struct mu_sim *s, uint32_t channel, uint32_t source, uint32_t back,
 			     int rc)
 {
 	const struct mu_task_entry *e = mu_host_entry(s->host, source);
 
-	sim_fault(s, channel / s->channels, SIM_FAULT_PUT, rc);
+	sim_count_error(s, channel / s->channels, SIM_ERROR_PUT, rc);
 	if (source >= s->host->tasks)
 		return;
-	sim_report_fault(s, channel, e->coords, e->t * s->channels + back % s->channels, NULL, rc);
+	sim_report_access_error(s, channel, e->coords, e->t * s->channels + back % s->channels,
+				NULL, rc);
 }
 
 void sim_write_pending_slow(struct mu_sim *s, uint32_t local)
@@ -196,7 +197,7 @@ void sim_write_pending_slow(struct mu_sim *s, uint32_t local)
 	rc = s->task[local].state == SIM_TASK_LEFT ? 0
 						   : sim_write(s, local, p->va, p->buffer, bytes);
 	if (rc)
-		report_put_fault(s, p->channel, p->source, p->back, rc);
+		report_put_error(s, p->channel, p->source, p->back, rc);
 }
 
 /* Write into a task's memory; puts to consecutive addresses become one write. */
@@ -266,7 +267,7 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 		rc = sim_atomic(s, local, va, counter & 7, -(uint64_t)p->bytes);
 	}
 	if (rc)
-		report_put_fault(s, channel, p->task, mu_header_origin_channel(h), rc);
+		report_put_error(s, channel, p->task, mu_header_origin_channel(h), rc);
 	return word && !atomic_load_relaxed(word);
 }
 
@@ -302,7 +303,7 @@ static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
 	sim_write_pending(
 	    s, channel / s->channels); /* report an error of an earlier put before this get runs */
 	if (!p->bytes || p->bytes % 64) {
-		sim_fault(s, channel / s->channels, SIM_FAULT_RGET_PAYLOAD, -EINVAL);
+		sim_count_error(s, channel / s->channels, SIM_ERROR_RGET_PAYLOAD, -EINVAL);
 		return 0;
 	}
 	if (c->gets_first != SIM_NONE || sim_rget_room(c) < p->bytes / 64) {
@@ -321,8 +322,8 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
 
 	if (local == SIM_NONE) {
-		sim_fault(s, mu_host_entry(s->host, p->task)->local, SIM_FAULT_NOBODY,
-			  -EHOSTUNREACH);
+		sim_count_error(s, mu_host_entry(s->host, p->task)->local, SIM_ERROR_NOBODY,
+				-EHOSTUNREACH);
 		emu_world_packet_put(s->world, e->arg);
 		return;
 	}

@@ -374,21 +374,21 @@ static uint32_t node_of(const struct mu_sim *s, const MUHWI_PacketHeader_t *h)
 }
 
 /* The payload cannot be read. Report that to the target, whose software waits for it. */
-static void report_read_fault(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d,
+static void report_read_error(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d,
 			      int rc)
 {
 	const MUHWI_PacketHeader_t *h = &d->PacketHeader;
 	unsigned back = mu_header_origin_channel(h) % s->channels;
 
-	sim_fault(s, from.channel / s->channels,
-		  rc != -EFAULT ? SIM_FAULT_DESCRIPTOR
-		  : from.rget   ? SIM_FAULT_GET
-				: SIM_FAULT_PAYLOAD,
-		  rc);
+	sim_count_error(s, from.channel / s->channels,
+			rc != -EFAULT ? SIM_ERROR_DESCRIPTOR
+			: from.rget   ? SIM_ERROR_GET
+				      : SIM_ERROR_PAYLOAD,
+			rc);
 	if (from.rget && mu_packet_type(h) == MUHWI_PACKET_TYPE_PUT)
-		sim_report_fault(s, from.channel,
-				 h->NetworkHeader.pt2pt.Destination.Destination.Destination,
-				 mu_header_number(h) / s->channels * s->channels + back, h, rc);
+		sim_report_access_error(
+		    s, from.channel, h->NetworkHeader.pt2pt.Destination.Destination.Destination,
+		    mu_header_number(h) / s->channels * s->channels + back, h, rc);
 }
 
 /* Make the next packet of the descriptor. Returns 0, -EAGAIN if no packet is free, or the error. */
@@ -473,7 +473,7 @@ static int send_packet(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	if (rc) {
 		if (rc == -EHOSTUNREACH)
 			sim_report_cut_pair(s, node, p);
-		sim_fault(s, from.channel / s->channels, SIM_FAULT_ROUTE, rc);
+		sim_count_error(s, from.channel / s->channels, SIM_ERROR_ROUTE, rc);
 		emu_world_packet_put(s->world, i);
 	}
 	from.e->packet = SIM_NONE;
@@ -520,7 +520,7 @@ static void run_atomic(struct mu_sim *s, uint32_t local, MUHWI_Descriptor_t *d)
 	if (writes)
 		rc = sim_write(s, local, a.address, &next, a.bytes);
 	if (rc)
-		sim_fault(s, local, SIM_FAULT_ATOMIC, rc);
+		sim_count_error(s, local, SIM_ERROR_ATOMIC, rc);
 	mu_atomic_answer(d, old, rc);
 	if (rc || !writes)
 		return;
@@ -548,7 +548,7 @@ static void engine_run(struct mu_sim *s, struct source from)
 		if (rc) {
 			from.e->free_at = s->now + s->timing->mu_packet_ps;
 			if (!s->task[from.channel / s->channels].dead)
-				report_read_fault(s, from, d, rc);
+				report_read_error(s, from, d, rc);
 			head_done(s, from);
 		}
 	}

@@ -269,7 +269,7 @@ int mu_sim_run(struct mu_sim *s)
 	int rc = run_events(s);
 
 	s->all_ticks += drv_clock_ticks() - ticks;
-	sim_log_faults(s);
+	sim_log_errors(s);
 	emu_world_stat(s->world, &w);
 	if (rc)
 		s->unrepeatable = 1;
@@ -295,7 +295,7 @@ void mu_sim_report(const struct mu_sim *s, struct mu_sim_report *r)
 	    .packet_hops = w.packet_hops,
 	    .turns = s->turns,
 	    .spilled = s->spilled,
-	    .faults = s->faults,
+	    .errors = s->errors,
 	    .events_seconds = (double)(s->all_ticks - s->task_ticks) * per_tick,
 	    .tasks_seconds = (double)s->task_ticks * per_tick,
 	};

@@ -57,7 +57,7 @@ struct mu_sim_report {
 	uint64_t packet_hops;  /* links crossed by packets */
 	uint64_t turns;        /* hand-overs to tasks */
 	uint64_t spilled;      /* packets that found a reception ring full */
-	uint64_t faults;       /* packets whose memory or target did not exist */
+	uint64_t errors;       /* packets whose memory or target did not exist */
 	double events_seconds; /* real time spent on events, tasks' own time excluded */
 	double tasks_seconds;  /* real time spent in tasks and hand-overs */
 };

@@ -109,16 +109,16 @@ struct sim_pending {
 #define SIM_PENDING_BYTES 32768u
 
 /* Errors of programs, counted for each task. */
-enum sim_fault {
-	SIM_FAULT_DESCRIPTOR,
-	SIM_FAULT_PAYLOAD,
-	SIM_FAULT_GET,
-	SIM_FAULT_PUT,
-	SIM_FAULT_ROUTE,
-	SIM_FAULT_RGET_PAYLOAD,
-	SIM_FAULT_NOBODY,
-	SIM_FAULT_ATOMIC,
-	SIM_FAULTS
+enum sim_error {
+	SIM_ERROR_DESCRIPTOR,
+	SIM_ERROR_PAYLOAD,
+	SIM_ERROR_GET,
+	SIM_ERROR_PUT,
+	SIM_ERROR_ROUTE,
+	SIM_ERROR_RGET_PAYLOAD,
+	SIM_ERROR_NOBODY,
+	SIM_ERROR_ATOMIC,
+	SIM_ERRORS
 };
 
 struct sim_task {
@@ -135,7 +135,7 @@ struct sim_task {
 	uint64_t poll, idle_since;
 	uint64_t spilled; /* bitmap of channels with spilled packets */
 	struct sim_pending pending;
-	uint32_t faults[SIM_FAULTS];
+	uint32_t errors[SIM_ERRORS];
 	uint8_t blocked;     /* it is idle in a call that returns only after an event */
 	uint8_t reads_clock; /* it is idle, and it has read the clock since its last poll */
 	uint8_t syncs;       /* READY, but has no RESUME event: it waits for all tasks (turn.c) */
@@ -190,7 +190,7 @@ struct mu_sim {
 	uint32_t store_room, store_free;
 	int world_class; /* class route 0 is programmed */
 	int error;
-	uint64_t turns, spilled, faults, dropped;
+	uint64_t turns, spilled, errors, dropped;
 	uint64_t check_at; /* ns */
 	uint64_t task_ticks, all_ticks;
 };
@@ -268,15 +268,15 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
 /* Append descriptors to a remote-get FIFO, which has room. */
 void sim_rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
 /*
- * sim_fault() counts an error of a program and logs the first of each kind of each task. The other
- * function reports to channel `number` of the node at `coords`, with a message of `channel`, that
- * memory it named does not exist; answer as for mu_fault_desc().
+ * sim_count_error() counts an error of a program and logs the first of each kind of each task.
+ * sim_log_errors() logs how many there were of those of which only the first was logged.
+ * sim_report_access_error() reports to channel `number` of the node at `coords`, with a message of
+ * `channel`, that memory it named does not exist; answer as for mu_access_error_desc().
  */
-void sim_fault(struct mu_sim *s, uint32_t local, enum sim_fault what, int rc);
-void sim_log_faults(
-    const struct mu_sim *s); /* log the number of errors of which only the first was logged */
-void sim_report_fault(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number,
-		      const MUHWI_PacketHeader_t *answer, int rc);
+void sim_count_error(struct mu_sim *s, uint32_t local, enum sim_error what, int rc);
+void sim_log_errors(const struct mu_sim *s);
+void sim_report_access_error(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number,
+			     const MUHWI_PacketHeader_t *answer, int rc);
 /* Write the pending bytes of a task. Call before it runs and before its memory is read. */
 void sim_write_pending_slow(struct mu_sim *s, uint32_t local);
 static inline void sim_write_pending(struct mu_sim *s, uint32_t local)

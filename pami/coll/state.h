@@ -66,7 +66,7 @@ struct pami_coll_state {
 	struct pami_coll *free_coll;
 	struct pami_coll_recv *free_recv;
 	struct pami_am_held *held; /* coll/am.c: messages without a geometry or a dispatch */
-	/* Large buffers for the next operation: each page of a fresh one costs a fault. */
+	/* Large buffers for the next operation: each page of a fresh one costs a page fault. */
 	void *spare[PAMI_COLL_SPARES];
 };
 

@@ -360,18 +360,16 @@ static int handler_body(const struct mu_job *job)
 	return 0;
 }
 
-enum {
-	LONG = 160,
-	GONE = 70
-}; /* pages; that one is not there. More than are looked at together. */
+/* Pages. LONG is more than the engine checks together; page GONE does not exist. */
+enum { LONG = 160, GONE = 70 };
 
-static void long_faults(uint64_t remote)
+static void check_long_transfers(uint64_t remote)
 {
 	unsigned char *here = map_pages(LONG * 4096);
 
 	for (unsigned i = 0; i < 3; i++) {
-		size_t from =
-		    i ? (GONE - 20 * (3 - i)) * 4096 + 100 : 0; /* the look begins elsewhere */
+		/* The checks of the second and third round begin elsewhere. */
+		size_t from = i ? (GONE - 20 * (3 - i)) * 4096 + 100 : 0;
 
 		memset(here, 9, LONG * 4096);
 		CHECK(get_bytes(here, remote + from, LONG * 4096 - from) == -EFAULT);
@@ -390,13 +388,13 @@ static void long_faults(uint64_t remote)
 	munmap(here, LONG * 4096);
 }
 
-static int fault_body(const struct mu_job *job)
+static int access_error_body(const struct mu_job *job)
 {
 	unsigned char *mine = map_pages((2 + LONG) * 4096), local[64] = {1};
 
 	open_channel();
-	mprotect(mine + 4096, 4096,
-		 PROT_NONE); /* unmapped, it could be mapped again by another thread */
+	/* Not unmapped: another thread could map the page again. */
+	mprotect(mine + 4096, 4096, PROT_NONE);
 	mprotect(mine + (2 + GONE) * 4096, 4096, PROT_NONE);
 	if (job->task == 1) {
 		send_word(0, (uint64_t)(uintptr_t)mine);
@@ -409,10 +407,10 @@ static int fault_body(const struct mu_job *job)
 		CHECK(put_bytes(local, 16, 64) == -EFAULT);
 		CHECK(get_bytes(local + 1, remote + 4096, 8) == -EFAULT);
 		CHECK(get_bytes(local + 1, 16, 8) == -EFAULT);
-		/* And the way is free for the next. */
+		/* The next operations succeed. */
 		CHECK(put_bytes(local, remote, 64) == 0);
 		CHECK(get_bytes(local, remote, 64) == 0);
-		long_faults(remote + 2 * 4096);
+		check_long_transfers(remote + 2 * 4096);
 		send_word(1, 1);
 	}
 	mu_channel_close(ch);
@@ -613,7 +611,7 @@ BOTH(fifo_sizes)
 BOTH(big)
 BOTH(away)
 BOTH(handler)
-BOTH(fault)
+BOTH(access_error)
 BOTH(refuse)
 BOTH(fork)
 
@@ -655,10 +653,14 @@ static int under_launcher(const char *name)
 	static const struct {
 		const char *name;
 		int (*body)(const struct mu_job *);
-	} bodies[] = {{"sizes", sizes_body},   {"fifo_sizes", fifo_sizes_body},
-		      {"big", big_body},       {"away", away_body},
-		      {"fault", fault_body},   {"storm", barrier_storm_body},
-		      {"stream", stream_body}, {"handler", handler_body}};
+	} bodies[] = {{"sizes", sizes_body},
+		      {"fifo_sizes", fifo_sizes_body},
+		      {"big", big_body},
+		      {"away", away_body},
+		      {"access_error", access_error_body},
+		      {"storm", barrier_storm_body},
+		      {"stream", stream_body},
+		      {"handler", handler_body}};
 	const struct mu_job *job;
 
 	for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -690,8 +692,8 @@ int main(int argc, char **argv)
 					      T(away_torus),
 					      T(handler_express),
 					      T(handler_torus),
-					      T(fault_express),
-					      T(fault_torus),
+					      T(access_error_express),
+					      T(access_error_torus),
 					      T(refuse_express),
 					      T(refuse_torus),
 					      T(fork_express),

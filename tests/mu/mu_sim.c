@@ -146,7 +146,7 @@ static void check_clean(const struct sim_job *j)
 	CHECK_EQ(j->rc, 0);
 	CHECK_EQ(j->failed, 0);
 	CHECK(j->report.reproducible);
-	CHECK_EQ(j->report.faults, 0);
+	CHECK_EQ(j->report.errors, 0);
 }
 
 /* ---- half round trip, and what a hop adds ---- */
@@ -437,7 +437,7 @@ static void a_bad_address_ends_with_an_error(void)
 
 	CHECK_EQ(j.rc, 0);
 	CHECK_EQ(j.failed, 0);
-	CHECK_EQ(j.report.faults, 2);
+	CHECK_EQ(j.report.errors, 2);
 }
 
 static int waits_for_ever(void *arg, uint32_t task)
