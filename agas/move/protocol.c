@@ -3,8 +3,8 @@
 #include "drivers/base/assert.h"
 
 /* The model checker leaves out one line at a time, and must then find a violation. */
-#ifndef AGAS_FAULT
-#define AGAS_FAULT(line) 0
+#ifndef AGAS_DEFECT
+#define AGAS_DEFECT(line) 0
 #endif
 
 /* ---- small parts ---- */
@@ -178,7 +178,7 @@ static void on_acquire(struct agas_party *p, const struct agas_move_msg *m, stru
 		return;
 	b->owner = m->peer;
 	b->version = m->version;
-	if (!agas_block_set_state(b, AGAS_MOVING_OUT) || AGAS_FAULT(PINS))
+	if (!agas_block_set_state(b, AGAS_MOVING_OUT) || AGAS_DEFECT(PINS))
 		release_block(p, out);
 }
 
@@ -246,7 +246,7 @@ static bool begin_move(struct agas_party *p, struct agas_out *out, uint32_t targ
 	h->from = h->owner;
 	h->owner = target;
 	h->version++;
-	h->moving = !AGAS_FAULT(SERIAL);
+	h->moving = !AGAS_DEFECT(SERIAL);
 	queue_message(p, out, AGAS_REBOUND, target, h->version, h->from, 0);
 	return true;
 }
@@ -382,7 +382,7 @@ static void home_death(struct agas_party *p, uint32_t dead, struct agas_out *out
 	if (p->is_dead(h->from)) {
 		h->lost = true;
 		next_move(p, out);
-	} else if (!h->revoking && !AGAS_FAULT(REVOKE)) {
+	} else if (!h->revoking && !AGAS_DEFECT(REVOKE)) {
 		h->revoking = true;
 		queue_message(p, out, AGAS_REVOKE, h->from, (uint16_t)(h->version + 1), 0, 0);
 	}
@@ -455,14 +455,14 @@ enum agas_route agas_route(const struct agas_party *p, struct agas_hop *hop)
 	if (s == AGAS_OWNED)
 		return AGAS_DELIVER;
 	if (s == AGAS_INCOMING)
-		return AGAS_FAULT(PARK) ? AGAS_DELIVER : AGAS_PARK;
+		return AGAS_DEFECT(PARK) ? AGAS_DELIVER : AGAS_PARK;
 	if (hop->hops >= AGAS_HOPS_MAX)
 		return refuse_hop(hop, AGAS_WHY_LOOP);
 	if (p->me == p->home_rank)
 		return route_at_home(p, hop);
 	knows = (s == AGAS_REMOTE || s == AGAS_MOVING_OUT) && p->block->owner != p->me &&
 		!p->is_dead(p->block->owner);
-	if (knows && (!(hop->flags & AGAS_HOP_MISLED) || AGAS_FAULT(MISLED))) {
+	if (knows && (!(hop->flags & AGAS_HOP_MISLED) || AGAS_DEFECT(MISLED))) {
 		hop->stale = true;
 		hop->flags |= AGAS_HOP_MISLED;
 		return route_onwards(hop, p->block->owner);

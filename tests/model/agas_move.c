@@ -17,8 +17,8 @@
  *
  * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
  *
- * What a dead rank sent arrives up to some message and not beyond it. Faults: with one line of the
- * protocol left out the search must find a violation.
+ * What a dead rank sent arrives up to some message and not beyond it. Planted defects: with one
+ * line of the protocol left out the search must find a violation.
  *
  *   usage: agas_move [--trace]
  */
@@ -28,9 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_FAULT, PINS, SERIAL, REVOKE, PARK, MISLED, LONG_PIN, NOTES, FAULTS };
-static int fault;
-#define AGAS_FAULT(line) (fault == (line))
+enum { NO_DEFECT, PINS, SERIAL, REVOKE, PARK, MISLED, LONG_PIN, NOTES, DEFECTS };
+static int defect;
+#define AGAS_DEFECT(line) (defect == (line))
 #include "agas/move/protocol.c"
 
 #define RANKS    4
@@ -204,7 +204,7 @@ static void write_end(void)
 {
 	now.writer = 0;
 	take_effect();
-	if (fault != LONG_PIN)
+	if (defect != LONG_PIN)
 		pin_release();
 	answer_request(0);
 }
@@ -229,7 +229,7 @@ static void route_request(uint8_t hops, uint8_t flags)
 	case AGAS_DELIVER:
 		if (conf.lasts) {
 			now.writer = (uint8_t)(at_rank + 1);
-			if (fault != LONG_PIN && !agas_block_pin(&block))
+			if (defect != LONG_PIN && !agas_block_pin(&block))
 				note_violation("a block that is here could not be pinned");
 			break;
 		}
@@ -378,7 +378,7 @@ static void death_notice(unsigned r)
 	load_rank(r);
 	agas_move_death(&party, now.dead, &out);
 	finish_event();
-	if (now.sent_on[r] == now.dead + 1 && fault != NOTES)
+	if (now.sent_on[r] == now.dead + 1 && defect != NOTES)
 		answer_request(AGAS_WHY_LOST);
 	if (r == conf.source && now.sent_to == now.dead)
 		request_end(AGAS_WHY_LOST);
@@ -628,7 +628,7 @@ static bool search_states(void)
 	}
 	total += count;
 	searches++;
-	if (violation && (fault == NO_FAULT || tracing)) {
+	if (violation && (defect == NO_DEFECT || tracing)) {
 		printf(
 		    "violation: %s (owner %u, moves %u, first %u to %u, second %u to %u, source %u "
 		    "hint %u, victim %u)\n",
@@ -702,7 +702,7 @@ static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death,
 
 /*
  * Requests at rest: every rank that is not the owner remembers any other rank, and the request
- * starts anywhere. At most three forwards; the fault goes round in circles.
+ * starts anywhere. At most three forwards; with that defect, requests go round in circles.
  */
 static bool forwards_are_bounded(void)
 {
@@ -738,7 +738,7 @@ static bool forwards_are_bounded(void)
 				}
 				most = hops > most ? hops : most;
 			}
-	if (fault == NO_FAULT)
+	if (defect == NO_DEFECT)
 		printf("at rest a request takes at most %u forwards\n", most);
 	return most <= 3;
 }
@@ -752,14 +752,14 @@ static bool all_cases_hold(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const name[FAULTS] = {"none",
-						 "pins are not waited for",
-						 "home does not queue moves",
-						 "moves are not revoked",
-						 "requests are not parked",
-						 "every stale rank forwards",
-						 "a long put does not pin",
-						 "no rank notes what it sent on"};
+	static const char *const name[DEFECTS] = {"none",
+						  "pins are not waited for",
+						  "home does not queue moves",
+						  "moves are not revoked",
+						  "requests are not parked",
+						  "every stale rank forwards",
+						  "a long put does not pin",
+						  "no rank notes what it sent on"};
 	bool ok;
 
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");
@@ -770,10 +770,10 @@ int main(int argc, char **argv)
 		return 77;
 	ok = all_cases_hold() && one_move(4, false);
 	printf("%lu searches, %lu states: %s\n", searches, total, ok ? "no violation" : "FAILED");
-	for (fault = 1; fault < FAULTS && ok; fault++) {
+	for (defect = 1; defect < DEFECTS && ok; defect++) {
 		bool found = !all_cases_hold();
 
-		printf("fault: %s: %s\n", name[fault], found ? "found" : "NOT FOUND");
+		printf("defect: %s: %s\n", name[defect], found ? "found" : "NOT FOUND");
 		if (!found)
 			ok = false;
 	}

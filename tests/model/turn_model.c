@@ -14,7 +14,7 @@
  * state at most one of these acts: a thread inside a call, the stand-in thread inside a call, the
  * simulator. The process may die at each step. Every row of the table must be used.
  *
- * Faults: the same search with one line of the protocol left out must find a violation.
+ * Planted defects: the same search with one line of the protocol left out must find a violation.
  *
  *   usage: turn_model [--trace]
  */
@@ -28,8 +28,8 @@
 
 #define THREADS 2
 
-enum fault {
-	NO_FAULT,
+enum defect {
+	NO_DEFECT,
 	NO_BARRIER,        /* preempt: the simulator does not have the processors pass a barrier */
 	NO_LOOK_INSIDE,    /* preempt: it does not look at `inside` */
 	NO_LOOK_AT_WORD,   /* preempt: it does not look at the word again */
@@ -42,9 +42,9 @@ enum fault {
 	NO_SECOND_PHASE,   /* look_after: `phase` is not looked at again after /proc */
 	NO_WAKE_STANDIN,   /* the stand-in thread is resumed without a wake-up */
 	SERVE_AT_DETACH,   /* the simulator resumes the stand-in thread of a task that detaches */
-	FAULTS
+	DEFECTS
 };
-static const char *const fault_names[FAULTS] = {
+static const char *const defect_names[DEFECTS] = {
     "none",           "no barrier",     "inside ignored",    "word ignored",
     "undo by store",  "no second look", "back by simulator", "no wake of the task",
     "no wake of go",  "no watch",       "no second phase",   "no wake of the stand-in",
@@ -55,7 +55,7 @@ struct conf {
 	unsigned threads, calls, sleeps, preemptions, serves, early_ends;
 	bool standin, death;
 	bool simple; /* the stand-in thread never stores, nor sleeps in the program */
-	enum fault fault;
+	enum defect defect;
 };
 
 /* Where a thread is. */
@@ -324,7 +324,7 @@ static bool thread_step(unsigned i, unsigned choice)
 {
 	if (now.t[i].in_futex) {
 		/* Only the wait for `go` has a timeout: it looks after the holder. */
-		if (choice || now.t[i].pc != T_WAIT_FUTEX || conf.fault == NO_WATCH ||
+		if (choice || now.t[i].pc != T_WAIT_FUTEX || conf.defect == NO_WATCH ||
 		    now.phase != RUNNING || now.runs == i || now.runs == NOBODY || !now.attached)
 			return false;
 		now.t[i].in_futex = 0;
@@ -388,7 +388,7 @@ static bool thread_step(unsigned i, unsigned choice)
 	case T_TAKE:
 		if (!now.attached || now.runs == i || now.runs == NOBODY || !is_settled(now.runs) ||
 		    !are_others_settled(i) ||
-		    (now.phase != RUNNING && conf.fault != NO_SECOND_PHASE)) {
+		    (now.phase != RUNNING && conf.defect != NO_SECOND_PHASE)) {
 			return go_to(&now.t[i].pc, T_WAIT);
 		}
 		thread_store(now.runs, MU_VTHREAD_AWAY);
@@ -458,11 +458,11 @@ static bool thread_step(unsigned i, unsigned choice)
 		now.t[i].held = HELD_1;
 		return go_to(&now.t[i].pc, T_BACK_AGAIN);
 	case T_BACK_AGAIN:
-		if (now.turn != MU_TURN_IS_TASK && conf.fault != NO_SECOND_LOOK) {
+		if (now.turn != MU_TURN_IS_TASK && conf.defect != NO_SECOND_LOOK) {
 			return go_to(&now.t[i].pc, T_BACK);
 		}
 		flush_thread(i);
-		if (conf.fault != BACK_BY_SIMULATOR)
+		if (conf.defect != BACK_BY_SIMULATOR)
 			now.back = 0;
 		now.phase = now.t[i].saved;
 		keep_turn(i);
@@ -480,7 +480,7 @@ static bool thread_step(unsigned i, unsigned choice)
 		turn_store(MU_TURN_IS_SIMULATOR, MU_TURN_BY_TASK);
 		return go_to(&now.t[i].pc, T_HAND_LOAD);
 	case T_WAKE_GO:
-		if (conf.fault != NO_WAKE_GO)
+		if (conf.defect != NO_WAKE_GO)
 			now.t[now.t[i].value].in_futex = 0;
 		return go_to(&now.t[i].pc, T_WAIT);
 	case T_DETACH:
@@ -634,7 +634,7 @@ static bool simulator_step(unsigned choice)
 		turn_store(MU_TURN_IS_TASK, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_WAKE);
 	case S_WAKE:
-		if (conf.fault != NO_WAKE_TASK)
+		if (conf.defect != NO_WAKE_TASK)
 			wake_turn();
 		return go_to(&now.s.pc, S_WAIT);
 	case S_WAIT:
@@ -649,7 +649,7 @@ static bool simulator_step(unsigned choice)
 		    now.turn != MU_TURN_IS_TASK)
 			return false;
 		now.s.preemptions++;
-		if (conf.fault == BACK_BY_SIMULATOR)
+		if (conf.defect == BACK_BY_SIMULATOR)
 			now.back = 0;
 		return go_to(&now.s.pc, S_PREEMPT);
 	case S_PREEMPT:
@@ -659,12 +659,12 @@ static bool simulator_step(unsigned choice)
 		turn_store(MU_TURN_PREEMPTED, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_BARRIER);
 	case S_BARRIER:
-		for (unsigned k = 0; k < conf.threads && conf.fault != NO_BARRIER; k++)
+		for (unsigned k = 0; k < conf.threads && conf.defect != NO_BARRIER; k++)
 			flush_thread(k);
 		return go_to(&now.s.pc, S_LOOK);
 	case S_LOOK:
-		if ((!now.inside || conf.fault == NO_LOOK_INSIDE) &&
-		    (now.turn == MU_TURN_PREEMPTED || conf.fault == NO_LOOK_AT_WORD)) {
+		if ((!now.inside || conf.defect == NO_LOOK_INSIDE) &&
+		    (now.turn == MU_TURN_PREEMPTED || conf.defect == NO_LOOK_AT_WORD)) {
 			task_store(SIM_TASK_SPINS);
 			now.s.pc = S_SPIN;
 		} else {
@@ -672,7 +672,7 @@ static bool simulator_step(unsigned choice)
 		}
 		return true;
 	case S_UNDO:
-		if (now.turn == MU_TURN_PREEMPTED || conf.fault == NO_UNDO_CAS)
+		if (now.turn == MU_TURN_PREEMPTED || conf.defect == NO_UNDO_CAS)
 			turn_store(MU_TURN_IS_TASK, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_UNDO_WAKE);
 	case S_UNDO_WAKE:
@@ -687,7 +687,7 @@ static bool simulator_step(unsigned choice)
 		if (choice == 0) {
 			if (!now.back)
 				return false;
-			if (conf.fault == BACK_BY_SIMULATOR)
+			if (conf.defect == BACK_BY_SIMULATOR)
 				now.back = 0;
 			task_store(SIM_TASK_READY);
 			return go_to(&now.s.pc, S_RESUME);
@@ -704,7 +704,7 @@ static bool simulator_step(unsigned choice)
 		serve_store(MU_STANDIN_RUNS, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_SERVE_WAKE);
 	case S_SERVE_WAKE:
-		if (conf.fault != NO_WAKE_STANDIN)
+		if (conf.defect != NO_WAKE_STANDIN)
 			wake_serve();
 		return go_to(&now.s.pc, S_SERVE_WAIT);
 	case S_SERVE_WAIT:
@@ -734,12 +734,12 @@ static bool simulator_step(unsigned choice)
 		serve_store(MU_STANDIN_BLOCKED, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_BLOCK_BARRIER);
 	case S_BLOCK_BARRIER:
-		if (conf.fault != NO_BARRIER)
+		if (conf.defect != NO_BARRIER)
 			flush_standin();
 		return go_to(&now.s.pc, S_BLOCK_LOOK);
 	case S_BLOCK_LOOK:
-		if ((!now.h_inside || conf.fault == NO_LOOK_INSIDE) &&
-		    (now.serve == MU_STANDIN_BLOCKED || conf.fault == NO_LOOK_AT_WORD)) {
+		if ((!now.h_inside || conf.defect == NO_LOOK_INSIDE) &&
+		    (now.serve == MU_STANDIN_BLOCKED || conf.defect == NO_LOOK_AT_WORD)) {
 			if (now.serve != MU_STANDIN_BLOCKED)
 				note_violation("the stand-in thread counts as blocked, but is not");
 			now.s.serving = 1;
@@ -749,13 +749,13 @@ static bool simulator_step(unsigned choice)
 		}
 		return true;
 	case S_BLOCK_UNDO:
-		if (now.serve == MU_STANDIN_BLOCKED || conf.fault == NO_UNDO_CAS)
+		if (now.serve == MU_STANDIN_BLOCKED || conf.defect == NO_UNDO_CAS)
 			serve_store(MU_STANDIN_RUNS, MU_TURN_BY_SIMULATOR);
 		return go_to(&now.s.pc, S_SERVE_WAKE);
 	case S_ACT: /* what the task asked for */
 		now.pending = 0;
 		if (now.s.serving && now.wants && !now.gone &&
-		    (now.request != REQUEST_DETACH || conf.fault == SERVE_AT_DETACH)) {
+		    (now.request != REQUEST_DETACH || conf.defect == SERVE_AT_DETACH)) {
 			now.s.then = S_ACTED;
 			return go_to(&now.s.pc, S_SERVE);
 		}
@@ -963,11 +963,11 @@ int main(int argc, char **argv)
 	    {"two threads, stand-in", .threads = 2, .calls = 1, .preemptions = 1, .serves = 1,
 	     .standin = true, .simple = true},
 	};
-	/* Which case finds a fault. */
+	/* Which case finds a defect. */
 	static const struct {
-		enum fault fault;
+		enum defect defect;
 		unsigned conf;
-	} faults[] = {
+	} defects[] = {
 	    {NO_BARRIER, 0},     {NO_LOOK_INSIDE, 0},    {NO_LOOK_AT_WORD, 1}, {NO_UNDO_CAS, 0},
 	    {NO_SECOND_LOOK, 0}, {BACK_BY_SIMULATOR, 0}, {NO_WAKE_TASK, 0},    {NO_WAKE_GO, 2},
 	    {NO_WATCH, 2},       {NO_SECOND_PHASE, 2},   {NO_WAKE_STANDIN, 1}, {SERVE_AT_DETACH, 1},
@@ -983,14 +983,14 @@ int main(int argc, char **argv)
 			printf("never used: %s\n", mu_turn_moves[i].text);
 			bad = 1;
 		}
-	for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
-		struct conf c = confs[faults[i].conf];
+	for (unsigned i = 0; i < sizeof defects / sizeof *defects; i++) {
+		struct conf c = confs[defects[i].conf];
 
-		c.name = fault_names[faults[i].fault];
-		c.fault = faults[i].fault;
+		c.name = defect_names[defects[i].defect];
+		c.defect = defects[i].defect;
 		c.death = false;
 		if (!search_states(&c, false)) {
-			printf("the fault '%s' is not found\n", c.name);
+			printf("the defect '%s' is not found\n", c.name);
 			bad = 1;
 		}
 	}
