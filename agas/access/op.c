@@ -320,7 +320,7 @@ static void op_start_here(struct agas_op *op, const struct agas_party *p)
 {
 	struct agas_hop hop = {0};
 
-	switch (agas_route(p, &hop)) {
+	switch (agas_route_choose(p, &hop)) {
 	case AGAS_DELIVER:
 	case AGAS_PARK:
 		agas_serve(&op->r, op->local);

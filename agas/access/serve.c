@@ -419,7 +419,7 @@ void agas_serve(const struct agas_request *r, const void *payload)
 		return;
 	}
 	p = agas_party_of(agas_key_of(&agas_world.space, r->gva));
-	switch (agas_route(&p, &hop)) {
+	switch (agas_route_choose(&p, &hop)) {
 	case AGAS_DELIVER:
 		if (r->kind == AGAS_REQUEST_CALL && agas_action_defer(r, payload))
 			break;

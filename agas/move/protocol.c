@@ -446,7 +446,7 @@ static enum agas_route route_at_home(const struct agas_party *p, struct agas_hop
 	return route_onwards(hop, h->owner);
 }
 
-enum agas_route agas_route(const struct agas_party *p, struct agas_hop *hop)
+enum agas_route agas_route_choose(const struct agas_party *p, struct agas_hop *hop)
 {
 	enum agas_state s = state_of(p);
 	bool knows;

@@ -128,6 +128,6 @@ struct agas_hop {
  * is forwarded once by what a former owner remembers, and then by the home, so it takes at most
  * three forwards while the block does not move.
  */
-enum agas_route agas_route(const struct agas_party *p, struct agas_hop *hop);
+enum agas_route agas_route_choose(const struct agas_party *p, struct agas_hop *hop);
 
 #endif

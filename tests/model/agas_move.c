@@ -225,7 +225,7 @@ static void route_request(uint8_t hops, uint8_t flags)
 	struct agas_hop hop = {.hops = hops, .flags = flags};
 	struct message m = {.kind = REQUEST};
 
-	switch (agas_route(&party, &hop)) {
+	switch (agas_route_choose(&party, &hop)) {
 	case AGAS_DELIVER:
 		if (conf.lasts) {
 			now.writer = (uint8_t)(at_rank + 1);
@@ -727,7 +727,7 @@ static bool forwards_are_bounded(void)
 					enum agas_route way;
 
 					load_rank(at);
-					way = agas_route(&party, &hop);
+					way = agas_route_choose(&party, &hop);
 					if (way == AGAS_DELIVER)
 						break;
 					if (way != AGAS_FORWARD)
