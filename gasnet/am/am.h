@@ -142,14 +142,15 @@ static inline unsigned gexi_credit_cost(unsigned kind, size_t bytes)
 {
 	return (kind & GEXI_AM_CATEGORY) == GEXI_AM_MEDIUM ? 1 + (unsigned)(bytes >> 11) : 1;
 }
-/* Do the work of gexi_credit_take() for a peer without credits. */
-bool gexi_credit_wait(struct gexi_peer *p, unsigned cost, gex_Flags_t flags) __attribute__((cold));
+/* gexi_credit_take() for a peer with too few credits: waits until they come back. */
+bool gexi_credit_take_slow(struct gexi_peer *p, unsigned cost, gex_Flags_t flags)
+    __attribute__((cold));
 /* Take credits for a request, waiting for them unless flags has GEX_FLAG_IMMEDIATE. Returns false
  * if there are none. The lock is held, and released while the call waits. */
 static inline bool gexi_credit_take(struct gexi_peer *p, unsigned cost, gex_Flags_t flags)
 {
 	if (GEXI_UNLIKELY(!pami_quintorus_credit_take(&p->credit, gexi_world.env.credits, cost)))
-		return gexi_credit_wait(p, cost, flags);
+		return gexi_credit_take_slow(p, cost, flags);
 	return true;
 }
 /* Note that a request of that peer was handled: its credits are returned now or later. Lock. */

@@ -288,7 +288,7 @@ void gexi_am_dispatch(pami_context_t context, void *cookie, const void *header, 
 
 /* ---- credits ---- */
 
-bool gexi_credit_wait(struct gexi_peer *p, unsigned cost, gex_Flags_t flags)
+bool gexi_credit_take_slow(struct gexi_peer *p, unsigned cost, gex_Flags_t flags)
 {
 	if (flags & GEX_FLAG_IMMEDIATE && gexi_world.env.imm)
 		return false;
