@@ -117,7 +117,7 @@ static bool is_reachable(void *prem, size_t bytes, int proc)
 {
 	struct armci_reach d;
 
-	return (uintptr_t)prem % bytes == 0 && armci_reach_find(proc, (uintptr_t)prem, bytes, &d);
+	return (uintptr_t)prem % bytes == 0 && armci_can_reach(proc, (uintptr_t)prem, bytes, &d);
 }
 
 /*

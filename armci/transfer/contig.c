@@ -19,7 +19,7 @@ static inline bool try_copy(enum armci_kind kind, void *local, uintptr_t remote,
 {
 	struct armci_reach d;
 
-	if (kind == ARMCI_KIND_ACC || !armci_reach_find(proc, remote, bytes, &d))
+	if (kind == ARMCI_KIND_ACC || !armci_can_reach(proc, remote, bytes, &d))
 		return false;
 	armci_count_copy();
 	if (kind == ARMCI_KIND_PUT)

@@ -64,7 +64,7 @@ bool armci_direct_shape(enum armci_kind kind, const struct armci_acc *acc, struc
 	if (!armci_shape_normalise(s))
 		return true;
 	armci_shape_extent(s, &lo, &hi);
-	if (!armci_reach_find(proc, s->remote + (uintptr_t)lo, (size_t)(hi - lo), &d.at) ||
+	if (!armci_can_reach(proc, s->remote + (uintptr_t)lo, (size_t)(hi - lo), &d.at) ||
 	    (kind == ARMCI_KIND_ACC && !d.at.stripes))
 		return false;
 	armci_count_copy();
@@ -83,7 +83,7 @@ size_t armci_direct_list(enum armci_kind kind, const struct armci_acc *acc,
 	if (kind == ARMCI_KIND_ACC && armci_env.acc != ARMCI_ACC_TARGET)
 		return 0;
 	for (i = 0; i < list->count; i++) {
-		if (!armci_reach_find(proc, (uintptr_t)list->remote[i], list->bytes, &d.at) ||
+		if (!armci_can_reach(proc, (uintptr_t)list->remote[i], list->bytes, &d.at) ||
 		    (kind == ARMCI_KIND_ACC && !d.at.stripes))
 			return i;
 		direct_piece[kind](&d, list->local[i], (uintptr_t)list->remote[i], list->bytes);

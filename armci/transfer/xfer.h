@@ -21,7 +21,7 @@ struct armci_reach {
  * May this thread load and store [name, name + bytes) of proc now? Only if the memory is mapped and
  * no earlier write of this process to proc is outstanding, which the access could overtake.
  */
-static inline bool armci_reach_find(int proc, uintptr_t name, size_t bytes, struct armci_reach *d)
+static inline bool armci_can_reach(int proc, uintptr_t name, size_t bytes, struct armci_reach *d)
 {
 	struct armci_thread *t = &armci_self;
 	const struct armci_map *map = &armci_world.map[proc];
