@@ -702,7 +702,8 @@ static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death,
 
 /*
  * Requests at rest: every rank that is not the owner remembers any other rank, and the request
- * starts anywhere. At most three forwards; with that defect, requests go round in circles.
+ * starts anywhere. There are at most three forwards; with the defect MISLED, requests go round in
+ * circles.
  */
 static bool forwards_are_bounded(void)
 {
