@@ -74,12 +74,12 @@ struct mu_process {
 	pthread_t thread;
 	int thread_runs;
 	atomic_u32 thread_stop;
-	struct mu_idle_policy idle; /* how threads of the program wait (progress/idle.c) */
+	struct mu_idle_policy idle; /* how threads of the program wait (progress/idle_policy.c) */
 	uint32_t sharers;           /* tasks that share the processors this one may use */
 	int yields;                 /* more tasks than cores: an empty poll yields at once */
 	int fifo_only;              /* QUINTORUS_MU=fifo: nothing goes past the injection FIFO */
 	int shares;                 /* large copies are done by both tasks (engine/share.c) */
-	int lanes;          /* small messages to near tasks go through lanes (engine/lane.c) */
+	bool uses_lanes;    /* small messages to near tasks go through lanes (engine/lane.c) */
 	atomic_u32 waiting; /* threads asleep in mu_poll() */
 	struct mu_comm comm;
 

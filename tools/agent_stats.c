@@ -313,11 +313,14 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 	for (uint32_t c = 0; c < s->channels; c++) {
 		struct mu_channel_area *ch = mu_host_channel(a->host, local, c);
 		uint64_t units = 0;
+		uint32_t lanes;
 
 		if (!(open & (1ull << c)) && !(state == MU_TASK_DETACHED && was_touched(a, ch)))
 			continue;
-		for (unsigned l = 0; l < MU_LANES && l < atomic_load_relaxed(&ch->ring.lanes); l++)
-			units += atomic_load_relaxed(&ch->lane[l].tail);
+		lanes = atomic_load_relaxed(&ch->ring.lanes_claimed);
+		for (unsigned l = 0; l < MU_LANES; l++)
+			if (lanes >> l & 1)
+				units += atomic_load_relaxed(&ch->lane[l].tail);
 		row = s->channel + (local * s->channels + c) * CHANNEL_ROWS;
 		drv_stat_set(s->file, row++, atomic_load_relaxed(&ch->ring.tail));
 		drv_stat_set(s->file, row++, units);

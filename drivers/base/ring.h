@@ -54,7 +54,8 @@ struct drv_ring {
 	_Alignas(64) uint32_t lines; /* a power of two; constant */
 	uint32_t user;  /* free for the user: read by producers beside a record, rarely written */
 	uint32_t asked; /* free for the user: read by the consumer */
-	uint32_t lanes; /* free for the user: read by the consumer */
+	/* Free for the user, and read by the consumer: bitmap of lanes that producers have. */
+	uint32_t lanes_claimed;
 	_Alignas(64) unsigned char line[];
 };
 

@@ -34,5 +34,5 @@ bool mu_channel_has_mail(unsigned index)
 		return false;
 	ring = &mu_host_channel(p->host, p->local, index)->ring;
 	return atomic_load_acquire(&ring->tail) != atomic_load_relaxed(&ring->head) ||
-	       atomic_load_relaxed(&ring->lanes);
+	       atomic_load_relaxed(&ring->lanes_claimed);
 }

@@ -33,7 +33,7 @@ static struct drv_lane *lane_claim(struct mu_channel *ch, struct drv_ring *ring)
 			continue;
 		/* Records that this channel sent may be in the ring. */
 		a->lane[i].after = atomic_load_acquire(&a->ring.tail);
-		atomic_fetch_or_release(&a->ring.lanes, 1u << i);
+		atomic_fetch_or_release(&a->ring.lanes_claimed, 1u << i);
 		return &a->lane[i];
 	}
 	return NULL;
@@ -43,7 +43,7 @@ struct drv_lane *mu_lane_get(struct mu_channel *ch, struct mu_near_path *o)
 {
 	struct drv_lane *l = o->lane;
 
-	if (!ch->p->lanes || o->ring_records == MU_LANE_REFUSED)
+	if (!ch->p->uses_lanes || o->ring_records == MU_LANE_REFUSED)
 		return NULL;
 	if (!l) {
 		if (o->ring_records < MU_LANE_RECORDS) {

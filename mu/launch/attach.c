@@ -194,7 +194,7 @@ static void set_idle_policy(struct mu_process *p)
 	p->yields = p->sharers > cpus;
 	mu_idle_setup(p, p->yields);
 	p->shares = !p->yields && drv_setting_flag(DRV_QUINTORUS_SHARE);
-	p->lanes = drv_setting_flag(DRV_QUINTORUS_LANES);
+	p->uses_lanes = drv_setting_flag(DRV_QUINTORUS_LANES);
 	p->fifo_only = drv_setting_choice(DRV_QUINTORUS_MU) != 0;
 	mu_commthreads_init(p, cpus);
 }

@@ -191,7 +191,7 @@ struct mu_channel_area {
 		_Alignas(64) struct drv_ring_claim c;
 	} claim[MU_CLAIMS];
 	struct mu_share share;
-	struct drv_lane lane[MU_LANES];      /* those in use: ring.lanes */
+	struct drv_lane lane[MU_LANES];      /* those in use: ring.lanes_claimed */
 	_Alignas(4096) struct drv_ring ring; /* reception ring, MU_RING_LINES follow */
 };
 
