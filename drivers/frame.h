@@ -111,8 +111,8 @@ struct drv_frame_note {
 	uint32_t nonce;       /* HELLO: the answer must repeat it; 0: no query */
 	uint64_t life;        /* HELLO: life of the sender; it stays when its epoch changes */
 	uint32_t echo;        /* HELLO: nonce of the last query of the receiver */
-	uint32_t
-	    ready_life; /* HELLO with READY: drv_frame_fold_life() of the life that READY is for */
+	/* HELLO with READY: drv_frame_fold_life() of the life that READY is for. */
+	uint32_t ready_life;
 };
 
 static inline uint32_t drv_frame_fold_life(uint64_t life)

@@ -161,8 +161,8 @@ static struct fault_fate fault_fate(const struct fault_port *w, const struct drv
 	d.overtakers = 1 + drv_rng_below(&r, 4);
 	d.corrupt_at = (uint32_t)drv_rng_below(&r, f->bytes);
 	d.corrupt_bytes = 1 + (uint32_t)drv_rng_below(&r, 8);
-	d.corrupt_with =
-	    drv_rng_next(&r) | 0x0101010101010101u; /* no byte is zero, so each byte changes */
+	/* No byte is zero, so each byte changes. */
+	d.corrupt_with = drv_rng_next(&r) | 0x0101010101010101u;
 	return d;
 }
 
@@ -332,8 +332,8 @@ static int fault_arm(struct drv_port *p)
 	struct fault_port *w = (struct fault_port *)p;
 
 	fault_send_due(w);
-	return w->first ? -ENOTSUP
-			: drv_port_arm(w->below); /* delayed frames need periodic polls */
+	/* Delayed frames need periodic polls. */
+	return w->first ? -ENOTSUP : drv_port_arm(w->below);
 }
 
 static int fault_peer(struct drv_port *p, const char *address)

@@ -343,9 +343,8 @@ static int shm_received_fd(struct msghdr *m)
 			int extra;
 
 			memcpy(&fd, CMSG_DATA(c), sizeof fd);
-			if (c->cmsg_len >=
-			    CMSG_LEN(2 *
-				     sizeof fd)) { /* a second descriptor fits into the padding */
+			/* The padding has room for a second descriptor: close it. */
+			if (c->cmsg_len >= CMSG_LEN(2 * sizeof fd)) {
 				memcpy(&extra, CMSG_DATA(c) + sizeof fd, sizeof extra);
 				close(extra);
 			}
@@ -468,8 +467,8 @@ static int shm_arm(struct drv_port *port)
 	if (!atomic_load_relaxed(&drv_wake_needs_fence))
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 	atomic_fence_seq_cst();
-	return s->unsent ? -ENOTSUP
-			 : s->socket; /* a ring that is not yet passed needs periodic polls */
+	/* A ring that is not yet passed needs periodic polls. */
+	return s->unsent ? -ENOTSUP : s->socket;
 }
 
 /* ---- peers, opening, closing ---- */

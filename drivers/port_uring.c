@@ -526,8 +526,8 @@ static int uring_mtu(struct uring_port *u, struct drv_port_why *why)
 		return drv_port_fail(why, -EADDRNOTAVAIL,
 				     "no interface of this network namespace has that "
 				     "address; 'ip addr' lists them");
-	r.ifr_name[strcspn(r.ifr_name, ":")] =
-	    0; /* an alias belongs to the interface before the colon */
+	/* An alias belongs to the interface before the colon. */
+	r.ifr_name[strcspn(r.ifr_name, ":")] = 0;
 	if (ioctl(u->socket, SIOCGIFMTU, &r))
 		return drv_port_fail(why, -errno, "no MTU of %s: %s", r.ifr_name, strerror(errno));
 	room = r.ifr_mtu > 92 ? (uint32_t)r.ifr_mtu - URING_UDP_HEADERS : 64;

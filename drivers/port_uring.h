@@ -41,8 +41,8 @@ struct uring_ring;
 struct uring_tx {
 	struct uring_ring *ring;
 	struct msghdr message;
-	struct iovec
-	    iov[URING_TRAIN]; /* [0]: data of this frame; then those of the train that it leads */
+	/* [0]: data of this frame; then those of the train that it leads. */
+	struct iovec iov[URING_TRAIN];
 	_Alignas(8) unsigned char control[24];
 	unsigned char *data;
 	uint32_t index;
@@ -67,8 +67,8 @@ struct uring_ring {
 	size_t rx_ring_bytes, rx_step;
 	unsigned char *rx_memory;
 	uint32_t rx_buffers, rx_free; /* all receive buffers; those that the kernel may fill */
-	uint16_t
-	    rx_lent[URING_RX_MAX]; /* frames lent from each buffer, plus 1 while it contains more */
+	/* Frames lent from each buffer, plus 1 while it contains more. */
+	uint16_t rx_lent[URING_RX_MAX];
 	struct uring_tx tx[URING_TX_MAX], *tx_free[URING_TX_MAX];
 	unsigned tx_count, tx_free_count;
 	unsigned char *tx_memory;

@@ -58,8 +58,8 @@ enum drv_frame_error drv_seal_check(struct drv_seal *seal, unsigned char *frame,
 /* The numbers that were received from one sender. Start with zeros. */
 struct drv_seal_window {
 	uint64_t top; /* largest number */
-	uint64_t
-	    seen[DRV_SEAL_WINDOW / 64]; /* bit number % DRV_SEAL_WINDOW, for numbers up to top */
+	/* Bit number % DRV_SEAL_WINDOW, for numbers up to top. */
+	uint64_t seen[DRV_SEAL_WINDOW / 64];
 	uint32_t epoch;
 };
 

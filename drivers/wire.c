@@ -89,8 +89,8 @@ static int complete_conf(struct drv_wires *ws, const struct drv_wire_conf *conf)
 	/* Encryption changes the runs of a frame where they are. */
 	ws->keep_max = c->seal == DRV_SEAL_ENCRYPTED ? 0 : ws->port->keep_max;
 	ws->confirm_acks = !c->seal && ws->want_cover != DRV_FRAME_COVER_NONE;
-	ws->life =
-	    (uint64_t)c->self << 32 | c->epoch; /* tests must be repeatable; their epochs differ */
+	/* A test that sets the epoch must be repeatable, so the life is made of that epoch. */
+	ws->life = (uint64_t)c->self << 32 | c->epoch;
 	if (!c->epoch) {
 		c->epoch = epoch_now();
 		if (getrandom(&ws->life, sizeof ws->life, GRND_NONBLOCK) != sizeof ws->life)

@@ -149,9 +149,9 @@ int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_fram
 		release_frames(ws, w, n);
 	if (__builtin_expect((h->sack[0] | h->sack[1]) != 0, 0))
 		arrived += mark_sacked(w, h);
+	/* The peer has received the oldest frame but has no room for its runs. */
 	if (__builtin_expect(h->sack[0] & 1, 0) && h->ack == w->una)
-		w->stuck_since =
-		    0; /* the peer has received the oldest frame but has no room for its runs */
+		w->stuck_since = 0;
 	if (w->una == w->sent) {
 		w->rto_at = WIRE_TIMER_OFF;
 		w->rto_backoff = 0;

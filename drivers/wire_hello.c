@@ -97,8 +97,8 @@ void wire_query_bye_again(struct drv_wires *ws, struct wire *w)
 void wire_confirm_timer(struct drv_wires *ws, struct wire *w)
 {
 	if (w->una != w->next) {
-		w->confirm_at =
-		    WIRE_TIMER_OFF; /* the next acknowledgement starts the timer again */
+		/* The next acknowledgement starts the timer again. */
+		w->confirm_at = WIRE_TIMER_OFF;
 		w->confirm_asked = false;
 		return;
 	}

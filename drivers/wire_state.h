@@ -162,8 +162,8 @@ struct wire {
 	uint8_t has_deferred;
 
 	/* Search for the frame size. frame_bytes is the largest one that passed. */
-	uint32_t probe_bytes,
-	    probe_bad; /* size of the probe (0: none); smallest size that failed */
+	/* Size of the probe (0: none); smallest size that failed. */
+	uint32_t probe_bytes, probe_bad;
 	uint8_t probe_tries;
 
 	struct drv_wire_stat stat;

@@ -117,8 +117,8 @@ typedef struct MUHWI_Pt2PtNetworkHeader {
 			uint8_t Dynamic : 1;
 			uint8_t Return_From_IO_Node : 2;
 			uint8_t Route_To_IO_Node : 1;
-			uint8_t
-			    Hint_E_minus : 1; /* the names contradict the macros, as on the chip */
+			/* The names of the two bits contradict the macros, as on the chip. */
+			uint8_t Hint_E_minus : 1;
 			uint8_t Hint_E_plus : 1;
 		};
 		uint8_t Byte2;

@@ -95,8 +95,8 @@ void emu_live_close(struct emu_live *live); /* NULL is fine */
 int emu_live_faults(struct emu_live *live, const char *script, uint32_t tasks, uint32_t hosts,
 		    uint64_t seed, uint64_t start_ns);
 
-uint32_t emu_live_local(const struct emu_live *live,
-			uint32_t node); /* EMU_LIVE_NONE: on another host */
+/* EMU_LIVE_NONE: the node is on another host. */
+uint32_t emu_live_local(const struct emu_live *live, uint32_t node);
 uint32_t emu_live_node(const struct emu_live *live, uint32_t local_node);
 uint32_t emu_live_local_nodes(const struct emu_live *live);
 const struct emu_shape *emu_live_shape(const struct emu_live *live);

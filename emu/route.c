@@ -90,8 +90,8 @@ static unsigned choose_direction(const struct emu_route *r, unsigned d, unsigned
 int emu_route_hints(const struct emu_route *r, uint32_t from, uint32_t to, unsigned wanted,
 		    unsigned *hints)
 {
-	unsigned odd = (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) &
-		       1; /* parity of the sum of coordinates */
+	/* Parity of the sum of coordinates. */
+	unsigned odd = (from >> 24 ^ from >> 18 ^ from >> 12 ^ from >> 6 ^ from) & 1;
 	unsigned result = 0;
 
 	if (wanted & wanted >> 1 & 0x155)

@@ -328,8 +328,8 @@ static uint64_t queues_allowed(const struct emu_router *r, unsigned link, unsign
 	if (credits > 1 || vc == EMU_VC_DYNAMIC || !(r->route.rings >> emu_link_dim(link) & 1) ||
 	    r->no_bubble)
 		return ~0ull;
-	return queue_bit(emu_link_opposite(link) * EMU_VCS +
-			 vc); /* only the queue that goes straight on */
+	/* Only the queue of packets that go straight on may pass. */
+	return queue_bit(emu_link_opposite(link) * EMU_VCS + vc);
 }
 
 /* Drop those dynamic heads from `queues` for which a VC 0 link has a credit: only the others may
@@ -445,8 +445,8 @@ static void heads_deliver(struct step *s)
 		}
 		if (s->ops->deliver(s->arg, r->node, packet, s->now))
 			continue;
-		r->local &= ~queue_bit(
-		    q); /* the packet is now the caller's, so read nothing of it from here on */
+		/* The packet is now the caller's, so read nothing of it from here on. */
+		r->local &= ~queue_bit(q);
 		pop_packet(r, q, next);
 		slot_return(s, q);
 	}

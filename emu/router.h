@@ -84,8 +84,8 @@ struct emu_router_conf {
 	/* Packet slots (credits) per input VC, 2 .. 1000; 0: the default of 7 (VC 0: 126 chunks = 7
 	 * full packets). */
 	uint16_t slots[EMU_VCS];
-	uint8_t
-	    coll_slots; /* slots of each class route on each link, 1 .. 15; 0: the default of 7 */
+	/* Slots of each class route on each link, 1 .. 15; 0: the default of 7. */
+	uint8_t coll_slots;
 	uint8_t injection_slots; /* packets in each injection queue, 1 .. 16; 0: 16 */
 	/* Packets from links before one of injection, when both wait; has_share 0: 15. */
 	uint8_t has_share, share;

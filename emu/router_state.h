@@ -104,8 +104,8 @@ struct emu_router {
 	uint32_t link_error_ps, seed;
 	struct {
 		struct emu_link_fault f;
-		uint64_t
-		    sent_ps; /* of the last packet, with its delay: the next one is not earlier */
+		/* When the last packet left, with its delay: the next one is not earlier. */
+		uint64_t sent_ps;
 	} fault[EMU_LINKS];
 };
 

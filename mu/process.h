@@ -51,8 +51,8 @@ struct mu_process {
 	struct drv_ring_tx *tx; /* [locals * channels] */
 	ATOMIC(struct mu_channel *) channel[MU_CHANNELS_MAX];
 	atomic_u32 channels_open; /* highest index in use + 1 */
-	struct mu_spinlock
-	    channels_lock;      /* held by the engine thread while it walks the channels */
+	/* Held by the engine thread while it walks the channels. */
+	struct mu_spinlock channels_lock;
 	atomic_u32 cma_refused; /* process_vm_* between tasks is not permitted */
 
 	const struct mu_clock_ops *clock;  /* who runs the engines, and how threads wait */

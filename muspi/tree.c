@@ -232,8 +232,8 @@ int unit_tree_contribute(const MUHWI_PacketHeader_t *h, const unsigned char *pay
 	unsigned word = 4u << h->NetworkHeader.collective.Byte1.Word_Length;
 	struct tree_head head = {UP, LOCAL, (uint8_t)r, 0, bytes, *h};
 
-	bytes =
-	    (bytes + word - 1) / word * word; /* a word is whole; the caller padded with zeros */
+	/* Only whole words are combined; the caller padded with zeros. */
+	bytes = (bytes + word - 1) / word * word;
 	if (bytes > MU_PACKET_PAYLOAD)
 		bytes = MU_PACKET_PAYLOAD;
 	head.bytes = bytes;

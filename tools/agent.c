@@ -65,8 +65,8 @@ static void job_end(struct agent *a, uint32_t grace_ms)
 		atomic_store_seq_cst(&a->host->ending, 1);
 		tasks_wake_all(a);
 		tasks_signal(a, SIGTERM);
-		tasks_signal(a,
-			     SIGCONT); /* a stopped task handles its SIGTERM only after SIGCONT */
+		/* A stopped task handles its SIGTERM only after SIGCONT. */
+		tasks_signal(a, SIGCONT);
 	}
 	a->ending = true;
 	if (!a->kill_at_ns || at < a->kill_at_ns)

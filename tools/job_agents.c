@@ -161,8 +161,8 @@ static int agent_start_remote(struct job *j, uint32_t host)
 
 int job_agents_start(struct job *j)
 {
-	unsetenv(
-	    MU_ENV_BOUND); /* torus run may itself be a task of a job, and have inherited this */
+	/* `torus run` may itself be a task of a job, and have inherited this. */
+	unsetenv(MU_ENV_BOUND);
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		bool is_remote = plan_host_is_remote(&j->plan->host[i]);
 		struct ctl_buf b = {0};

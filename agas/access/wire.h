@@ -77,8 +77,8 @@ struct agas_control {
 	uint8_t pad;
 	uint32_t source;
 	uint64_t id;
-	struct agas_extent
-	    e;          /* RANGE: count, and alignment in `base`; ANSWER: base is the result */
+	/* RANGE: count, and alignment in `base`; ANSWER: base is the result. */
+	struct agas_extent e;
 	uint64_t first; /* INSTALL, AGAS_USER: index of the first owner of the payload */
 };
 

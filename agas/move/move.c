@@ -304,8 +304,8 @@ static void event_loop(struct event *e)
 		struct agas_move_msg m = e->loop[i];
 
 		m.peer = agas_world.me;
-		if (!reserve_messages(&e->p,
-				      &m)) { /* a REBIND of this rank at itself as the home */
+		/* This rank is the home, so it sends the REBIND to itself. */
+		if (!reserve_messages(&e->p, &m)) {
 			m.kind = AGAS_REBOUND;
 			m.error = AGAS_WHY_MEMORY;
 		}

@@ -271,8 +271,8 @@ int armci_am_list(enum armci_kind kind, const struct armci_acc *acc, const struc
 					  list->bytes};
 
 		part.count = part.count < per ? part.count : per;
-		if (list->bytes >
-		    ARMCI_CHUNK_BYTES) { /* A long accumulate is cut as a contiguous patch. */
+		/* A long accumulate is cut as a contiguous patch. */
+		if (list->bytes > ARMCI_CHUNK_BYTES) {
 			struct armci_shape s = {.local = part.local[0],
 						.count = {part.bytes},
 						.remote = seg->va +

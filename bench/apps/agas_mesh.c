@@ -45,8 +45,8 @@ struct leaf {
 struct tree {
 	struct leaf leaf[LEAVES_MAX]; /* in Morton order */
 	int leaves;
-	signed char level[SIDE]
-			 [SIDE]; /* [y][x] of the leaf that covers this square of the finest */
+	/* [y][x] of the leaf that covers this square of the finest. */
+	signed char level[SIDE][SIDE];
 };
 
 static int me, ranks;

@@ -147,9 +147,9 @@ static int mesh_build(struct mesh *m, size_t rows, uint64_t seed)
 	m->used = calloc(m->nodes, NEAR);
 	if (!m->block || !m->used)
 		return -1;
+	/* A node without elements keeps its diagonal. */
 	for (node = 0; node < m->nodes; node++)
-		m->used[node * NEAR + NEAR / 2] =
-		    1; /* a node without elements keeps its diagonal */
+		m->used[node * NEAR + NEAR / 2] = 1;
 	element_integrals(stiff, flow);
 	drv_rng_seed(&rng, seed);
 	for (low = 0; low + step_in(1, 1, 1) < m->nodes; low++)

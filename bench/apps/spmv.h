@@ -31,8 +31,8 @@ struct spmv {
 	 * ascending order. */
 	struct mtx part;
 	void **part_mem[3]; /* ARMCI memory of part.start, .col, .value */
-	void **
-	    x_mem; /* two vectors of own elements, one after the other: read one, write the other */
+	/* Two vectors of own elements, one after the other: read one, write the other. */
+	void **x_mem;
 	void **y_mem; /* own rows */
 	double *work; /* own elements, then ghosts */
 	size_t own, ghosts;

@@ -32,8 +32,8 @@ static pami_endpoint_t *root_of(pami_xfer_t *x, pami_xfer_type_t type)
 static const struct kind {
 	const char *name;
 	pami_xfer_type_t type;
-	int sized,
-	    more; /* 1: only when asked for, or with all algorithms; 2: only when asked for */
+	/* 1: only when asked for, or with all algorithms; 2: only when asked for. */
+	int sized, more;
 } kinds[] = {
     {"barrier", PAMI_XFER_BARRIER, 0, 0},
     {"broadcast", PAMI_XFER_BROADCAST, 1, 0},

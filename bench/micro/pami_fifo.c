@@ -107,8 +107,8 @@ static void confirm_received(struct fifo *f, struct stream *s, uint64_t n)
 static int step_stream(struct fifo *f, struct stream *s, size_t bytes, int eager, uint64_t send,
 		       uint64_t receive)
 {
-	uint64_t arrived =
-	    s->arrived < receive ? s->arrived : receive; /* more: the next repetition's */
+	/* Messages beyond that are the next repetition's. */
+	uint64_t arrived = s->arrived < receive ? s->arrived : receive;
 
 	if (s->sent < send && s->sent - s->confirmed < 2 * f->due)
 		send_one(f, s, bytes, eager);

@@ -245,8 +245,8 @@ enum { FLAG_WORDS = 65536, FLAG_SENDS = 1 << 24 };
 struct flags {
 	uint64_t stride, slots; /* words from slot to slot: 8, a line each, or 2 */
 	_Alignas(128) uint64_t taken;
-	_Alignas(128) uint64_t
-	    word[FLAG_WORDS]; /* a slot: the round in which it was filled, from 1; the value */
+	/* Two words a slot: the round in which it was filled, from 1, and the value. */
+	_Alignas(128) uint64_t word[FLAG_WORDS];
 };
 
 static void flags_take(void *arg)

@@ -10,8 +10,8 @@
 #define STREAM     1024u /* bytes of each of the three streams that are summed in parallel */
 
 static uint32_t byte_table[256];
-static uint32_t skip_table[4]
-			  [256]; /* [byte of the sum][its value]: the sum after STREAM zero bytes */
+/* [byte of the sum][its value]: the sum after STREAM zero bytes. */
+static uint32_t skip_table[4][256];
 
 static uint32_t sum_byte(uint32_t crc, unsigned char byte)
 {

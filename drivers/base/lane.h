@@ -168,8 +168,8 @@ static inline void drv_lane_publish_head(struct drv_lane *l, struct drv_lane_rx 
 
 static inline void drv_lane_skip(struct drv_lane *l, struct drv_lane_rx *rx, unsigned units)
 {
-	atomic_store_relaxed(&rx->head,
-			     rx->head + units); /* other threads read it in drv_lane_is_ready() */
+	/* Other threads read the head in drv_lane_is_ready(). */
+	atomic_store_relaxed(&rx->head, rx->head + units);
 	if (__builtin_expect(rx->head - rx->published >= DRV_LANE_UNITS / 4, 0))
 		drv_lane_publish_head(l, rx);
 }

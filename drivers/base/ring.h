@@ -251,8 +251,8 @@ static inline void drv_ring_release(struct drv_ring *r, struct drv_ring_rx *rx,
 
 	for (uint32_t i = 1; i < k; i++)
 		memset((unsigned char *)rec + (size_t)i * DRV_RING_LINE, 0, 8);
-	atomic_store_relaxed(&rx->head,
-			     rx->head + k); /* other threads read it in drv_ring_is_ready() */
+	/* Other threads read the head in drv_ring_is_ready(). */
+	atomic_store_relaxed(&rx->head, rx->head + k);
 	if (rx->head - rx->published >= r->lines / 4)
 		drv_ring_publish_head(r, rx);
 }

@@ -93,8 +93,8 @@ struct mu_channel_engine {
 	 * job. */
 	struct drv_ring_claim *claim;
 	uint64_t refused; /* descriptors and packets */
-	uint64_t
-	    head_since; /* traced jobs: the engine first looked at the descriptor; 0: not yet */
+	/* Traced jobs: when the engine first saw the descriptor at the head; 0: not yet. */
+	uint64_t head_since;
 };
 
 /* Engine: reception. A record goes from the ring or a lane to the receive function, or, where the
@@ -143,8 +143,8 @@ struct mu_channel_completion {
 	struct mu_op *counter_op[MU_COUNTERS];
 	uint16_t counter_free[MU_COUNTERS], counter_busy[MU_COUNTERS], counters_free, counters_busy;
 	uint32_t counter_task[MU_COUNTERS];
-	int counter_error
-	    [MU_COUNTERS]; /* positive errno; the engine, before it zeroes the counter */
+	/* Positive errno; written by the engine before it zeroes the counter. */
+	int counter_error[MU_COUNTERS];
 	/* [counter_to, counter_end) is own memory that the get fills; end 0: none. */
 	atomic_u64 counter_to[MU_COUNTERS], counter_end[MU_COUNTERS];
 	struct mu_ack ack[MU_ACKS];
@@ -224,10 +224,10 @@ void mu_value_done(struct mu_channel *ch, const struct mu_internal_value *m);
 /*
  * Engine: memory that an operation names does not exist at `task`; error: positive errno.
  * mu_access_error_record: `task` has reported it in message `m`.
- * mu_access_error_record_put: end with the error the first flush in flight to that channel, of those
- * that were injected from descriptor `first` on.
- * mu_access_error_record_get: end with the error the get with that counter, if its data goes to that
- * address (lower halves).
+ * mu_access_error_record_put: the first flush in flight to that channel, of those that were
+ * injected from descriptor `first` on, ends with the error.
+ * mu_access_error_record_get: so does the get with that counter, if its data goes to that address
+ * (lower halves).
  */
 struct mu_internal_access_error;
 void mu_access_error_record(struct mu_channel *ch, uint32_t task,

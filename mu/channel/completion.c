@@ -65,9 +65,9 @@ static void push_ack(struct mu_channel *ch, struct mu_ack *a)
 	a->answered = atomic_load_relaxed(&a->generation);
 	do
 		a->next = head;
+	/* Pairs with the exchange in complete_acks(). */
 	while (!atomic_cas_weak_release(&ch->completion.acks_arrived, &head,
-					(uint32_t)(a - ch->completion.ack) +
-					    1u)); /* pairs with the exchange in complete_acks() */
+					(uint32_t)(a - ch->completion.ack) + 1u));
 }
 
 /* The target answered mu_flush(), or the second half of a put. */

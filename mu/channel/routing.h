@@ -19,8 +19,8 @@
 struct mu_routing {
 	uint64_t bytes; /* transfers of at most so many are deterministic */
 	double low, high;
-	uint8_t in,
-	    out; /* a zone or MU_ROUTE_DETERMINISTIC, for flexibility in or out of low..high */
+	/* A zone or MU_ROUTE_DETERMINISTIC, for a flexibility within low..high and for others. */
+	uint8_t in, out;
 	uint8_t small; /* of transfers of at most `bytes` */
 	uint8_t stay_on_bubble;
 	uint64_t e_split_bytes;

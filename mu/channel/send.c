@@ -63,8 +63,8 @@ static inline int fifo_empty(const struct mu_channel *ch)
 static int fifo_room(struct mu_channel *ch, uint64_t n)
 {
 	if (__builtin_expect(ch->tx.fifo.numInjected - ch->tx.retired + n >= MU_INJ_SLOTS, 0)) {
-		mu_retire_descriptors(
-		    ch); /* a slot is free only after its operation was taken off */
+		/* A slot is free only after its operation was retired. */
+		mu_retire_descriptors(ch);
 		if (ch->tx.fifo.numInjected - ch->tx.retired + n >= MU_INJ_SLOTS)
 			return 0;
 	}
@@ -559,7 +559,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 	    __builtin_expect(!mu_is_buffer_mapped(ch, (uint64_t)(uintptr_t)local, bytes, 0), 0))
 		return fail_no_memory(ch, local_done, remote_done);
 	to = dest_of(p, task, channel);
-	/* Another thread may run the put once it is published, and an access error ends the flush. */
+	/* Another thread may run the put once it is published; an access error ends the flush. */
 	ack = remote_done ? mu_ack_take(ch, task, channel, remote_done) : NULL;
 	d = slot_next(ch, &slot, NULL);
 	slot->op = local_done;

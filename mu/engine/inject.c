@@ -116,8 +116,8 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 
 		if (!*budget)
 			return -EAGAIN;
-		mu_packetize(d, at->sent,
-			     &h); /* of the first packet; the others differ in the offset */
+		/* The header of the first packet; those of the others differ in the offset. */
+		mu_packetize(d, at->sent, &h);
 		rc = mu_send_piece(ch, task, &h,
 				   (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, range);
 		if (rc)

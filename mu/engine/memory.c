@@ -5,9 +5,9 @@
  * that a page that was freed gives -EFAULT and never a crash. Our own private memory likewise when
  * it is much; a few pages are asked for first (a system call that touches the word and changes
  * nothing: 0.15 us to read, 0.36 us to write, where process_vm_* costs 1.1 us), then copied here.
- * If another thread unmaps a page between the check and the copy, the process dies of SIGSEGV, as in
- * any memcpy. Of a long get many pages are checked together, once in a round of the engine (struct
- * mu_readable_range). Our caller's own buffers are checked when the operation starts
+ * If another thread unmaps a page between the check and the copy, the process dies of SIGSEGV, as
+ * in any memcpy. Of a long get many pages are checked together, once in a round of the engine
+ * (struct mu_readable_range). Our caller's own buffers are checked when the operation starts
  * (mu_is_buffer_mapped()), not again.
  */
 #define _GNU_SOURCE

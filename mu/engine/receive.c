@@ -68,8 +68,8 @@ static int rec_store(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint3
 		    (uint32_t)(offset + at);
 		one.messageUnitHeader.Packet_Types.Memory_FIFO.Put_Offset_MSB =
 		    (offset + at) >> 32 & 31;
-		one.NetworkHeader.pt2pt.Injection_Info.Reserved4 =
-		    (uint16_t)((32 - n % 32) % 32); /* pad */
+		/* The padding, in bytes. */
+		one.NetworkHeader.pt2pt.Injection_Info.Reserved4 = (uint16_t)((32 - n % 32) % 32);
 		ch->rx.fifo_source[ch->rx.fifo_appended++ % MU_REC_PACKETS] = source;
 		mu_rec_fifo_append(&ch->rx.fifo_hw, &one, payload + at, n);
 	}

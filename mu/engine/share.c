@@ -137,8 +137,8 @@ void mu_share_take_chunk(struct mu_channel *ch)
 	s = &mu_host_channel(p->host, local, asked % MU_CHANNELS_MAX)->share;
 	if (!take_chunk(s, &generation, p->task, &c)) {
 		asked++;
-		if (mu_is_unreachable(
-			p, mu_host_task(p->host, local))) /* it died before it could take it back */
+		/* The owner died before it could take its offer back. */
+		if (mu_is_unreachable(p, mu_host_task(p->host, local)))
 			atomic_cas_relaxed(&ch->a->ring.asked, &asked, 0);
 		return;
 	}

@@ -291,8 +291,8 @@ static int join_job(struct mu_process *p)
 	p->own_number = (uint32_t)p->entry[p->task].t * p->channels;
 	fill_job(p);
 	set_idle_policy(p);
-	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0,
-	      0); /* cross-memory attach among tasks under Yama */
+	/* Let other tasks call process_vm_readv() and its kin where Yama restricts them. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 	atomic_store_relaxed(&p->area->pid, (uint32_t)p->pid);
 	/* From here on others copy to memory of this process. */
 	atomic_store_release(&p->area->map_base, (uint64_t)(uintptr_t)p->host);

@@ -196,8 +196,8 @@ void mu_commthread_sleep(struct mu_process *p, unsigned k, int64_t ns)
 
 	if (mu_commthread_sleep_fixed(p, ns))
 		return;
-	if (mu_commthread_has_work(p, k,
-				   &ns)) /* before arming, which costs a barrier in every process */
+	/* Check before arming, which costs a barrier in every process. */
+	if (mu_commthread_has_work(p, k, &ns))
 		return;
 	mu_wakeup_watch(&region, &p->area->wake[k + 1]);
 	mu_wakeup_arm(&region);

@@ -329,8 +329,8 @@ static void claim_look(struct claims *s, const struct drv_ring_claim *c, int liv
 		s->living = 1;
 		return;
 	}
-	which = at == s->head || start == s->head ? &s->exact
-						  : &s->cover; /* the pad may be published */
+	/* A claim may begin with a pad, and that may be published already. */
+	which = at == s->head || start == s->head ? &s->exact : &s->cover;
 	if (!*which || end < *which)
 		*which = end;
 }
@@ -355,8 +355,8 @@ int mu_ring_skip_dead_claims(struct mu_host *h, struct drv_ring *ring, struct dr
 	 * Several dead tasks claim it if they died while they tried at the same time. The shortest
 	 * claim is never too long, and another claim covers what may remain behind it.
 	 */
-	if (s.living || !(s.exact | s.cover) ||
-	    drv_ring_is_ready(ring, rx)) /* published while we looked */
+	/* The record may have been published meanwhile. */
+	if (s.living || !(s.exact | s.cover) || drv_ring_is_ready(ring, rx))
 		return 0;
 	drv_ring_skip(ring, rx, s.exact ? s.exact : s.cover);
 	return 1;

@@ -93,8 +93,8 @@ struct mu_vt_area {
 	 * Preemption of a task that makes no call, and the turns of its commthreads meanwhile
 	 * (mu/vtime/handover.c, mu/sim/spin.c).
 	 */
-	_Alignas(
-	    64) uint32_t inside; /* a thread of the task is in a call, so the task keeps the turn */
+	/* A thread of the task is in a call, so the task keeps the turn. */
+	_Alignas(64) uint32_t inside;
 	uint32_t back;     /* futex: the preempted task waits in a call; written by the task only */
 	uint64_t back_ps;  /* clock of that task */
 	uint64_t serves;   /* bitmap of channels that the stand-in thread can serve */
@@ -214,11 +214,11 @@ _Static_assert(sizeof(struct mu_channel_area) + MU_RING_LINES * DRV_RING_LINE <=
 
 struct mu_node_fifo {
 	_Alignas(64) atomic_u64 tail; /* descriptors submitted; the owner writes it */
-	atomic_u32
-	    channel; /* the channel whose engine runs the FIFO: local task * channels + channel */
+	/* The channel whose engine runs the FIFO: local task * channels + channel. */
+	atomic_u32 channel;
 	_Alignas(64) atomic_u64 head; /* descriptors completed; the engine writes it */
-	uint64_t
-	    sent; /* bytes of the descriptor at the head that have left; the engine writes it */
+	/* Bytes of the descriptor at the head that have left; written by the engine. */
+	uint64_t sent;
 	uint64_t when_ps[MU_NODE_SLOTS];
 	uint8_t awaited[MU_NODE_SLOTS]; /* virtual clock: software waits for its completion */
 	_Alignas(64) MUHWI_Descriptor_t slot[MU_NODE_SLOTS];

@@ -300,8 +300,8 @@ static int effect_get(struct mu_sim *s, uint32_t channel, uint32_t packet)
 	struct sim_channel *c = &s->channel[channel];
 	const struct emu_packet *p = &s->pool[packet];
 
-	sim_write_pending(
-	    s, channel / s->channels); /* report an error of an earlier put before this get runs */
+	/* Report an error of an earlier put before this get runs. */
+	sim_write_pending(s, channel / s->channels);
 	if (!p->bytes || p->bytes % 64) {
 		sim_count_error(s, channel / s->channels, SIM_ERROR_RGET_PAYLOAD, -EINVAL);
 		return 0;

@@ -18,8 +18,8 @@ static int kernel_copy(struct mu_sim *s, uint32_t local, void *mine, uint64_t th
 	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
 
 	while (bytes) {
-		uint64_t n =
-		    bytes > 1u << 30 ? 1u << 30 : bytes; /* one call moves less than 2 GiB */
+		/* One call moves less than 2 GiB. */
+		uint64_t n = bytes > 1u << 30 ? 1u << 30 : bytes;
 		struct iovec a = {mine, n}, b = {(void *)(uintptr_t)theirs, n};
 		ssize_t done = write ? process_vm_writev(pid, &a, 1, &b, 1, 0)
 				     : process_vm_readv(pid, &a, 1, &b, 1, 0);

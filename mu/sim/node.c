@@ -354,8 +354,8 @@ static int read_payload(struct mu_sim *s, struct source from, const MUHWI_Descri
 		rc = sim_read(s, local, e->stage, va, e->stage_bytes);
 		if (rc) {
 			e->stage_bytes = 0;
-			return sim_read(s, local, to, va,
-					bytes); /* only its end may be unreadable */
+			/* Perhaps only the end of the window cannot be read. */
+			return sim_read(s, local, to, va, bytes);
 		}
 	}
 	memcpy(to, e->stage + (e->offset - e->stage_from), bytes);

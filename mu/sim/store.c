@@ -92,8 +92,8 @@ void sim_store_event(struct mu_sim *s, const struct emu_event *e)
 	s->store_free = e->arg;
 	s->engines--;
 	s->quiet = 0;
-	sim_write_pending(s,
-			  w.local); /* data that the store announces must be in memory before it */
+	/* Data that the store announces must be in memory before it. */
+	sim_write_pending(s, w.local);
 	*word = w.s.add ? *word + w.s.value : w.s.value;
 	for_each_task(s, &w, uncount_store);
 	if (!w.s.add || *word == w.s.wake_at)

@@ -89,8 +89,8 @@ enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word,
 		*stop = s->conf.check ? s->conf.check(s->conf.arg) : 0;
 		if (*stop)
 			return SIM_STOPPED;
-		if (s->task[local]
-			.gone) /* check() has seen its end; its CPU time cannot be read any more */
+		/* check() has seen the end of the task; its CPU time can no longer be read. */
+		if (s->task[local].gone)
 			return SIM_ENDED;
 		now = burn_ns ? sim_cpu_ns(s, local) : 0;
 		if (!burned)
@@ -206,8 +206,8 @@ static uint64_t jump_of(struct mu_sim *s, const struct sim_task *t, uint64_t cos
 								 : POLL_FIRST * t->poll;
 	}
 	jump = jump < most ? jump : most;
-	return jump > t->poll ? jump - jump % t->poll
-			      : t->poll; /* as if it had polled until then */
+	/* The task continues as if it had polled until then. */
+	return jump > t->poll ? jump - jump % t->poll : t->poll;
 }
 
 #define DEADLOCK_SHOWN 16u /* tasks; the log prints no more lines of a kind at once */
@@ -388,8 +388,8 @@ static int handle_hand_over(struct mu_sim *s, uint32_t local)
 	struct mu_vt_area *vt = &mu_host_area(s->host, local)->vt;
 	int rc;
 
-	if (vt->now_ps <
-	    s->now) /* happens only if the task is wrong, since time does not go back */
+	/* Time does not go back; only an error in the task makes its clock do so. */
+	if (vt->now_ps < s->now)
 		vt->now_ps = s->now;
 	t->now = vt->now_ps;
 	if (vt->arg[MU_VT_ARG_UNSURE])

@@ -128,8 +128,8 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 		return is_channel_drained(ch)
 			   ? mu_receive_record(ch, header, source, payload, bytes, 1)
 			   : -EBUSY;
-	if (!atomic_load_relaxed(&ch->progress.owned) &&
-	    mu_lock_try(&ch->engine.lock)) { /* a commthread serves its own */
+	/* A channel that a commthread owns is served by that. */
+	if (!atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)) {
 		if (is_channel_drained(ch))
 			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
 		mu_lock_release(&ch->engine.lock);
@@ -584,8 +584,8 @@ static int drain_outbound(struct mu_holder *h)
 	int n = 0;
 
 	while (n < OUTBOUND_MAX && (rec = drv_ring_peek(ring, &h->outbound))) {
-		mu_holder_send_announcements(
-		    h); /* announcements made before the record precede it */
+		/* Announcements made before the record precede it. */
+		mu_holder_send_announcements(h);
 		if (send_outbound(h, rec) == -EAGAIN)
 			break;
 		drv_ring_release(ring, &h->outbound, rec);

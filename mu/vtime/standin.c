@@ -113,8 +113,8 @@ static void standin_start(struct mu_vt_area *vt)
 	vt_state.standin.stop = 0;
 	vt_state.standin.thread = (struct mu_vthread){.stands_in = 1, .called = 1};
 	vt_state.standin.vt = vt;
-	mu_lock_acquire(
-	    &vt_state.lock); /* no thread looks at /proc before the new one is excluded */
+	/* The new thread must be excluded before any thread reads /proc. */
+	mu_lock_acquire(&vt_state.lock);
 	rc = mu_service_thread_start(standin_main, vt, &vt_state.standin.pthread);
 	while (!rc && !atomic_load_acquire(&vt_state.standin.thread.tid))
 		vt_futex((uint32_t *)&vt_state.standin.thread.tid, FUTEX_WAIT_PRIVATE, 0);

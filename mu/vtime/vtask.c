@@ -65,8 +65,8 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 	vt_state.vt->inside = 1;
 	vt_self->now = vt_hand_over(MU_VT_ATTACH, 0);
 	vt_call_leave(vt_self);
-	vt_state.spin_ns = vt_state.vt->arg[MU_VT_ARG_SPIN_NS] /
-			   2; /* before the simulator preempts the whole process */
+	/* A spinning thread is preempted earlier than the simulator preempts the whole process. */
+	vt_state.spin_ns = vt_state.vt->arg[MU_VT_ARG_SPIN_NS] / 2;
 	return 0;
 }
 
@@ -275,9 +275,9 @@ void mu_vt_wake_threads(void)
 		return;
 	if (vt_is_multithreaded(t)) {
 		mu_lock_acquire(&vt_state.lock);
+		/* The threads that woke are chosen at the next call of this thread. */
 		if (vt_wake_idle_threads(t->now))
-			vt_state.until =
-			    t->now; /* they are chosen at the next call of this thread */
+			vt_state.until = t->now;
 		mu_lock_release(&vt_state.lock);
 	}
 	vt_call_leave(t);

@@ -28,8 +28,8 @@ struct mu_vthread {
 	uint8_t worked; /* did something since its last empty poll */
 	uint8_t news;   /* did something that IDLE threads have not polled for */
 	uint8_t side;   /* runs on the clock of a commthread */
-	uint8_t
-	    stands_in; /* the stand-in thread of the library: in no list, never the turn holder */
+	/* The stand-in thread of the library: in no list, never the turn holder. */
+	uint8_t stands_in;
 	/* Written by the thread that reads /proc, hence words of their own. */
 	uint32_t seen;   /* it is alive */
 	uint32_t listed; /* the directory had it, perhaps as a zombie */
@@ -38,8 +38,8 @@ struct mu_vthread {
 	const char *call; /* IDLE: the call of the program that polls; see mu_call_waits() */
 	uint32_t blocked; /* IDLE: that call returns only after an event */
 	struct mu_vthread_look {
-		uint64_t slices, cpu_ns,
-		    since_ns; /* times it ran; CPU time, and the clock, when that last changed */
+		/* Number of times it ran; its CPU time; the clock when that last changed. */
+		uint64_t slices, cpu_ns, since_ns;
 		uint64_t burned_from; /* CPU time when it was first seen computing */
 	} look;
 };

@@ -100,9 +100,9 @@ void ofi_on_flow(pami_context_t context, void *slot, const void *header, size_t 
 
 	if (!ep || header_bytes != sizeof *note)
 		return;
+	/* If there is no memory for the entry, sending goes on as usual. */
 	if (note->word == OFI_FLOW_HOLD)
-		add_endpoint(&ep->flow.holds,
-			     origin); /* Without memory for it we go on as usual. */
+		add_endpoint(&ep->flow.holds, origin);
 	else
 		remove_at(&ep->flow.holds, find_endpoint(&ep->flow.holds, origin));
 }

@@ -252,8 +252,8 @@ void pami_am_receive(struct pami_context *ctx, const void *header, size_t header
 		return;
 	}
 	memcpy(&h, header, sizeof h);
-	e = ctx->coll->held ? NULL
-			    : find_entry(ctx, &h, &g); /* no message overtakes one that is held */
+	/* No message overtakes one that is held. */
+	e = ctx->coll->held ? NULL : find_entry(ctx, &h, &g);
 	if (!e)
 		hold_message(ctx, header, header_bytes, data, bytes, origin, !recv);
 	else
@@ -540,9 +540,8 @@ static const struct pami_algorithm_info steps[] = {
 /* All headers are copied: the program may reuse them when the call returns. */
 static struct am *am_new(const struct pami_coll *c, unsigned index)
 {
-	const pami_amscatter_t *x =
-	    &c->xfer.cmd
-		 .xfer_amscatter; /* the fields used here are the first of all four structs */
+	/* The fields used here are the first of all four structs. */
+	const pami_amscatter_t *x = &c->xfer.cmd.xfer_amscatter;
 	int each = c->type == PAMI_XFER_AMSCATTER || c->type == PAMI_XFER_AMGATHER;
 	size_t copy = x->headerlen * (each ? c->size : 1);
 	struct am *a = calloc(1, sizeof *a);

@@ -144,8 +144,8 @@ static bool take_places(struct pami_posted *q, struct list *l)
 	}
 	if (at != first) {
 		atomic_store_relaxed(&q->consumed, at);
-		atomic_store_release(&q->bound,
-				     at + PAMI_POSTED_PLACES); /* P2: the places are empty */
+		/* P2: the places are empty. */
+		atomic_store_release(&q->bound, at + PAMI_POSTED_PLACES);
 	}
 	return at == end;
 }

@@ -32,8 +32,8 @@ struct make {
 	uint32_t round;
 	bool sent;     /* the note of this round */
 	uint32_t away; /* a member named a context that is not its home */
-	uint64_t
-	    number; /* the largest that a member proposed, times 2; + 1: a class route is wanted */
+	/* The largest that a member proposed, times 2; + 1: a class route is wanted. */
+	uint64_t number;
 };
 
 /* ---- Notes ---- */
@@ -390,8 +390,8 @@ struct members {
 	const pami_geometry_range_t *slices;
 	const pami_task_t *tasks;
 	const pami_endpoint_t *endpoints;
-	size_t count,
-	    offset; /* offset of tasks; PAMI_ALL_CONTEXTS: each stands for all its contexts */
+	/* `offset` is that of tasks; PAMI_ALL_CONTEXTS: each stands for all its contexts. */
+	size_t count, offset;
 };
 
 static int add_tasks(struct pami_geometry *g, uint32_t task, uint32_t count, size_t offset)

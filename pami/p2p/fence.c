@@ -167,8 +167,8 @@ static int wait_for(struct pami_context *ctx, struct fence_dest *d, struct fence
 		pami_request_free(r);
 		if (rc != -ESHUTDOWN)
 			return rc;
-		w->result =
-		    rc; /* the callback reports it; operations in flight end by themselves */
+		/* The callback reports the result; operations in flight end by themselves. */
+		w->result = rc;
 	} else {
 		w->pending++;
 	}

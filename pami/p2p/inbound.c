@@ -617,9 +617,8 @@ void pami_inbound_apply_deaths(struct pami_context *ctx)
 				finish_message(in, -ESHUTDOWN);
 			else
 				free_inbound(in);
-			next =
-			    ctx->inbound
-				.bucket[i]; /* the callback may have changed the list: start over */
+			/* The callback may have changed the list, so start over. */
+			next = ctx->inbound.bucket[i];
 		}
 }
 

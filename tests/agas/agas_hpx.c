@@ -114,8 +114,8 @@ static void copies_and_pins(void)
 	CHECK_EQ(hpx_gas_memget_sync(back, next, 1000), 0);
 	snprintf(text, 1000, "block of %d", (me + 1) % ranks ? (me + 1) % ranks - 1 : 0);
 	CHECK_EQ(strcmp(text, back), 0);
-	CHECK_EQ(hpx_gas_memput_rsync(own, text, 1001 + 24),
-		 AGAS_EINVAL); /* beyond the padded block */
+	/* The range ends beyond the padded block. */
+	CHECK_EQ(hpx_gas_memput_rsync(own, text, 1001 + 24), AGAS_EINVAL);
 	CHECK_EQ(agas_barrier(), 0);
 	if (me == 0)
 		CHECK_EQ(hpx_gas_free_sync(hpx_addr_add(a, 1000, 1000)),

@@ -258,8 +258,8 @@ static void vectors_match_the_model(void)
 	v[2].ptr_array_len = MANY - 300;
 	CHECK(!ARMCI_PutV(v, 3, to));
 	ARMCI_INIT_HANDLE(&h);
-	CHECK(!ARMCI_NbAccV(ARMCI_ACC_DBL, &two, v, 3, to, &h) &&
-	      !ARMCI_Wait(&h)); /* 3 times the value that was put */
+	/* The sum is 3 times the value that was put. */
+	CHECK(!ARMCI_NbAccV(ARMCI_ACC_DBL, &two, v, 3, to, &h) && !ARMCI_Wait(&h));
 	v[0].src_ptr_array = far;
 	v[0].dst_ptr_array = near;
 	v[0].ptr_array_len = MANY;

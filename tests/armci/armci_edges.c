@@ -295,8 +295,8 @@ static void wrong_handles_are_refused(void)
 	CHECK(ARMCI_NbPut(&v, word_of_next(600), 8, next, &h) == 0);
 	old = h;
 	CHECK(ARMCI_Wait(&h) == 0 && ARMCI_Wait(&old) == 0 && ARMCI_Test(&old) == 0);
-	CHECK(ARMCI_NbGet(word_of_next(600), &got, 8, next, &h) == 0 &&
-	      ARMCI_Wait(&old) == 0); /* `old` does not name the new operation. */
+	/* `old` does not name the new operation. */
+	CHECK(ARMCI_NbGet(word_of_next(600), &got, 8, next, &h) == 0 && ARMCI_Wait(&old) == 0);
 	CHECK(ARMCI_Wait(&h) == 0 && got == 9);
 	CHECK(ARMCI_Wait(NULL) == 0 && ARMCI_Test(NULL) == 0);
 }

@@ -82,8 +82,8 @@ static void begin_during_a_fence(void)
 	tell_process(1, 1);
 	while (!atomic_load_acquire(&fenced) && time(NULL) < until)
 		usleep(1000);
-	CHECK(atomic_load_acquire(
-	    &fenced)); /* else it waits for the second accumulate, which is not its own */
+	/* If not, the fence waits for the second accumulate, which is not its own. */
+	CHECK(atomic_load_acquire(&fenced));
 	tell_process(2, 1);
 	pthread_join(thread, NULL);
 }

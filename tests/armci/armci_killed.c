@@ -545,8 +545,8 @@ static int start_job(int last, int polls)
 	}
 	ARMCI_Barrier();
 	groups_of_the_dead_are_refused();
-	ARMCI_Group_create(list_survivors(list), list,
-			   &g); /* it is not made if some other's ARMCI_Init failed */
+	/* The group is not made if the ARMCI_Init of another process failed. */
+	ARMCI_Group_create(list_survivors(list), list, &g);
 	if (g.rank >= 0)
 		armci_msg_group_barrier(&g);
 	ARMCI_Group_free(&g);

@@ -208,8 +208,8 @@ static void mutations_are_read_or_refused(void)
 	for (i = 0; i < 100000; i++) {
 		struct drv_rng *r = t_rng();
 		size_t n = sizeof(seed_text) - 1, changes = 1 + drv_rng_below(r, 4), at_byte;
-		char *text = malloc(
-		    n + 8); /* exactly as long as used, so that a sanitizer sees a byte too far */
+		/* Just as long as used, so that a sanitizer sees an access beyond it. */
+		char *text = malloc(n + 8);
 		struct mtx m;
 
 		memcpy(text, seed_text, n);

@@ -472,8 +472,8 @@ static void case_aggregate(void)
 	CHECK(bad == 0);
 	ARMCI_SET_AGGREGATE_HANDLE(&h);
 	CHECK(ARMCI_NbPut(&value[5], mem[next], 8, next, &h) == 0);
-	CHECK(ARMCI_NbGet((char *)mem[next] + 640, got, 8, next, &h) ==
-	      0);        /* A transfer of the other direction is sent on its own. */
+	/* A transfer of the other direction is sent on its own. */
+	CHECK(ARMCI_NbGet((char *)mem[next] + 640, got, 8, next, &h) == 0);
 	ARMCI_Barrier(); /* This completes both. */
 	CHECK(ARMCI_Test(&h) == 0 && got[0] == value[10]);
 	CHECK(((double *)mem[me])[0] == prev + 5);

@@ -149,8 +149,8 @@ static void pack_and_unpack(void)
 		armci_shape_pack(&s, packed_model);
 		CHECK(!memcmp(packed, packed_model, v.bytes));
 		memcpy(model, left, SPAN);
-		armci_read_strided(s.local, s.levels, strides, count,
-				   packed); /* back where it came from */
+		/* Copy it back where it came from. */
+		armci_read_strided(s.local, s.levels, strides, count, packed);
 		CHECK(!memcmp(model, left, SPAN));
 	}
 	CHECK(tried > 50);
@@ -175,8 +175,8 @@ static void accumulate_adds(void)
 		long whole = -3;
 		int small = 5;
 
-		if (!armci_acc_choose(ARMCI_SIMD_PLAIN +
-				      i % 3)) /* every instruction set there is */
+		/* Try every instruction set that this machine has. */
+		if (!armci_acc_choose(ARMCI_SIMD_PLAIN + i % 3))
 			armci_acc_choose(ARMCI_SIMD_PLAIN);
 		memcpy(wide, scale, sizeof(scale));
 		if (op == ARMCI_ACC_INT)

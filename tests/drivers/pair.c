@@ -209,8 +209,8 @@ static int runner_process(void *arg)
 {
 	struct runner *r = arg;
 
-	close((r->side.index ? r - 1 : r + 1)
-		  ->side.control); /* the other's: so that its end is seen */
+	/* Close the other side's end, so that its death is seen. */
+	close((r->side.index ? r - 1 : r + 1)->side.control);
 	runner_namespace(r);
 	r->fn(&r->side);
 	return 0;

@@ -28,8 +28,8 @@ struct pair {
 	void (*malformed)(struct side *); /* run by side 0: send what is no frame to side 1 */
 	int unmaps; /* the driver's own thread unmaps the buffers when the other goes, also under a
 		       sender (memif) */
-	unsigned malformed_frames,
-	    malformed_drops; /* what arrives as from peer -1; dropped at least */
+	/* Frames that arrive as from peer -1; at least so many are dropped. */
+	unsigned malformed_frames, malformed_drops;
 };
 
 struct side {

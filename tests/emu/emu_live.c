@@ -421,8 +421,8 @@ static void wrong_packets_from_outside_are_refused(void)
 	CHECK_EQ(emu_live_local(h.live, 4), EMU_LIVE_NONE);
 	/* The right one: node 3 is over A- of node 0. */
 	CHECK_EQ(emu_live_arrive_remote(h.live, 0, 0, &tag, &hdr, payload), 0);
-	CHECK_EQ(emu_live_arrive_remote(h.live, 0, 1, &tag, &hdr, payload),
-		 -EPROTO); /* a local link */
+	/* The link is local. */
+	CHECK_EQ(emu_live_arrive_remote(h.live, 0, 1, &tag, &hdr, payload), -EPROTO);
 	CHECK_EQ(emu_live_arrive_remote(h.live, 2, 0, &tag, &hdr, payload), -EPROTO);
 	CHECK_EQ(emu_live_arrive_remote(h.live, 0, 10, &tag, &hdr, payload), -EPROTO);
 	tag.vc = 4;

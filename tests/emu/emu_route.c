@@ -217,11 +217,11 @@ static void explicit_hints_are_kept(void)
 
 	emu_route_init(&r, &s);
 	CHECK(emu_route_hints(&r, from, to, 0, &hints) == 0 && hints == (ap | bp));
-	CHECK(emu_route_hints(&r, from, to, am, &hints) == 0 &&
-	      hints == (am | bp)); /* the long way, if told */
+	/* The route is the long way if the caller says so. */
+	CHECK(emu_route_hints(&r, from, to, am, &hints) == 0 && hints == (am | bp));
 	CHECK(emu_route_hints(&r, from, to, bm, &hints) == 0 && hints == (ap | bm));
-	CHECK(emu_route_hints(&r, from, to, em | bm, &hints) == 0 &&
-	      hints == (ap | bm)); /* E is done */
+	/* Nothing is left to go in E. */
+	CHECK(emu_route_hints(&r, from, to, em | bm, &hints) == 0 && hints == (ap | bm));
 	CHECK_EQ(emu_route_hints(&r, from, to, am | ap, &hints), -EINVAL);
 	CHECK_EQ(emu_route_hints(&r, from, from, cm | cp, &hints), -EINVAL);
 	CHECK(emu_route_hints(&r, from, up, cp, &hints) == 0 && hints == cp);
@@ -245,10 +245,10 @@ static void longest_dimension_first(void)
 	order_is(make_shape(4, 4, 4, 8, 2, 0), "DBCAE"); /* an exchange sort: A and D swap places */
 	order_is(make_shape(4, 4, 4, 4, 2, 0), "ABCDE");
 	order_is(make_shape(2, 3, 4, 5, 6, 0), "EDCBA"); /* effective 1 1 2 2 3 */
-	order_is(make_shape(4, 1, 1, 4, 1, 8),
-		 "DACBE"); /* mesh of 4 before torus of 4 (effective 2) */
-	order_is(make_shape(4, 1, 1, 2, 1, 8),
-		 "DACBE"); /* equal effective length: the mesh first */
+	/* A mesh of 4 comes before a torus of 4 (effective length 2). */
+	order_is(make_shape(4, 1, 1, 4, 1, 8), "DACBE");
+	/* Of equal effective lengths, the mesh comes first. */
+	order_is(make_shape(4, 1, 1, 2, 1, 8), "DACBE");
 }
 
 static void zone_masks(void)

@@ -131,8 +131,8 @@ static void injection_is_checked_and_bounded(void)
 	for (int i = 0; i < EMU_INJECTION_SLOTS; i++)
 		CHECK_EQ(inject_packet(o, 1, 0, EMU_VC_BUBBLE), 0);
 	CHECK_EQ(inject_packet(o, 1, 0, EMU_VC_BUBBLE), -EAGAIN);
-	CHECK_EQ(emu_router_inject(o->r, o->pool, 1, make_packet(o, 1, 0, 1, 0)),
-		 0); /* another queue */
+	/* This packet takes another queue. */
+	CHECK_EQ(emu_router_inject(o->r, o->pool, 1, make_packet(o, 1, 0, 1, 0)), 0);
 	CHECK(emu_router_busy(o->r));
 	one_destroy(o);
 }
@@ -185,8 +185,8 @@ static void not_ready_waits_in_order(void)
 	CHECK_EQ(step_router(o, 0), 5000);
 	CHECK_EQ(o->sends, 0);
 	step_router(o, 5000);
-	CHECK(o->sends == 2 &&
-	      o->packet[0] == late); /* the second goes over another link at once */
+	/* The second goes over another link at once. */
+	CHECK(o->sends == 2 && o->packet[0] == late);
 	one_destroy(o);
 }
 

@@ -156,8 +156,8 @@ static void stream_between_neighbours(void)
 
 	start_run(&r, "1x1x1x4x1", 0);
 	s = run_traffic(&r, 2048, 512, to_neighbour);
-	rate =
-	    2048 * 512.0 / (double)(r.last - 1000) * 1000; /* GB/s of payload, both ways at once */
+	/* GB/s of payload, both ways at once. */
+	rate = 2048 * 512.0 / (double)(r.last - 1000) * 1000;
 	printf("stream: %.3f GB/s, refused %u times\n", rate, r.refused);
 	CHECK_NEAR(rate, 1.8, 0.01);
 	CHECK(r.refused > 0);

@@ -366,9 +366,8 @@ int main(void)
 	       (unsigned long long)forged_sound, (unsigned long long)sound,
 	       (unsigned long long)authentic, (unsigned long long)runs_taken,
 	       (unsigned long long)sealed_runs);
-	return !(
-	    sound && runs_taken && forged_sound > forged / 8 &&
-	    (!authentic || sealed_runs)); /* else the mutations never got past the first check */
+	/* If this fails, the mutations never got past the first check. */
+	return !(sound && runs_taken && forged_sound > forged / 8 && (!authentic || sealed_runs));
 }
 
 #endif

@@ -368,8 +368,8 @@ static void test_rma(gex_Rank_t peer)
 		gex_NBI_Wait(GEX_EC_GET, 0);
 		REQUIRE(is_filled(back, b, 3));
 		fill_pattern(buf, b, 4);
-		e[0] =
-		    gex_RMA_PutNB(team, peer, there, buf, b, &e[1], 0); /* root and leaf at once */
+		/* The put returns a root and a leaf event. */
+		e[0] = gex_RMA_PutNB(team, peer, there, buf, b, &e[1], 0);
 		gex_Event_WaitAll(e, 2, 0);
 		REQUIRE(e[0] == GEX_EVENT_INVALID && e[1] == GEX_EVENT_INVALID);
 		CALL(gex_RMA_GetBlocking(team, back, peer, there, b, 0));

@@ -165,8 +165,8 @@ static void root_only_arguments(void)
 		int mine = (int)(task_id * 3 + root);
 		pami_xfer_t g;
 
-		memset(&g, 0x3c,
-		       sizeof g); /* arguments that only the root needs are garbage elsewhere */
+		/* Arguments that only the root needs are garbage elsewhere. */
+		memset(&g, 0x3c, sizeof g);
 		g.algorithm = alg[0];
 		PAMI_Endpoint_create(client, root, 0, &g.cmd.xfer_gather.root);
 		g.cmd.xfer_gather.sndbuf = (char *)&mine;

@@ -170,8 +170,8 @@ int main(int argc, char **argv)
 		for (;;)
 			PAMI_Context_advance(contexts[0], 100);
 	}
-	if (!strcmp(how,
-		    "one_leaves_early")) { /* a forgotten barrier: the others wait for this task */
+	/* The program forgot a barrier, so the others wait for this task. */
+	if (!strcmp(how, "one_leaves_early")) {
 		if (me == all - 1)
 			exit(0);
 		nanosleep(&moment, NULL);

@@ -443,9 +443,9 @@ static bool thread_step(unsigned i, unsigned choice)
 		if (now.turn == now.t[i].value)
 			now.t[i].in_futex = 1;
 		now.t[i].pc = now.t[i].in_futex ? T_BACK_FUTEX : T_BACK_LOAD;
+		/* When it is woken, its compare fails and it loads again. */
 		if (now.t[i].in_futex)
-			now.t[i].value =
-			    MU_TURN_NOT_JOINED; /* when woken: compare fails, load again */
+			now.t[i].value = MU_TURN_NOT_JOINED;
 		return true;
 	case T_HAND_FUTEX:
 		if (now.t[i].value == MU_TURN_IS_SIMULATOR && now.turn == MU_TURN_IS_SIMULATOR)

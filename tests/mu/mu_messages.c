@@ -33,8 +33,8 @@ static uint32_t stream_next;
 static unsigned stream_bad;
 
 static struct mu_channel *second;
-static uint64_t
-    late; /* put by the other task, over `second`, while a handler of `ch` waits for it */
+/* Put by the other task, over `second`, while a handler of `ch` waits for it. */
+static uint64_t late;
 static int handler_saw = -1;
 
 static void wait_for_the_put(void)

@@ -376,8 +376,8 @@ static int large_body(void *arg, uint32_t task)
 		wait_done(ch, &m);
 	} else {
 		for (int i = 0; i < 100; i++) {
-			mu_charge(MU_COST_receive,
-				  100); /* busy for a while, at the library now and then */
+			/* Compute for a while, with a call of the library now and then. */
+			mu_charge(MU_COST_receive, 100);
 			mu_vt_check();
 		}
 		wait_count(ch, &s.count, (unsigned)(n / 512));
@@ -620,8 +620,8 @@ static void a_task_that_spins_is_not_waited_for(void)
 		check_clean(&j[i]);
 	}
 	CHECK_EQ(j[0].report.hash, j[1].report.hash);
-	CHECK(sh->time_ps[1] >
-	      mu_cost_ps[MU_COST_receive] * 100); /* it saw the flag after it was sent */
+	/* The task saw the flag after it was sent. */
+	CHECK(sh->time_ps[1] > mu_cost_ps[MU_COST_receive] * 100);
 	CHECK(sh->time_ps[0] > sh->time_ps[1]);
 }
 

@@ -66,8 +66,8 @@ static struct job {
 	struct fid_cntr *sends, *receives;
 	struct fid_ep *ep;
 	fi_addr_t peer[TASKS_MAX];
-} job,
-    control; /* control lives as long as the program: a job may close and open while others send */
+	/* control lives as long as the program: a job may close and open while others send. */
+} job, control;
 
 #define CAPS                                                                                       \
 	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)

@@ -307,8 +307,8 @@ static void puts_arrive_without_calls(void)
 	run_barrier();
 	CHECK_EQ(async_disable(contexts[3], 0), PAMI_SUCCESS);
 	CHECK_EQ(atomic_load_acquire(&suspended), 1);
-	CHECK_EQ(async_enable(contexts[3], 0),
-		 PAMI_SUCCESS); /* left on: destroying the context ends it */
+	/* This is left on: destroying the context ends it. */
+	CHECK_EQ(async_enable(contexts[3], 0), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Extension_close(e), PAMI_SUCCESS);
 }
 
@@ -392,8 +392,8 @@ static void queries_answer(void)
 	q[0].name = PAMI_CONTEXT_DISPATCH_ID_MAX;
 	CHECK_EQ(PAMI_Context_query(context, q, 1), PAMI_SUCCESS);
 	CHECK(q[0].value.intval >= 255);
-	CHECK_EQ(PAMI_Context_createv(client, NULL, 0, too_many, 1),
-		 PAMI_INVAL); /* once a client */
+	/* A client makes its contexts once. */
+	CHECK_EQ(PAMI_Context_createv(client, NULL, 0, too_many, 1), PAMI_INVAL);
 	CHECK(b >= a && tb >= ta);
 	CHECK_EQ(PAMI_Endpoint_query(get_endpoint(5, 3), &task, &offset), PAMI_SUCCESS);
 	CHECK(task == 5 && offset == 3 && get_endpoint(5, 3) == (5u << 6 | 3));

@@ -338,8 +338,8 @@ static void regions_without_end(void)
 			break;
 		}
 	}
-	CHECK_EQ(PAMI_Memregion_create(context, static_memory, PLAIN, &out, &again),
-		 PAMI_SUCCESS);                                              /* overlaps */
+	/* The new region overlaps the first. */
+	CHECK_EQ(PAMI_Memregion_create(context, static_memory, PLAIN, &out, &again), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Memregion_destroy(contexts[1], &again), PAMI_SUCCESS); /* another context */
 	CHECK_EQ(PAMI_Memregion_destroy(context, &mr), PAMI_SUCCESS);
 }
@@ -471,8 +471,8 @@ static void late_registration(void)
 
 	dispatch_set(context, ID_LATE, on_late, NULL, no_hints);
 	CHECK_EQ(PAMI_Fence_begin(context), PAMI_SUCCESS);
-	CHECK_EQ(PAMI_Send_immediate(context, &s),
-		 PAMI_SUCCESS); /* context 1 there has no such id */
+	/* Context 1 of the target has no such id. */
+	CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Fence_all(context, flag_done, &fenced), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Fence_endpoint(context, flag_done, &other, s.dest), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Fence_end(context), PAMI_SUCCESS);

@@ -474,8 +474,8 @@ static void wrong_sends_are_refused(void)
 	CHECK_EQ(PAMI_Dispatch_set(context, ID_FEW, f, NULL, hint), PAMI_INVAL); /* set already */
 	CHECK_EQ(PAMI_Dispatch_set(context, 1024, f, NULL, hint), PAMI_INVAL);
 	CHECK_EQ(PAMI_Dispatch_set(context, 900, none, NULL, hint), PAMI_INVAL);
-	CHECK_EQ(PAMI_Dispatch_set(context, 900, f, NULL, hint),
-		 PAMI_SUCCESS); /* the id stayed free */
+	/* The id stayed free. */
+	CHECK_EQ(PAMI_Dispatch_set(context, 900, f, NULL, hint), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Dispatch_query(context, 7, q, 3), PAMI_SUCCESS);
 	CHECK_EQ(q[0].value.intval,
 		 getenv("QUINTORUS_IMMEDIATE") ? atoi(getenv("QUINTORUS_IMMEDIATE")) : 512);

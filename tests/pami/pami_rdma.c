@@ -250,8 +250,8 @@ static void typed_operations(struct drv_rng *rng)
 						&(pami_get_typed_t){rma, {scratch, there}, types}),
 				 PAMI_SUCCESS);
 		in_call = 0;
-		CHECK_EQ(PAMI_Type_destroy(&types.local),
-			 PAMI_SUCCESS); /* kept while it is needed */
+		/* The library keeps the type while it is needed. */
+		CHECK_EQ(PAMI_Type_destroy(&types.local), PAMI_SUCCESS);
 		CHECK_EQ(PAMI_Type_destroy(&types.remote), PAMI_SUCCESS);
 		CHECK_EQ(state.local, 0);
 		WAIT(is_put ? state.remote : state.local);

@@ -176,8 +176,8 @@ static void transform_overlapping(void)
 	for (int round = 0; round < 2000; round++) {
 		size_t bytes, from = drv_rng_below(t_rng(), 8), to = drv_rng_below(t_rng(), 8),
 			      shift = drv_rng_below(t_rng(), 9);
-		int plain =
-		    (int)drv_rng_below(t_rng(), 4); /* a side, or both, may be a run of bytes */
+		/* A side, or both, may be a run of bytes. */
+		int plain = (int)drv_rng_below(t_rng(), 4);
 		pami_type_t s, d;
 
 		plain_build(&a, NULL);

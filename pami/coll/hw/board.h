@@ -54,8 +54,8 @@ struct pami_board_member {
 	/* coll/hw/board_read.c: number << 8 | index of the owner, and the memory it asks for. */
 	struct pami_word request;
 	uint64_t address, bytes;
-	struct pami_word
-	    served; /* number of the request whose data is in the window, the next page */
+	/* Number of the request whose data is in the window, the next page. */
+	struct pami_word served;
 	struct {
 		struct pami_word said; /* ticket + 1: the root's data or address is here */
 		uint64_t address;      /* long data */

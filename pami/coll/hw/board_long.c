@@ -239,9 +239,8 @@ static int lead_on(struct pami_coll *c, uint32_t root, int wants)
 
 	if (!is_broadcast(c))
 		pami_hw_find_op(c->op, c->element, &h);
-	if (is_broadcast(c) && !root &&
-	    !pami_hw_state_of(c)
-		 ->sequence) { /* the leader is the root: all at once, from its own memory */
+	/* The leader is the root, so it sends all at once, from its own memory. */
+	if (is_broadcast(c) && !root && !pami_hw_state_of(c)->sequence) {
 		rc = pami_hw_post(c, &h, type, c->data, c->bytes, 0);
 		if (rc)
 			return rc;
@@ -299,8 +298,8 @@ static bool pull_slices(struct pami_coll *c, struct board_slices *l)
 	struct pami_board *b = pami_board_of(c);
 	uint64_t here = pami_word_load(&b->arrived) - hw->count.arrived, n = here - l->pulled;
 
-	if (here > c->bytes ||
-	    !n) /* the count is of the operation before, or there is nothing new */
+	/* The count is that of the operation before, or there is nothing new. */
+	if (here > c->bytes || !n)
 		return false;
 	if (!l->pulling)
 		l->pulling = n < PAMI_SLICE_MAX ? n : PAMI_SLICE_MAX;

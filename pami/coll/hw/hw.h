@@ -41,8 +41,8 @@ struct pami_hw {
 	uint8_t id; /* class route */
 	bool gi;    /* it has the global interrupt of that number */
 	bool boxed; /* its nodes are those of box */
-	uint8_t
-	    lines; /* LINES_: may this geometry use the node's lines? Found out when first asked */
+	/* LINES_: may this geometry use the node's lines? Found out when first asked. */
+	uint8_t lines;
 	bool claimed;    /* this task owns the class route at its node */
 	uint32_t locals; /* members on this node */
 	uint32_t *local; /* [locals] their ranks, ascending: the first is the leader */

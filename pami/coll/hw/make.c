@@ -260,8 +260,8 @@ static int run_stage(struct pami_coll *c)
 		rc = u->gi = 0;
 		if (is_leader(u))
 			rc = mu_class_set(ch, u->id, &u->route, &u->gi);
-		if (rc == -EAGAIN ||
-		    rc == -EBUSY) /* the thread at the router may not run just now */
+		/* The thread at the router may not run just now. */
+		if (rc == -EAGAIN || rc == -EBUSY)
 			return PAMI_COLL_POLL;
 		begin_and(u, PROGRAM, (rc ? 0u : 1u) | (rc || u->gi ? 0u : 2u));
 		return 0;

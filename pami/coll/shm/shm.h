@@ -98,8 +98,8 @@ struct pami_shm {
 	unsigned char *slices; /* NULL: none */
 	bool slices_asked;     /* an operation has been started that sets them up */
 	bool slices_ready;     /* it is known whether there are any */
-	uint32_t
-	    slices_last;  /* slice bytes of the broadcast that used them last; 0: an allreduce */
+	/* Slice bytes of the broadcast that used them last; 0: an allreduce. */
+	uint32_t slices_last;
 	uint64_t steps;   /* handed out to operations */
 	uint64_t slowest; /* steps that all members have completed, as far as is known */
 
