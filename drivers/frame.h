@@ -143,7 +143,7 @@ DRV_FRAME_AT(drv_frame_header, seen, 60);
 DRV_FRAME_AT(drv_frame_run, kind, 4);
 DRV_FRAME_AT(drv_frame_run, tag, 8);
 
-/* Why a frame is refused. */
+/* The reasons for which a frame is refused. */
 enum drv_frame_error {
 	DRV_FRAME_OK,
 	DRV_FRAME_SHORT,      /* shorter than a header, or than the header says */

@@ -142,7 +142,7 @@ static void flush_records(struct capture_port *c)
 	c->used = 0;
 }
 
-/* For one more packet. */
+/* Grow the buffer for one more packet. */
 static void make_room(struct capture_port *c)
 {
 	if (c->used > FLUSH_BYTES)

@@ -121,7 +121,7 @@ static void add_rules(const struct fault_port *w, uint32_t host, struct fault_ra
 	}
 }
 
-/* How long the frame waits before it leaves. */
+/* Set how long the frame waits before it leaves. */
 static void set_delay(const struct fault_port *w, const struct drv_frame *f,
 		      const struct fault_rates *x, struct fault_fate *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a fault wrapper has done so far, for reports and tests. */
+/* The counters of a fault wrapper, for reports and tests. */
 #ifndef DRIVERS_PORT_FAULT_H
 #define DRIVERS_PORT_FAULT_H
 

@@ -24,7 +24,7 @@
 #define URING_RX_MAX 256u /* receive buffers of a ring, at most */
 
 /*
- * What lies before the data in a receive buffer: the result of recvmsg, the address of the sender,
+ * The head of a receive buffer, before the data: the result of recvmsg, the address of the sender,
  * and room for one control message, which contains the size of each datagram when the kernel has
  * joined several.
  */

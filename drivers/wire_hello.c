@@ -393,7 +393,10 @@ void wire_probe_receive(struct drv_wires *ws, struct wire *w, const struct drv_f
 	}
 }
 
-/* The next size to try between what passes and what does not; 0: near enough. */
+/*
+ * Return the next size to try, between one that passes and one that does not; 0: they are close
+ * enough.
+ */
 static uint32_t next_probe_size(const struct wire *w)
 {
 	uint32_t next = (w->frame_bytes + w->probe_bad) / 2 & ~(DRV_FRAME_RUN - 1);

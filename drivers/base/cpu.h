@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the threads of the library run. hwloc gives the order of processors if its module loads. */
+/*
+ * The choice of processors for the threads of the library. hwloc gives the order of processors if
+ * its module loads.
+ */
 #ifndef DRIVERS_BASE_CPU_H
 #define DRIVERS_BASE_CPU_H
 

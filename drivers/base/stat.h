@@ -73,7 +73,7 @@ void drv_stat_end(struct drv_stat *s);
 
 /* ---- readers ---- */
 
-/* A file as it was read. Readers copy it: the owner's end does not harm them. */
+/* A file as it was read. Readers work on a copy, so the end of the owner does not affect them. */
 struct drv_stat_view {
 	struct drv_stat_head head;
 	struct drv_stat_family *family; /* [head.families] */
