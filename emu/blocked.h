@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the packets in a router wait for: for messages about a network that stands still. Pure
- * functions that change nothing.
+ * Describes what the packets in a router wait for, for messages about a network in which nothing
+ * moves. Pure functions that change nothing.
  */
 #ifndef EMU_BLOCKED_H
 #define EMU_BLOCKED_H

@@ -27,7 +27,10 @@ static inline unsigned emu_class_links(uint16_t mask)
 	return links;
 }
 
-/* Why hardware refuses a class route. The numbers are those of docs/hardware.md 8.1. */
+/*
+ * The reasons for which hardware refuses a class route. The numbers are those of docs/hardware.md
+ * 8.1.
+ */
 enum emu_class_error {
 	EMU_CLASS_OK,
 	EMU_CLASS_OUTPUTS,      /* more than one output link */

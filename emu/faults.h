@@ -95,15 +95,15 @@ static inline bool emu_fault_is_active(const struct emu_fault *x, uint64_t ps)
 	return x->at_ps <= ps && ps < x->end_ps;
 }
 
-/* How many of the times have passed at `ps`: a number of the state that the script is in. */
+/* Return how many of the times have passed at `ps`. This numbers the state of the script. */
 uint32_t emu_faults_passed(const struct emu_faults *f, uint64_t ps);
 
-/* Does fault `number` lie on that link of that node? */
+/* True if fault `number` lies on that link of that node. */
 bool emu_fault_hits(const struct emu_faults *f, uint32_t number, uint32_t node, unsigned link);
 /* Call fn for each link of the fault, once, from its lower end over a plus link. */
 void emu_fault_each_link(const struct emu_faults *f, uint32_t number,
 			 void (*fn)(void *arg, uint32_t node, unsigned link), void *arg);
-/* What a link of that node suffers at that time. */
+/* Compute the faults that hold on a link of that node at that time. */
 void emu_faults_of_link(const struct emu_faults *f, uint64_t ps, uint32_t node, unsigned link,
 			struct emu_link_fault *out);
 

@@ -360,7 +360,7 @@ static int op_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t now)
 
 	if (rc == -EAGAIN)
 		return rc;
-	if (rc) /* the MU will never take it: drop it */
+	if (rc) /* the MU will never take this packet: drop it */
 		atomic_fetch_add_relaxed(&s->live->mem->refused_count, 1);
 	if (place & FLIGHT)
 		live_flight_end(s->live, s->live->local[s->live->pool[packet].route.source]);

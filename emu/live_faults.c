@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Faults of links in real time. Each process that polls reads the clock and moves the common state
- * of the script on; the lock holder of a router tells it what its links suffer. A node injects
- * under one state of the script at a time: when a cut begins or ends, its packets wait until those
- * of the state before have arrived, so that none overtakes another on a new way.
+ * Faults of links in real time. Each process that polls reads the clock and advances the shared
+ * state of the script. The lock holder of a router passes it the faults that hold on its links. A
+ * node injects under one state of the script at a time: when a cut begins or ends, its packets wait
+ * until those of the state before have arrived, so that none overtakes another on a new way.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void cut_link(void *arg, uint32_t node, unsigned link)
 	emu_cuts_set(arg, node, link, true);
 }
 
-/* Which links are cut in each state of the script. */
+/* List the links that are cut in each state of the script. */
 static int make_cuts(struct emu_live *live)
 {
 	struct emu_faults *f = &live->faults;

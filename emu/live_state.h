@@ -42,8 +42,10 @@ struct live_node {
 	/* Global interrupts from neighbours and, last, from the MU of the node: SIGNAL_NEW | bits.
 	 * One writer each; the lock holder takes them. */
 	atomic_u8 signal[EMU_LINKS + 1][EMU_CLASSES];
-	/* Where cuts begin or end while the job runs: packets in flight from this node, and above
-	 * them the state of the script (emu_faults_passed()) whose ways they take. */
+	/*
+	 * Used if cuts begin or end while the job runs. Packets in flight from this node, and above
+	 * them the state of the script (emu_faults_passed()) whose ways they take.
+	 */
 	atomic_u64 flights;
 	/* Constant after init, except `lost`, which the one polling process writes. */
 	_Alignas(64) uint32_t node, here;
@@ -220,9 +222,9 @@ bool live_flight_begin(struct emu_live *live, uint32_t local);
 void live_flight_end(struct emu_live *live, uint32_t local);
 /* Choose hints. 0, or -EHOSTUNREACH. */
 int live_route_around(struct emu_live *live, uint32_t local, MUHWI_Pt2PtNetworkHeader_t *h);
-/* See what the time brings. */
+/* Advance the state of the script to the present time. */
 void live_faults_tick(struct emu_live *live);
-/* Tell the router of a node; its lock is held. */
+/* Pass the present faults to the router of a node, whose lock is held. */
 void live_faults_apply(struct emu_live *live, uint32_t local);
 void live_faults_free(struct emu_live *live);
 

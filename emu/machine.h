@@ -47,11 +47,11 @@ struct emu_machine_row {
 /* Fill in row i, for lists: times first. Returns 0, or -ENOENT past the end. */
 int emu_machine_row(const struct emu_machine *m, unsigned i, struct emu_machine_row *row);
 
-/* The dimensions of row mesh: bit d for dimension d. */
+/* Return the dimensions of row mesh: bit d for dimension d. */
 unsigned emu_machine_mesh(const struct emu_machine *m);
-/* Row agas. */
+/* Return the mode that row agas names. */
 enum emu_directory_mode emu_machine_directory(const struct emu_machine *m);
-/* The conf of this machine's routers. */
+/* Fill in the parameters of this machine's routers. */
 void emu_machine_router(const struct emu_machine *m, struct emu_router_conf *conf);
 
 #endif

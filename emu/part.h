@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which host owns which nodes. A host runs the routers of its nodes, with or without tasks on them.
- * Pure functions. */
+/*
+ * The assignment of nodes to hosts. A host runs the routers of its nodes, with or without tasks on
+ * them. Pure functions.
+ */
 #ifndef EMU_PART_H
 #define EMU_PART_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way a packet goes: pure functions of shape, place, destination and hints.
- * Source: docs/hardware.md 6.1 to 6.3.
+ * The way of a packet: pure functions of shape, place, destination and hints. Source:
+ * docs/hardware.md 6.1 to 6.3.
  *
  * Hints are ten bits in the order of the header: (byte 1 << 2 | byte 2 >> 6), A- = 0x200, A+ =
  * 0x100
@@ -22,7 +22,9 @@
 /* Where both ways are equally long (docs/hardware.md 6.1). */
 enum emu_tie { EMU_TIE_PARITY, EMU_TIE_PLUS, EMU_TIE_MINUS };
 
-/* What a machine may change of the routing. Zero: the rules of docs/hardware.md 6.1 to 6.3. */
+/*
+ * The rules of routing that a machine may change. Zero: the rules of docs/hardware.md 6.1 to 6.3.
+ */
 struct emu_routing {
 	uint8_t has_order, order[EMU_DIMS]; /* of deterministic packets */
 	uint8_t tie;                        /* enum emu_tie */

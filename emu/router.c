@@ -154,7 +154,9 @@ static void link_request(struct emu_router *r, unsigned link, unsigned vc, unsig
 	r->wanted |= (uint16_t)(1u << link);
 }
 
-/* Look an address up. Returns true if that takes time; then the head waits for it. */
+/*
+ * Look up the address of a packet. Returns true if that takes time, for which the head then waits.
+ */
 static bool head_address(struct step *s, unsigned q)
 {
 	uint32_t packet = queue_of(s->r, q)->head;

@@ -152,7 +152,7 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 		     const struct emu_router_conf *conf, uint32_t ps_per_byte);
 
 /*
- * What a link suffers, out of this node (emu/faults.h). A link delivers each packet once and in
+ * The faults of a link out of this node (emu/faults.h). A link delivers each packet once and in
  * order, so what happens to a packet on it costs time: it is sent again after link_error_ps
  * (errors), or crosses the link twice (dups); and counts as an error.
  */
@@ -162,7 +162,7 @@ struct emu_link_fault {
 	uint64_t delay_ps;     /* each packet arrives so much later */
 };
 void emu_router_link_fault(struct emu_router *r, unsigned link, const struct emu_link_fault *f);
-/* When the link has sent its last packet. */
+/* Return the time at which the link has sent its last packet. */
 uint64_t emu_router_link_free_at(const struct emu_router *r, unsigned link);
 
 /*

@@ -98,12 +98,15 @@ void emu_world_destroy(struct emu_world *w);
  * 0, -ENOMEM, or -EINVAL: there is no such link, or the conf announced no cuts.
  */
 int emu_world_cut(struct emu_world *w, uint32_t node, unsigned link, bool cut);
-/* As emu_router_link_fault(), at the present time. Fabric express has no links: no effect. */
+/*
+ * Set the faults of a link, from now on: emu_router_link_fault(). Has no effect on fabric express,
+ * which has no links.
+ */
 void emu_world_link_fault(struct emu_world *w, uint32_t node, unsigned link,
 			  const struct emu_link_fault *f);
 
 struct emu_sched *emu_world_sched(struct emu_world *w);
-/* NULL: the conf asked for none. */
+/* Return the directory; NULL if the conf asked for none. */
 struct emu_directory *emu_world_directory(struct emu_world *w);
 const struct emu_timing *emu_world_timing(const struct emu_world *w);
 struct emu_packet *emu_world_pool(struct emu_world *w); /* constant address */
@@ -135,7 +138,7 @@ void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned b
 
 /* The node's MU may have room for packets that it refused: step its router at `now`. */
 void emu_world_retry(struct emu_world *w, uint32_t node, uint64_t now);
-/* As emu_router_blocked(), of the node's router. */
+/* Call emu_router_blocked() for the node's router. */
 bool emu_world_blocked(struct emu_world *w, uint32_t node, unsigned queue, struct emu_blocked *out);
 
 /*
