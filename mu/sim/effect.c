@@ -18,7 +18,7 @@
 #include "mu/hw/desc_build.h"
 #include "mu/hw/raw_header.h"
 
-/* What a packet does here. The task itself does what raw packets say. */
+/* Return what a packet does here. The task itself carries out raw packets. */
 static unsigned effect_of(const MUHWI_PacketHeader_t *h)
 {
 	return mu_header_is_raw(h) ? MUHWI_PACKET_TYPE_FIFO : mu_packet_type(h);

@@ -37,7 +37,7 @@ static struct mu_vt_area *vt_area(const struct mu_sim *s, uint32_t local)
 	return &mu_host_area(s->host, local)->vt;
 }
 
-/* The stand-in thread goes on serving. */
+/* Let the stand-in thread continue to serve. */
 static void standin_run(struct mu_vt_area *vt)
 {
 	mu_turn_store(MU_TURN_STANDIN, &vt->serve, MU_STANDIN_RUNS, MU_TURN_BY_SIMULATOR);
@@ -66,7 +66,7 @@ static bool preempt_writer(enum mu_turn_word word, uint32_t *at, uint32_t from, 
 	return false;
 }
 
-/* Does the task hand in descriptors by stores that no call tells of? */
+/* True if the task hands in descriptors by stores, without a call. */
 static bool uses_registers(const struct mu_sim *s, uint32_t local)
 {
 	return mu_host_area(s->host, local)->vt.arg[MU_VT_ARG_REGISTERS];
@@ -181,7 +181,7 @@ static bool is_standin_asleep(struct mu_sim *s, uint32_t local, const struct mu_
 	return p && p[1] == ' ' && p[2] == 'S';
 }
 
-/* The stand-in thread must run again even if nothing comes. */
+/* Schedule another run of the stand-in thread, which is due even if no message comes. */
 static void schedule_serve(struct mu_sim *s, uint32_t local, uint64_t at)
 {
 	struct sim_task *t = &s->task[local];
@@ -212,8 +212,8 @@ void sim_serve_event(struct mu_sim *s, const struct emu_event *e)
 
 /*
  * The stand-in thread serves from virtual time *at, which becomes the time at which it was done. If
- * it sleeps on something of the program, the simulator goes on without it; it goes on when it makes
- * a call. Returns what check() said.
+ * it sleeps on something of the program, the simulator continues without it until it makes a call.
+ * Returns the result of check().
  */
 static int run_standin(struct mu_sim *s, uint32_t local, uint64_t *at)
 {
@@ -261,8 +261,8 @@ static int run_standin(struct mu_sim *s, uint32_t local, uint64_t *at)
 	if (vt->serve_more)
 		schedule_serve(s, local, *at);
 	/*
-	 * Only together with a touch, which is counted: the rest of a turn may be served while the
-	 * task runs.
+	 * The bit is set only together with a touch, which is counted: the rest of a turn may be
+	 * served while the task runs.
 	 */
 	if (vt->serve_found && t->state == SIM_TASK_SPINS)
 		t->spin.touched |= SIM_TOUCH_CHANGES;
@@ -340,8 +340,8 @@ int sim_spin_handle_touched(struct mu_sim *s)
 }
 
 /*
- * All other tasks wait for this one. Say so once: it computes, or waits for something that no task
- * does.
+ * All other tasks wait for this one, which computes or waits for something that no task does. Log
+ * that once.
  */
 static void warn_once(struct mu_sim *s, uint32_t local, uint64_t burned)
 {

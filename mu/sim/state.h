@@ -246,9 +246,9 @@ bool sim_accepts(void *arg, uint32_t node, uint32_t packet);
 void sim_strict_arrived(struct mu_sim *s, uint32_t channel, const struct emu_packet *p);
 /* The task may have taken packets. */
 void sim_strict_retry(struct mu_sim *s, uint32_t local);
-/* Do packets wait for full FIFOs, and nothing but polls happened for long? */
+/* True if packets wait for full FIFOs and nothing but polls has happened for long. */
 bool sim_strict_is_stuck(const struct mu_sim *s);
-/* Log what waits for what, round the circle if there is one. */
+/* Log which packet waits for which, round the circle if there is one. */
 void sim_strict_log(struct mu_sim *s);
 
 /* sim/coll.c */

@@ -31,7 +31,7 @@ void sim_strict_init(struct mu_sim *s)
 	s->strict_lines = lines < MU_RING_LINES - GAP_LINES ? lines : MU_RING_LINES - GAP_LINES;
 }
 
-/* Does the packet need room in a reception FIFO? The MU's own packets do not. */
+/* True if the packet needs room in a reception FIFO. Internal packets of the MU need none. */
 static bool needs_room(const MUHWI_PacketHeader_t *h)
 {
 	if (mu_is_coll(h))

@@ -319,7 +319,10 @@ static int handle_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area
 static uint64_t compute_horizon(const struct mu_sim *s, const struct sim_task *t)
 {
 	uint64_t next = emu_sched_next(emu_world_sched(s->world)), ahead;
-	/* What stands still for a full FIFO changes nothing before a task takes from that. */
+	/*
+	 * A packet that waits for a full FIFO changes nothing until a task takes records from that
+	 * FIFO.
+	 */
 	bool is_stuck = s->refusing && sim_strict_is_stuck(s);
 
 	if ((t->direct && !is_stuck) || next > UINT64_MAX / 2)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Virtual clock (mu/progress/clock.h): the simulator runs the injection engines, so a call here
- * does the software's part and has the process hand the turn over where something may have happened
- * meanwhile. PAMI's clock functions are here for both clocks.
+ * does the software's part, and hands the turn over where an event may have happened meanwhile.
+ * PAMI's clock functions are here for both clocks.
  */
 #include "mu/progress/clock.h"
 
@@ -15,7 +15,7 @@
 
 int mu_virtual;
 
-/* This thread is in a poll: it serves no other channel from there. */
+/* Nonzero while this thread is in a poll; it then serves no other channel. */
 static __thread uint32_t in_poll;
 
 static int virtual_join(struct mu_process *p)
@@ -29,7 +29,7 @@ static void virtual_leave(struct mu_process *p)
 	mu_vt_detach();
 }
 
-/* The calling thread does what the commthreads would do by now. */
+/* Do, in the calling thread, the work that the commthreads would have done by now. */
 static int serve_channels(struct mu_process *p)
 {
 	return atomic_load_relaxed(&p->comm.count) ? mu_commthread_serve_all(p) : 0;
@@ -73,7 +73,7 @@ static void virtual_make_room(struct mu_channel *ch)
 
 static void virtual_receive(struct mu_channel *ch)
 {
-	if (!in_poll) /* it may be a poll of this channel */
+	if (!in_poll) /* the caller may be in a poll of this channel */
 		mu_engine_receive(ch, 32, 0);
 }
 
@@ -121,7 +121,10 @@ static unsigned virtual_commthreads(const struct mu_process *p, unsigned cpus)
 	return t < 32 ? 64 / t - 1 : 1;
 }
 
-/* The process's own threads do the work of commthreads, and the stand-in thread of standin.c. */
+/*
+ * The threads of the process do the work of commthreads; while it is preempted, the stand-in thread
+ * of standin.c does.
+ */
 static int virtual_start_commthread(struct mu_process *p, unsigned k)
 {
 	return 0;
@@ -154,7 +157,9 @@ const struct mu_clock_ops mu_clock_virtual = {
     .note_channels = virtual_note_channels,
 };
 
-/* A program that reads the clock is elsewhere: commthreads do what came by now. */
+/*
+ * A program that reads the clock is not in a poll, so the commthreads handle what has come by now.
+ */
 static void read_virtual_clock(void)
 {
 	mu_charge_now(MU_COST_clock_read, 1);

@@ -45,7 +45,7 @@ uint64_t mu_cost_of(const char *name)
 	return 0;
 }
 
-/* One line into the table; 0, or -EINVAL. */
+/* Enter one line into the table. Returns 0 or -EINVAL. */
 static int line_read(const char *line, uint64_t *table)
 {
 	char name[64], rest[2];

@@ -17,10 +17,10 @@ extern uint64_t mu_cost_ps[MU_COSTS];
  */
 int mu_cost_load(const char *path);
 
-/* The cost of a row in picoseconds; 0: there is no such row. */
+/* Return the cost of a row in picoseconds; 0: there is no such row. */
 uint64_t mu_cost_of(const char *name);
 
-/* Row i: its name, or NULL past the end; cost and source. For lists. */
+/* Return the name of row i, or NULL past the end, with its cost and source, for lists. */
 const char *mu_cost_row(unsigned i, uint64_t *ps, const char **source);
 
 #endif

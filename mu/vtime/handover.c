@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Virtual time: the turn between this process and the simulator. The turn is a word in shared
- * memory (mu_vt_area.turn, vtime/turn.def); who has it runs, the other side sleeps on it.
+ * memory (mu_vt_area.turn, vtime/turn.def). The side that holds the turn runs; the other side
+ * sleeps on the word.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -32,7 +33,7 @@ uint64_t vt_hand_over(enum mu_vt_request request, uint64_t now)
 	return vt->now_ps;
 }
 
-/* Does each thread of the process wait in a call that returns only after an event? */
+/* True if each thread of the process waits in a call that returns only after an event. */
 static bool is_process_blocked(const struct mu_vthread *alone)
 {
 	if (alone)
@@ -43,7 +44,10 @@ static bool is_process_blocked(const struct mu_vthread *alone)
 	return true;
 }
 
-/* idler: the thread whose clock is `now`; alone: the process has no other thread. */
+/*
+ * Hand over after an empty poll. idler: the thread whose clock is `now`; alone: the process has no
+ * other thread.
+ */
 uint64_t vt_hand_over_idle(const struct mu_vthread *idler, bool alone, uint64_t flags,
 			   uint64_t limit)
 {
@@ -62,10 +66,10 @@ uint64_t vt_hand_over_idle(const struct mu_vthread *idler, bool alone, uint64_t 
 }
 
 /*
- * The simulator has preempted this process. Wait until it resumes it; the other threads of the
- * process wait for this one meanwhile. `inside` and `turn` are looked at in the same order as in
+ * The simulator has preempted this process. Wait until it resumes the process; the other threads
+ * wait for this one meanwhile. `inside` and `turn` are accessed in the same order as in
  * vt_turn_confirm(), since the simulator may preempt the process again at once. `back` stays set
- * until the turn is certain: the simulator that preempts again sees it.
+ * until the turn is certain, so that a simulator that preempts again sees it.
  */
 void vt_turn_wait_back(struct mu_vthread *t)
 {

@@ -44,7 +44,7 @@ struct mu_vthread *vt_standin_enter(struct mu_vthread *t)
 	}
 }
 
-/* The stand-in thread has the simulator take up what it started, and goes on. */
+/* Called by the stand-in thread: let the simulator act on what it has started, and continue. */
 void vt_standin_flush(void)
 {
 	struct mu_vt_area *vt = vt_state.vt;
@@ -55,14 +55,16 @@ void vt_standin_flush(void)
 		vt_futex(&vt->serve, FUTEX_WAIT, MU_STANDIN_STORES);
 }
 
-/* Serve the channels, once. The passes are bounded: virtual time goes on before work that asks to
- * be called again is called again. */
+/*
+ * Serve the channels once. The number of passes is bounded, so that virtual time advances before
+ * work that asks to be called again is called again.
+ */
 static void standin_serve(struct mu_vt_area *vt)
 {
 	struct mu_vthread *t = &vt_state.standin.thread;
 	int n = 1, found = 0;
 
-	/* Order: what the threads of the program did in calls, then this. */
+	/* Order: everything that the threads of the program did in calls precedes this. */
 	atomic_load_acquire(&vt->inside);
 	t->now = vt->serve_ps + mu_cost_ps[MU_COST_poll];
 	vt_state.standin.done_ps = vt->serve_ps;

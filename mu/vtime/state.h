@@ -64,8 +64,8 @@ extern struct vt_state vt_state;
 extern __thread struct mu_vthread *vt_self VT_TLS;
 
 /*
- * The kernel puts a thread to sleep in the program after all that the thread did in the library.
- * The thread sanitizer does not know that order, so its builds say it.
+ * A thread sleeps in the program only after everything that it did in the library. The thread
+ * sanitizer does not know that order, so its builds state it.
  */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *object);
@@ -84,7 +84,7 @@ uint64_t vt_hand_over(enum mu_vt_request request, uint64_t now);
 /* After an empty poll of `idler`, whose clock is `now`; alone: the process has no other thread. */
 uint64_t vt_hand_over_idle(const struct mu_vthread *idler, bool alone, uint64_t flags,
 			   uint64_t limit);
-/* The calling thread lets the simulator act on what it has started, and goes on. */
+/* Let the simulator act on what the calling thread has started, and continue. */
 void vt_let_simulator_run(struct mu_vthread *t);
 /* The simulator has preempted this process: wait until it resumes it. */
 void vt_turn_wait_back(struct mu_vthread *t);
@@ -100,9 +100,12 @@ bool vt_is_multithreaded(const struct mu_vthread *t);
 /* Threads of the process, the library's and a sanitizer's included; 0: unknown. */
 unsigned vt_count_threads(void);
 
-/* standin.c: a call of the stand-in thread: wait until the simulator lets it run. NULL: end. */
+/*
+ * standin.c: for a call of the stand-in thread, wait until the simulator lets it run. NULL: the
+ * thread should end.
+ */
 struct mu_vthread *vt_standin_enter(struct mu_vthread *t);
-/* The stand-in thread has the simulator take up what it started, and goes on. */
+/* The stand-in thread lets the simulator act on what it has started, and continues. */
 void vt_standin_flush(void);
 void vt_standin_stop(struct mu_vt_area *vt);
 

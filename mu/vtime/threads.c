@@ -16,7 +16,9 @@
 #include "mu/vtime/state.h"
 
 #define STEP_PS 1000000u /* a thread among several lets others run at least this often */
-/* A thread that waits for the turn looks at the turn holder after this long, at growing intervals.
+/*
+ * A thread that waits for the turn checks the turn holder after this long, then at growing
+ * intervals.
  */
 #define WATCH_NS      200000u
 #define WATCH_MOST_NS 10000000u
@@ -29,15 +31,19 @@ unsigned vt_count_threads(void)
 	return fstat(vt_state.list_fd, &st) || st.st_nlink < 3 ? 0 : (unsigned)st.st_nlink - 2;
 }
 
-/* Does the list hold other threads? Called by the turn holder; another thread may add to the list.
+/*
+ * True if the list contains other threads. Called by the turn holder; another thread may add to the
+ * list.
  */
 static bool has_other_threads(const struct mu_vthread *t)
 {
 	return atomic_load_relaxed(&vt_state.list) != t || atomic_load_relaxed(&t->next);
 }
 
-/* Does the program have several threads? libc also counts those that are excluded, such as the
- * stand-in thread; then ask the kernel. */
+/*
+ * True if the program has several threads. libc also counts threads that are excluded, such as the
+ * stand-in thread; if there are such threads, ask the kernel.
+ */
 bool vt_is_multithreaded(const struct mu_vthread *t)
 {
 	int more = !t->stands_in && has_other_threads(t);
@@ -49,8 +55,10 @@ bool vt_is_multithreaded(const struct mu_vthread *t)
 	return !excluded || vt_count_threads() > 1 + vt_state.sanitizers + excluded;
 }
 
-/* The thread in that state with the least clock. A thread that came while the simulator had the
- * turn has no clock yet (`late`), and is left out. */
+/*
+ * Return the thread in that state with the smallest clock. A thread that came while the simulator
+ * had the turn has no clock yet (`late`), and is left out.
+ */
 static struct mu_vthread *find_least(enum mu_vthread_state state, const struct mu_vthread *but)
 {
 	struct mu_vthread *found = NULL;
@@ -61,7 +69,7 @@ static struct mu_vthread *find_least(enum mu_vthread_state state, const struct m
 	return found;
 }
 
-/* All IDLE threads poll again, at `now` or later. Returns whether there are any. */
+/* Let all IDLE threads poll again, at `now` or later. Returns whether there are any. */
 int vt_wake_idle_threads(uint64_t now)
 {
 	int some = 0;
@@ -157,7 +165,7 @@ static int take_over_turn(void)
 		return 0;
 	t = vt_state.holder;
 	/*
-	 * The phase is looked at again after /proc: the holder may have made a call meanwhile, and
+	 * Read the phase again after /proc: the holder may have made a call meanwhile, and may
 	 * sleep in it because the simulator has preempted the process.
 	 */
 	if (!vt_is_joined() || !t || t == vt_self ||
@@ -173,7 +181,7 @@ static int take_over_turn(void)
 	t->news = 0;
 	vt_thread_set_state(t, MU_VTHREAD_AWAY);
 	mu_lock_release(&vt_state.lock);
-	vt_turn_confirm(t); /* if preempted: the stand-in thread may need the lock */
+	vt_turn_confirm(t); /* if the process is preempted, the stand-in thread may need the lock */
 	return choose_thread(t->now);
 }
 

@@ -114,7 +114,10 @@ void mu_charge_now(enum mu_cost cost, uint64_t times)
 	vt_call_leave(t);
 }
 
-/* What the task starts may have an effect on it from `time` on: it hands over before. */
+/*
+ * An effect of what the task starts may reach the task from `time` on, so it hands over before
+ * that.
+ */
 static void lower_horizon(uint64_t time)
 {
 	if (time < vt_state.horizon)
@@ -234,8 +237,10 @@ void mu_vt_idle(void)
 		return;
 	if (t->side || t->stands_in) {
 		vt_call_leave(t);
-		/* It may wait for a thread of the program; the simulator sees it asleep, and lets
-		 * that one go on. */
+		/*
+		 * The stand-in thread may wait for a thread of the program. The simulator sees it
+		 * asleep, and lets that thread continue.
+		 */
 		if (t->stands_in)
 			nanosleep(&nap, NULL);
 		return;

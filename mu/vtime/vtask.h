@@ -2,10 +2,10 @@
 /*
  * Virtual time, the task's side: hand-over to the simulator. Called by mu/ only.
  *
- * The task has a clock of its own (picoseconds). It runs until it must wait or its clock passes
- * the horizon at a library call; then it writes its request into its mu_vt_area, gives the turn to
- * the simulator (futex) and waits for it. Everything that happens to its memory up to its resume
- * time has been done when it resumes. Any thread may call; one at a time goes on in the library
+ * The task has a clock of its own (picoseconds). It runs until it must wait or its clock passes the
+ * horizon at a library call; then it writes its request into its mu_vt_area, gives the turn to the
+ * simulator (futex) and waits for it. Everything that happens to its memory up to its resume time
+ * has been done when it resumes. Any thread may call; one at a time runs in the library
  * (vtime/vthread.h). Outside virtual time the functions do nothing.
  */
 #ifndef MU_VTASK_H
@@ -23,7 +23,7 @@ enum mu_vt_request {
 	MU_VT_ATTACH, /* first call: join, resume at time 0 */
 	MU_VT_RUN,    /* passed the horizon: resume at now_ps */
 	MU_VT_IDLE,   /* an empty poll: resume at the first event for this task, see mu_vt_idle() */
-	MU_VT_DETACH, /* the process goes on outside virtual time */
+	MU_VT_DETACH, /* the process continues outside virtual time */
 	MU_VT_SYNC,   /* mu_vt_sync(): resume when every task has asked for it */
 };
 
@@ -66,7 +66,9 @@ void mu_vt_node(unsigned what);
 void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint32_t task);
 /* Hand over if the task's clock has passed its horizon. Call after the tail store, and often. */
 void mu_vt_check(void);
-/* The program computes or sleeps for this long. */
+/*
+ * Let the clock of the calling thread advance, since the program computes or sleeps for this long.
+ */
 void mu_vt_spend(uint64_t ps);
 /* The run may not be repeatable from here on: its hash means nothing. */
 void mu_vt_doubt(void);
@@ -79,10 +81,10 @@ void mu_vt_sync(void);
 /*
  * A poll found nothing, and its cost was charged. Resumes half a poll after the first event for
  * this task (polls come at no particular phase); at the latest after a bounded time, so that loops
- * on PAMI_Wtime, and loops that count polls, go on (jump_of() in sim/turn.c).
+ * on PAMI_Wtime, and loops that count polls, continue (jump_of() in sim/turn.c).
  */
 void mu_vt_idle(void);
-/* Idle threads of the process poll again from now on: they were given work. */
+/* Let the idle threads of the process poll again, since they were given work. */
 void mu_vt_wake_threads(void);
 uint64_t mu_vt_now_ps(void);
 /*

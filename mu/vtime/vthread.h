@@ -46,9 +46,9 @@ struct mu_vthread {
 
 int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsure);
 /*
- * Leave a thread, which is the library's own or serves another library, out of all that, or take it
- * in again when it ends. Any thread; also before the process joins. Past MU_VTHREADS_EXCLUDED of
- * them a thread stays in.
+ * Exclude a thread, which is the library's own or serves another library, from virtual time, or
+ * include it again when it ends. Any thread; also before the process joins. If MU_VTHREADS_EXCLUDED
+ * threads are excluded already, the call has no effect.
  */
 #define MU_VTHREADS_EXCLUDED 32u
 void mu_vthread_exclude(pid_t tid, bool on);

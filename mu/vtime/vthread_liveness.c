@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the threads of a process do, by /proc/self/task. Source of the fields: proc(5).
- * Bounded by their number.
+ * Finds out from /proc/self/task what the threads of a process do. Source of the fields: proc(5).
+ * The cost grows with the number of threads.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,9 +24,9 @@
 #define NOTICE_NS  2000000u /* CPU time in which a thread that spins notices a change */
 
 /*
- * Where a thread stands among those of the process: in the order in which they were created, since
- * the list decides between threads with equal clocks. The kernel counts up, and begins again at its
- * limit (at most 2^22), so a number below that of the first thread is a later one.
+ * Return the position of a thread in the list. Threads are listed in the order of their creation,
+ * since the list decides between threads with equal clocks. The kernel counts up, and begins again
+ * at its limit (at most 2^22), so a number below that of the first thread is a later one.
  */
 static uint32_t creation_order(pid_t tid)
 {
@@ -126,7 +126,7 @@ static bool is_in_futex(pid_t tid)
 	return number == SYS_futex;
 }
 
-/* Has the thread run since the last look? */
+/* True if the thread has run since the last check. */
 static bool has_run(struct mu_vthread *t)
 {
 	unsigned long long cpu = 0, waited = 0, slices = 0;
@@ -150,7 +150,7 @@ static bool is_settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int 
 		t->look.burned_from = 0;
 		t->spins = 0;
 		if (ran)
-			return 0; /* look again, to see that it stays asleep */
+			return 0; /* check again, to see that it stays asleep */
 		if (!t->called || is_in_futex(t->tid))
 			return 1;
 		if (drv_clock_ns() - t->look.since_ns < STRANGE_NS)
@@ -197,7 +197,7 @@ static bool remove_ended(struct mu_vthread **list)
 	return passed_over;
 }
 
-/* Does the process have more threads than the directory has listed? */
+/* True if the process has more threads than the directory has listed. */
 static bool has_more_threads(DIR *d, unsigned listed)
 {
 	struct stat st;
@@ -244,10 +244,13 @@ static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsu
 
 int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 {
-	/* A thread seen later may have woken one that was seen asleep before: look twice. */
+	/*
+	 * A thread that is read later may have woken one that was read as asleep before, so read
+	 * all twice.
+	 */
 	if (!look_at_threads(list, spin_ns, unsure) || !look_at_threads(list, spin_ns, unsure))
 		return 0;
 	for (struct mu_vthread *t = *list; t; t = t->next)
-		t->look.burned_from = 0; /* its CPU time counts anew from the next look */
+		t->look.burned_from = 0; /* its CPU time counts anew from the next check */
 	return 1;
 }
