@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What algorithms share, and the step and begin functions that coll/list.c lists. */
+/* Functions that algorithms share, and the step and begin functions that coll/list.c lists. */
 #ifndef PAMI_COLL_ALGORITHMS_H
 #define PAMI_COLL_ALGORITHMS_H
 
@@ -25,7 +25,7 @@ static inline int pami_coll_talk_to_all(struct pami_coll *c,
 	return rc;
 }
 
-/* The member `distance` ranks after, and before, this one. */
+/* Return the member `distance` ranks after, or before, this one. */
 static inline uint32_t pami_coll_rank_after(const struct pami_coll *c, uint64_t distance)
 {
 	return (uint32_t)((c->rank + distance) % c->size);
@@ -36,7 +36,7 @@ static inline uint32_t pami_coll_rank_before(const struct pami_coll *c, uint64_t
 	return (uint32_t)((c->rank + c->size - distance) % c->size);
 }
 
-/* Ranks counted from the root, and back. */
+/* Convert a rank to one counted from the root, and back. */
 static inline uint32_t pami_coll_relative(const struct pami_coll *c, uint32_t rank)
 {
 	return rank >= c->root ? rank - c->root : rank + c->size - c->root;
@@ -48,8 +48,8 @@ static inline uint32_t pami_coll_absolute(const struct pami_coll *c, uint64_t re
 }
 
 /*
- * The width of this member's subtree in a binomial tree: the subtree is that many relative ranks
- * from its own on, as far as there are members. A power of two.
+ * Return the width of this member's subtree in a binomial tree. The subtree is that many relative
+ * ranks from its own on, as far as there are members. A power of two.
  */
 static inline uint64_t pami_coll_subtree(const struct pami_coll *c)
 {
@@ -61,7 +61,7 @@ static inline uint64_t pami_coll_subtree(const struct pami_coll *c)
 	return width;
 }
 
-/* Where part i begins if `bytes` are divided into `size` parts of whole elements. */
+/* Return where part i begins if `bytes` are divided into `size` parts of whole elements. */
 static inline size_t pami_coll_part(const struct pami_coll *c, size_t bytes, uint64_t i)
 {
 	uint64_t elements = c->element_bytes ? bytes / c->element_bytes : 0,

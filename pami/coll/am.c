@@ -389,7 +389,7 @@ static void am_own_done(struct pami_coll *c)
 	c->cookie = am_of(c)->own.cookie;
 }
 
-/* The data that the own handler named. */
+/* Copy the data that the own handler named to `to`. */
 static void gather_own(struct pami_coll *c, unsigned char *to)
 {
 	const pami_recv_t *own = &am_of(c)->own;
@@ -399,8 +399,7 @@ static void gather_own(struct pami_coll *c, unsigned char *to)
 				 NULL);
 }
 
-/* The member `distance` ranks after the initiator. */
-
+/* Send to the member `distance` ranks after the initiator. */
 static int broadcast_one(struct pami_coll *c, uint32_t distance)
 {
 	return am_send(c, pami_coll_rank_after(c, distance), c->data, c->bytes);
@@ -427,7 +426,7 @@ static int am_broadcast_step(struct pami_coll *c)
 }
 
 /*
- * When all others are done, the own handler. It does not run inside the call that starts the
+ * Call the own handler when all others are done. It does not run inside the call that starts the
  * operation. Returns PAMI_COLL_DONE when the handler has run.
  */
 static int call_self_last(struct pami_coll *c, int (*talk)(struct pami_coll *c, uint32_t distance))

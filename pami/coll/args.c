@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The arguments of a collective, brought to a few forms: one contribution, or parts by rank;
- * contiguous, or with a packed copy. And the way back, from packed copies to the user's layouts.
+ * contiguous, or with a packed copy. At the end, packed copies are unpacked to the user's layouts.
  */
 #include <stdlib.h>
 

@@ -42,7 +42,10 @@ struct pami_algorithm_info {
 	 * state.
 	 */
 	int (*begin)(struct pami_coll *c);
-	/* May this geometry use it? All members get the same answer. NULL: every geometry may. */
+	/*
+	 * True if this geometry may use the algorithm. All members get the same answer. NULL: every
+	 * geometry may.
+	 */
 	bool (*usable)(const struct pami_geometry *g);
 	uint32_t param;      /* the algorithm's own: radix, segment bytes */
 	bool consult;        /* listed among those whose metadata programs must consult */
@@ -121,7 +124,7 @@ struct pami_coll {
 		bool running, polled, starting, linked;
 	} engine;
 
-	/* What runs. */
+	/* The operation: its object, and the algorithm that runs. */
 	struct pami_context *context;
 	struct pami_geometry *geometry;
 	struct pami_geometry_member *member;
@@ -148,7 +151,7 @@ struct pami_coll {
 	unsigned element;
 	bool deliver_recv; /* unpack `recv` at the end */
 
-	/* What stays while the stages of one operation follow each other (coll/hier). */
+	/* Fields that stay while the stages of one operation follow each other (coll/hier). */
 	uint32_t whole_root; /* the root among all members */
 	struct pami_coll_turns turns;
 	struct mu_op rdma; /* of pami_coll_get() */
@@ -161,7 +164,7 @@ struct pami_coll {
 	pami_event_function cb_done;
 	void *cookie;
 
-	/* From here on not cleared for a new operation. */
+	/* The fields from here on are not cleared for a new operation. */
 	unsigned char fits[PAMI_COLL_INLINE] __attribute__((aligned(64)));
 	unsigned char state[PAMI_COLL_STATE_BYTES]; /* PAMI_COLL_STATE() */
 	pami_xfer_t xfer;
@@ -199,19 +202,19 @@ int pami_coll_recv(struct pami_coll *c, uint32_t rank, uint32_t step, void *data
 /* Read memory of a member of the same host. At most one read in a phase. */
 int pami_coll_get(struct pami_coll *c, uint32_t rank, void *to, uint64_t from, size_t bytes);
 
-/* Is something posted that is not complete? Then the step function returns 0. */
+/* True if something that was posted is not complete. The step function then returns 0. */
 static inline bool pami_coll_is_waiting(const struct pami_coll *c)
 {
 	return c->engine.outstanding != 0;
 }
 
-/* Does the operation still run inside the call that starts it? No callback may run there. */
+/* True while the operation runs inside the call that starts it. No callback may run there. */
 static inline bool pami_coll_is_starting(const struct pami_coll *c)
 {
 	return c->engine.starting;
 }
 
-/* When this stage is done, go on with that one. Of several the one pushed last comes first. */
+/* Run that stage when this one is done. Of several, the stage that was pushed last runs first. */
 static inline void pami_coll_push_stage(struct pami_coll *c, const struct pami_algorithm_info *info)
 {
 	c->engine.then[c->engine.thens++] = info;

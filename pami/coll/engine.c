@@ -16,8 +16,8 @@
 #include "pami/p2p/trace.h"
 
 /*
- * A member may start so many operations in a row that do not wait for all members. Then a barrier
- * goes first. This bounds the messages that slower members must keep.
+ * A member may start this many operations in a row that do not wait for all members. The next one
+ * has a barrier before it, which bounds the messages that slower members must keep.
  */
 #define UNSYNCED_MAX 128u
 
@@ -337,7 +337,7 @@ int pami_coll_poll(struct pami_context *ctx)
 
 /* ---- The call ---- */
 
-/* Does its completion here mean that every member has entered it? */
+/* True if completion of the operation here means that every member has entered it. */
 static bool is_synchronising(unsigned type)
 {
 	switch (type) {

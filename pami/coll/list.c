@@ -257,7 +257,7 @@ const struct pami_algorithm_list pami_algorithms[PAMI_XFER_COUNT] = {
 
 /* ---- The choice ---- */
 
-/* Where the members of a geometry lie. */
+/* The place of a geometry: where its members lie. */
 enum {
 	TEAM = 1,   /* one team, real clock */
 	TEAMS = 2,  /* several teams, some of two or more, real clock */
@@ -281,7 +281,7 @@ struct row {
 	uint32_t members_max;
 	size_t bytes_max;
 	const char *name;
-	/* The entry of that name. The first thread that needs it finds it. */
+	/* The entry of that name. The first thread that needs it searches for it. */
 	ATOMIC(const struct pami_algorithm_info *) info;
 };
 

@@ -37,7 +37,7 @@ static void unlink_early(struct pami_coll_state *s, unsigned b, struct coll_mess
 
 /* ---- Messages that no operation will receive ---- */
 
-/* Is the key that of a geometry with a dead member? */
+/* True if the key is that of a geometry with a dead member. */
 static bool is_key_dead(struct pami_context *ctx, uint64_t key)
 {
 	struct pami_geometry *g = mu_death_count() ? pami_geometry_by_key(ctx->client, key) : NULL;

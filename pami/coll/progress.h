@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What contexts and progress calls need of the collectives. */
+/* The functions of the collectives that contexts and progress calls use. */
 #ifndef PAMI_COLL_PROGRESS_H
 #define PAMI_COLL_PROGRESS_H
 
@@ -7,9 +7,9 @@
 
 struct pami_context;
 
-/* A new context: 0, or -ENOMEM. */
+/* Set up the collectives of a new context. Returns 0 or -ENOMEM. */
 int pami_coll_init(struct pami_context *ctx);
-/* The context ends. */
+/* Free the collectives of a context that ends. */
 void pami_coll_drop(struct pami_context *ctx);
 /* PAMI_TODO_COLL: run operations that poll memory, and deferred callbacks. Returns the number of
  * events. */

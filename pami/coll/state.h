@@ -34,8 +34,8 @@ struct coll_chain { /* oldest first */
 };
 
 /*
- * An operation whose message is dropped waits for ever. So this many messages of one packet can be
- * kept, and this many receives posted, when malloc fails.
+ * An operation whose message is dropped would wait for ever. So this many messages of one packet
+ * can be kept, and this many receives posted, when malloc fails.
  */
 #define RESERVE       8u
 #define RESERVE_BYTES (sizeof(struct coll_message) + MU_PACKET_BYTES)
@@ -55,7 +55,7 @@ struct pami_coll_state {
 	/* Operations that are over, and whose callbacks the next progress call runs. */
 	struct pami_coll *finished, **finished_last;
 	struct pami_shm *shorts; /* team memories with an operation of the short lane */
-	/* What the last algorithm number named; valid while `ended` is the table's count. */
+	/* The algorithm that the last number named; valid while `ended` is the table's count. */
 	struct {
 		pami_algorithm_t algorithm;
 		uint32_t ended;

@@ -4,8 +4,9 @@
  * stages: up to the leader of each team, across among the leaders, and down again.
  *
  * Within a team the data goes through its memory (coll/shm/shm.h, one turn for both stages), or by
- * messages in virtual time and where there is no memory. Across goes an algorithm on messages that
- * sees the leaders as its ranks. Teams with memory and teams without may meet in one operation.
+ * messages in virtual time and where there is no memory. Between the leaders runs an algorithm on
+ * messages that sees the leaders as its ranks. Teams with memory and teams without may meet in one
+ * operation.
  */
 #include "pami/coll/shm/shm.h"
 #include "pami/core/error.h"
@@ -102,7 +103,10 @@ static const struct pami_algorithm_info inner[PAMI_XFER_COUNT] = {
 			     .begin = pami_reduction_begin},
 };
 
-/* Go on with the stage `info`, then `next`; either may be NULL. Returns what the step returns. */
+/*
+ * Continue with the stage `info`, then `next`; either may be NULL. Returns the result for the step
+ * function.
+ */
 static int go_on(struct pami_coll *c, const struct pami_algorithm_info *info,
 		 const struct pami_algorithm_info *next)
 {
@@ -112,7 +116,7 @@ static int go_on(struct pami_coll *c, const struct pami_algorithm_info *info,
 	return info ? pami_coll_begin_stage(c, info) : PAMI_COLL_DONE;
 }
 
-/* What came up is at c->data: of reductions the result of the team. */
+/* Continue among the leaders with c->data, which for reductions is the result of the team. */
 static int go_across(struct pami_coll *c, const struct pami_algorithm_info *down)
 {
 	if (!is_leader(c))
@@ -332,7 +336,7 @@ static int take_down(struct pami_coll *c, struct pami_shm *s, uint32_t from)
 	return pami_shm_end_fetch(c, s, from, c->bytes > PAMI_SHM_BULK);
 }
 
-/* Has this member all that it gets, and nothing to give on the way down? */
+/* True if this member has everything that it gets, and gives nothing on the way down. */
 static bool has_no_way_down(const struct pami_coll *c)
 {
 	bool sends_to_root;

@@ -93,7 +93,7 @@ static size_t row_bytes(const struct pami_coll *c)
 	return state_of(c)->part_bytes * c->geometry->size;
 }
 
-/* Where place k of the team order begins in the blocks. */
+/* Return where place k of the team order begins in the blocks. */
 static size_t place_at(const struct pami_coll *c, uint32_t k)
 {
 	const struct parts_state *p = state_of(c);
@@ -201,7 +201,7 @@ int pami_parts_begin(struct pami_coll *c)
 	if (rc)
 		return rc;
 	/*
-	 * Where there is no team memory the operation goes on with these buffers. If it got new
+	 * If there is no team memory the operation continues with these buffers. If it got new
 	 * ones, one member could fail alone, and the others would wait for it.
 	 */
 	pami_coll_buffers_keep(c);
@@ -210,7 +210,7 @@ int pami_parts_begin(struct pami_coll *c)
 
 /* ---- Up ---- */
 
-/* What this member gives. */
+/* Return the contribution of this member. */
 static const unsigned char *find_contribution(const struct pami_coll *c)
 {
 	if (c->type == PAMI_XFER_GATHER)
@@ -219,7 +219,7 @@ static const unsigned char *find_contribution(const struct pami_coll *c)
 			      : pami_vector_at(&c->recv, (uint32_t)c->member->rank);
 }
 
-/* What member i of the team gives: where the collector puts it, and its bytes. */
+/* Compute where the collector puts the contribution of member i of the team, and its bytes. */
 static unsigned char *contribution_place(const struct pami_coll *c, uint32_t i)
 {
 	return is_alltoall(c) ? area_of(c, ROWS_UP) + i * row_bytes(c)

@@ -65,7 +65,7 @@ static struct board_slices *slices_new(struct pami_coll *c, uint32_t root)
 	return l;
 }
 
-/* Does the result come to this node? */
+/* True if the result comes to this node. */
 static bool is_wanted_here(const struct pami_coll *c, uint32_t root)
 {
 	return c->type != PAMI_XFER_REDUCE || root < pami_hw_of(c)->locals;
@@ -85,7 +85,7 @@ int pami_board_begin(struct pami_coll *c)
 	return pami_hw_state_of(c)->result ? 0 : -ENOMEM;
 }
 
-/* Does this member copy the result from the leader? */
+/* True if this member copies the result from the leader. */
 static bool has_to_pull(const struct pami_coll *c, uint32_t root)
 {
 	const struct pami_hw *hw = pami_hw_of(c);
@@ -378,7 +378,7 @@ int pami_board_long(struct pami_coll *c, uint32_t root)
 
 /* ---- A broadcast that uses other hardware between the leaders ---- */
 
-/* How many members copy from the leader. */
+/* Return how many members copy from the leader. */
 static uint32_t count_pullers(const struct pami_coll *c)
 {
 	uint32_t root = pami_board_root_index(c), others = pami_hw_of(c)->locals - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How members of a node read each other's memory for long data: by the kernel or, where it refuses,
- * by a request to the owner.
+ * Members of a node read each other's memory for long data: through the kernel or, where it
+ * refuses, by a request to the owner.
  *
  *   reader   address and bytes into its page  --request-->  owner (in its step of the same
  *            operation): copies a page into the reader's window  --served-->  reader
@@ -60,7 +60,7 @@ bool pami_board_read(struct pami_coll *c, uint32_t i, void *to, uint64_t va, uin
 	return false;
 }
 
-/* Is the memory part of what this member has published an address of? */
+/* True if the memory lies within data whose address this member has published. */
 static bool is_published(const struct pami_coll *c, const struct pami_board_member *m)
 {
 	uint64_t data = (uint64_t)(uintptr_t)c->data, from = pami_board_of(c)->from;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What coll/hw/board.c, coll/hw/board_long.c and coll/hw/board_read.c share. */
+/* Declarations that coll/hw/board.c, coll/hw/board_long.c and coll/hw/board_read.c share. */
 #ifndef PAMI_COLL_BOARD_STATE_H
 #define PAMI_COLL_BOARD_STATE_H
 
@@ -28,11 +28,14 @@ static inline void pami_word_add(struct pami_coll *c, struct pami_word *w, uint6
 	mu_node_add(c->context->channel, ATOMIC_AT(&w->v), value, wake_at, task);
 }
 
-/* May this member write the operation's place of the board? All must have finished its last use. */
+/*
+ * True if this member may write the operation's place of the board: all members have finished its
+ * last use.
+ */
 bool pami_board_await_place(struct pami_coll *c);
 /* This member has finished the operation. Returns PAMI_COLL_DONE. */
 int pami_board_finish(struct pami_coll *c);
-/* Is the word at least `value`? If not, the next sleep ends when it changes. */
+/* True if the word is at least `value`. If not, the next sleep ends when the word changes. */
 bool pami_board_await(struct pami_coll *c, struct pami_word *w, uint64_t value);
 /* A member has given its part; and, at the leader: have all others? */
 void pami_board_up(struct pami_coll *c);

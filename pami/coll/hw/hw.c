@@ -227,7 +227,7 @@ static struct pami_board *board_of(const struct pami_coll *c)
 	return mu_board(pami_hw_of(c)->id);
 }
 
-/* What this node gives to the class route. */
+/* Return the contribution of this node to the class route. */
 static const unsigned char *find_contribution(struct pami_coll *c, int logical)
 {
 	unsigned char *in = board_of(c)->in;

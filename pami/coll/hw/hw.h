@@ -84,8 +84,8 @@ static inline struct pami_hw *pami_hw_of(const struct pami_coll *c)
 struct pami_hw *pami_hw_world(struct pami_geometry *g);
 /*
  * Get a class route for the geometry, or (on false) give it back. All members call it, each on the
- * context that is a member. A geometry that gets none goes without; that is no error. Calls fn (or
- * NULL) from progress. Returns 0 or -ENOMEM.
+ * context that is a member. A geometry that gets none works without it; that is no error. Calls fn
+ * (or NULL) from progress. Returns 0 or -ENOMEM.
  */
 int pami_hw_update(struct pami_geometry *g, struct pami_context *ctx, bool on,
 		   pami_event_function fn, void *cookie);
@@ -98,7 +98,9 @@ void pami_hw_free(struct pami_geometry *g, struct pami_context *ctx);
 /* A member died while an operation was under way: give its class route up. */
 void pami_hw_abandon(struct pami_geometry *g, struct pami_context *ctx);
 
-/* Is it the operation's turn? Returns 0, PAMI_COLL_POLL or an error. hw->count.turn++ ends a turn.
+/*
+ * Wait for the operation's turn: returns 0 when it has come, PAMI_COLL_POLL or an error.
+ * hw->count.turn++ ends a turn.
  */
 int pami_hw_turn(const struct pami_coll *c);
 /* A barrier of the leaders: enter it, then ask until all have. */

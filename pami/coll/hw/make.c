@@ -204,7 +204,7 @@ static int give_back(struct pami_coll *c, struct pami_hw *hw)
 	return 0;
 }
 
-/* There is no class route to be had: go on without. */
+/* No class route is free: continue without one. */
 static int give_up(struct pami_coll *c)
 {
 	struct update *u = c->user;
@@ -216,7 +216,7 @@ static int give_up(struct pami_coll *c)
 	return PAMI_COLL_DONE;
 }
 
-/* The numbers that this member could use, as bits. */
+/* Return the numbers that this member could use, as bits. */
 static uint64_t free_numbers(struct update *u)
 {
 	if (!u->hw || u->g->homes || u->g->size > NODES_MAX ||
@@ -312,7 +312,7 @@ static const struct pami_algorithm_info updating = {.name = "class route", .step
 
 /*
  * Wait until the class route is free: the result for another node may still pass through, or the
- * task that works at the router does not run just now.
+ * task that steps the router does not run just now.
  */
 static int give_back_in_time(struct pami_hw *hw, struct pami_context *ctx)
 {

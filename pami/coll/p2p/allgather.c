@@ -18,7 +18,7 @@ static int recv_part(struct pami_coll *c, uint32_t from, uint32_t step, uint32_t
 			      pami_vector_bytes(&c->recv, part));
 }
 
-/* Each part travels round the ring, from neighbour to neighbour. */
+/* Ring: each part travels from neighbour to neighbour. */
 int pami_allgather_ring(struct pami_coll *c)
 {
 	uint32_t n = c->size, out = (c->rank + n - c->phase % n) % n;

@@ -108,7 +108,7 @@ int pami_allreduce_doubling(struct pami_coll *c)
 	uint32_t partner;
 	int rc;
 
-	/* What the previous phase received. */
+	/* Add what the previous phase received. */
 	if (c->phase == 1)
 		combine_folded(c, &f);
 	if (c->phase >= 2 && c->phase <= f.rounds + 1 && !f.idle)

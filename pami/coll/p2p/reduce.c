@@ -195,7 +195,7 @@ static struct pairwise_state *pairwise_of(const struct pami_coll *c)
 	return PAMI_COLL_STATE(c, struct pairwise_state);
 }
 
-/* Does the result overwrite parts of the contribution that are still to be sent? */
+/* True if the result overwrites parts of the contribution that are still to be sent. */
 static bool is_overlapping(const struct pami_coll *c, size_t result_bytes)
 {
 	return c->target == c->data ||
@@ -257,7 +257,7 @@ int pami_reduce_scatter_pairwise(struct pami_coll *c)
 	return rc ? rc : pami_coll_recv(c, pami_coll_rank_before(c, d), c->phase, p->in, mine);
 }
 
-/* For little data: an allreduce, of which each member keeps its part. */
+/* For little data: run an allreduce, of which each member keeps its part. */
 int pami_reduce_scatter_doubling(struct pami_coll *c)
 {
 	int rc = pami_allreduce_doubling(c);

@@ -5,7 +5,7 @@
 
 #include "pami/coll/algorithms.h"
 
-/* Where a member stands in the binomial reduce. */
+/* The state of a member in the binomial reduce. */
 enum { PAMI_TREE_CLIMBING, PAMI_TREE_SENT, PAMI_TREE_OVER };
 
 struct pami_reduction {

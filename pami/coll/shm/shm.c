@@ -214,8 +214,8 @@ int pami_shm_end_fetch(struct pami_coll *c, struct pami_shm *s, uint32_t from, b
 /* ---- Waiting ---- */
 
 /*
- * How often a wait loads the word. Repeated loads take time from other tasks where tasks share
- * processors, and from the program where it is still inside its call.
+ * Return how often a wait loads the word. Repeated loads take time from other tasks where tasks
+ * share processors, and from the program where it is still inside its call.
  */
 static int loads_of(const struct pami_coll *c, const struct pami_shm *s)
 {
@@ -285,7 +285,7 @@ bool pami_shm_await_all_published(struct pami_coll *c, struct pami_shm *s, uint6
 
 /* ---- What members publish ---- */
 
-/* May this member write its slots of all turns of the operation? */
+/* True if this member may write its slots of all turns of the operation. */
 static bool await_slots(struct pami_coll *c, struct pami_shm *s)
 {
 	for (uint64_t k = 0; k < c->turns.count; k++)

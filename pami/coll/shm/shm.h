@@ -30,7 +30,7 @@
 #define PAMI_SHM_INLINE 56u
 #define PAMI_SHM_BULK   8192u
 
-/* A wait first loads the word so many times: it is usually about to be written. */
+/* A wait first loads the word this many times, since it is usually about to be written. */
 #define PAMI_SHM_LOADS 64
 
 /* ---- In shared memory ---- */
@@ -143,8 +143,10 @@ static inline void pami_shm_note_done(struct pami_shm *s, uint64_t turn)
 		s->all_done = turn;
 }
 
-/* Has the member published in this turn? Then it has completed all before. Loads up to `loads`
- * times. */
+/*
+ * True if the member has published in this turn; it has then completed all turns before. Loads the
+ * word up to `loads` times.
+ */
 static inline bool pami_shm_is_published(const struct pami_shm *s, uint32_t member, uint64_t turn,
 					 int loads)
 {
@@ -159,7 +161,7 @@ static inline bool pami_shm_is_published(const struct pami_shm *s, uint32_t memb
 	return false;
 }
 
-/* Where up to PAMI_SHM_BULK bytes of a member's slot lie. */
+/* Return where up to PAMI_SHM_BULK bytes of a member's slot lie. */
 static inline unsigned char *pami_shm_data_of(const struct pami_shm *s, uint32_t member,
 					      uint64_t turn, size_t bytes)
 {
@@ -202,8 +204,8 @@ int pami_shm_join(struct pami_coll *c, uint64_t turns);
 int pami_shm_enter(struct pami_coll *c, const struct pami_algorithm_info *instead);
 
 /*
- * The await functions return true if it is so. Else they make the thread's next sleep end when the
- * word changes; the step function returns PAMI_COLL_POLL.
+ * The await functions return true if their condition holds. Otherwise they make the thread's next
+ * sleep end when the word changes, and the step function returns PAMI_COLL_POLL.
  */
 bool pami_shm_await_word(struct pami_coll *c, const struct pami_shm *s, atomic_u64 *word,
 			 uint64_t value);

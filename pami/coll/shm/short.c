@@ -61,8 +61,8 @@ static bool allreduce_args(const pami_allreduce_t *a, struct pami_short *op)
 }
 
 /*
- * Does coll/table.def choose the team's memory? The answer is kept for each type if it is yes for
- * all sizes of this lane and does not depend on a class route, which may come and go.
+ * True if coll/table.def chooses the team's memory. The answer is kept for each type if it is yes
+ * for all sizes of this lane and does not depend on a class route, which may come and go.
  */
 static bool is_chosen(struct pami_shm *s, const struct pami_geometry *g, unsigned type,
 		      size_t bytes)
@@ -77,7 +77,10 @@ static bool is_chosen(struct pami_shm *s, const struct pami_geometry *g, unsigne
 	       pami_coll_choose(g, type, bytes)->in_team_memory;
 }
 
-/* May this member write its slot of the turn? Reads the counts of the others, but does not wait. */
+/*
+ * True if this member may write its slot of the turn. Reads the counts of the others, but does not
+ * wait.
+ */
 static bool is_slot_free(struct pami_shm *s, uint64_t k)
 {
 	uint64_t before = s->slot_wait[k % PAMI_SHM_SLOTS];
@@ -148,7 +151,7 @@ bool pami_short_start(struct pami_context *ctx, struct pami_geometry *g, struct 
 	return true;
 }
 
-/* Have all members published? */
+/* True if all members have published. */
 static bool have_all_published(struct pami_shm *s, struct pami_short *op, int loads)
 {
 	for (; op->cursor < s->members; op->cursor++)

@@ -68,7 +68,7 @@ static size_t slice_bytes(const struct pami_coll *c, const struct pami_shm *s, s
 	return quarter < SLICE_MIN && most > SLICE_MIN ? SLICE_MIN : quarter;
 }
 
-/* When the operation has its turn: take its steps. */
+/* Take the steps of the operation when it has its turn. */
 static void begin_steps(struct pami_coll *c, struct pami_shm *s, uint64_t steps)
 {
 	*state_of(c) = (struct slices_state){.first = s->steps};
@@ -89,7 +89,7 @@ static void complete_steps(struct pami_shm *s, uint64_t step)
 	pami_shm_wake_others(s);
 }
 
-/* Have all other members completed the steps before this one? */
+/* True if all other members have completed the steps before this one. */
 static bool await_steps(struct pami_coll *c, struct pami_shm *s, uint64_t step)
 {
 	uint32_t *cursor = &state_of(c)->cursor;
