@@ -5,7 +5,7 @@
  * Memory is mapped in blocks (pages, or blocks of the program's own size). A global address names a
  * byte for ever, wherever its block is. agas_remap() moves a block to another rank, also while
  * others put, get and call there; accesses and moves of one block take effect one after the other,
- * in an order that all ranks see alike (linearizable). agas/README.md tells how.
+ * in an order that all ranks see alike (linearizable). agas/README.md explains how.
  *
  * Results: 0 or one of enum agas_error, negative; the first failure of a place in the program is
  * explained on stderr (QUINTORUS_ERRORS=quiet: not).

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The directory in the network (pami/ext_address.h): this rank's requests go to addresses, its
- * answers and DONEs teach the routers, and the tables of its node follow its records. All of it
- * only chooses the rank that a request reaches first; access/serve.c decides there as for any
+ * answers and DONEs teach the routers, and the tables of its node follow its records. The network
+ * only chooses the rank that a request reaches first; there access/serve.c decides as for any
  * request. Under the library's lock.
  */
 #ifndef AGAS_ACCESS_NETWORK_H
@@ -28,7 +28,9 @@ bool agas_network_answer(const struct agas_request *r, const struct agas_reply *
 			 const void *data, size_t bytes);
 /* Send a message of a move, which tells the routers on its way that the block is here. */
 bool agas_network_update(const struct agas_move_msg *m);
-/* Write the tables of this node: what became of a block, and, at its home, where it is. */
+/*
+ * Write into the tables of this node what became of a block and, at its home, where the block is.
+ */
 void agas_network_bind(uint64_t key, enum agas_state state, uint16_t version, uint32_t owner);
 void agas_network_home(uint64_t key, uint32_t owner, uint16_t version);
 /* The dispatch function of all these packets. */

@@ -180,7 +180,7 @@ void agas_cache_learn(uint64_t key, uint32_t owner, uint16_t version)
 
 	if (agas_network_leads() || owner == agas_world.me ||
 	    agas_home_of(&agas_world.space, key) == agas_world.me)
-		return; /* the table of blocks or the home record knows better */
+		return; /* the table of blocks or the home record has a newer owner */
 	rc = agas_cache_store(agas_world.cache, key, (struct agas_cached){owner, version});
 	if (rc)
 		AGAS_COUNT(insertions);
@@ -291,8 +291,8 @@ static void op_send(struct agas_op *op, uint32_t to)
 }
 
 /*
- * Let the network find the block. The payload of a put that is longer than a packet is fetched by
- * the owner; that of a call goes where home says that the block is.
+ * Let the network find the block. The owner fetches the payload of a put that is longer than a
+ * packet. The payload of a call goes to the rank that the home names.
  */
 static void op_send_addressed(struct agas_op *op)
 {
@@ -315,7 +315,7 @@ static void op_send_addressed(struct agas_op *op)
 	op_send(op, home);
 }
 
-/* This rank's own request, carried out or sent on by what its own records say. */
+/* Carry out a request of this rank itself, or send it to the rank that its own records name. */
 static void op_start_here(struct agas_op *op, const struct agas_party *p)
 {
 	struct agas_hop hop = {0};

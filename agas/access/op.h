@@ -65,7 +65,7 @@ void agas_op_start(struct agas_op *op);
 /* Wait until a request of the caller is complete. */
 int agas_req_wait(struct agas_req *req);
 
-/* Take an answer of another rank, or of this one; data as in serve.c. */
+/* Handle an answer of another rank, or of this one; data as in serve.c. */
 void agas_op_answer(const struct agas_reply *reply, const void *data);
 void agas_op_receive_reply(pami_context_t context, void *cookie, const void *header,
 			   size_t header_bytes, const void *data, size_t bytes,
@@ -77,7 +77,7 @@ void agas_cache_learn(uint64_t key, uint32_t owner, uint16_t version);
 bool agas_ops_wait_for_time(void);
 /* Send again the requests whose backoff is over, and end those whose time limit has passed. */
 void agas_ops_poll(void);
-/* End what a death ended, and limit how long the rest may take. */
+/* End the operations that the death has ended, and set a time limit for the others. */
 void agas_ops_death(uint32_t dead);
 uint32_t agas_ops_count(void);
 void agas_ops_release(void);

@@ -311,11 +311,11 @@ static void send_update(const struct agas_request *r, const struct agas_block *b
 }
 
 /*
- * To which rank this rank sent each request on. A source may start a request after it has learnt of
- * a death, and this rank, of another host, may send it on to the dead one because it has not: only
- * this rank can tell the source then. The key is the place of the source's operation, so a newer
- * operation there replaces one that has ended, and none in flight is forgotten. Answers to
- * operations that have ended are dropped at the source.
+ * The rank to which this rank forwarded each request. A source may start a request after it has
+ * learnt of a death, and this rank, on another host, may forward it to the dead rank because it has
+ * not learnt of the death yet. Then only this rank can tell the source. The key is the place of the
+ * source's operation, so a newer operation there replaces one that has ended, and none in flight is
+ * forgotten. Answers to operations that have ended are dropped at the source.
  */
 static struct agas_table *forwarded;
 

@@ -17,7 +17,7 @@ void agas_serve_receive(pami_context_t context, void *cookie, const void *header
 			pami_recv_t *recv);
 /* Serve the requests that were parked for a block. */
 void agas_serve_parked(struct agas_block *b);
-/* The rank died: say so to the sources of requests that this rank has sent on to it. */
+/* The rank died: tell the sources of requests that this rank has forwarded to it. */
 void agas_serve_death(uint32_t dead);
 /* Returns false if there is no memory. */
 bool agas_serve_open(void);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What travels between ranks. All ranks run the same build on the same kind of processor. */
+/*
+ * The messages that ranks send to each other. All ranks run the same build on the same kind of
+ * processor.
+ */
 #ifndef AGAS_ACCESS_WIRE_H
 #define AGAS_ACCESS_WIRE_H
 

@@ -160,7 +160,7 @@ int agas_balance(enum agas_policy policy, double limit)
 	load = calloc(agas_world.space.ranks, sizeof(*load));
 	agas_table_walk(agas_world.blocks, survey_add, &s);
 	if (!load || s.no_memory) {
-		s.count = 0; /* The collective calls go on, so that no rank waits. */
+		s.count = 0; /* The collective calls follow, so that no rank waits. */
 		agas_fail(__func__, AGAS_ENOMEM, "no memory for the list of blocks");
 	}
 	rc = load ? agas_coll_allgather(&s.load, load, sizeof(*load)) : AGAS_ENOMEM;

@@ -16,8 +16,8 @@ static const pami_xfer_type_t used[] = {PAMI_XFER_BARRIER, PAMI_XFER_BROADCAST,
 /*
  * Barriers that outlive ranks. Each call has a number. While all ranks live it is PAMI's barrier.
  * If a rank is missing, each living rank tells all others that it is at this call, and waits for
- * all that live. A death may end PAMI's barrier for some ranks and not for others. The latter are
- * not at this call any more: they answer that it is complete, and then it is so for all.
+ * all that live. A death may end PAMI's barrier for some ranks and not for others. The latter have
+ * left this call already: they answer that it is complete, and that completes it for all.
  */
 static struct {
 	uint64_t call;     /* the last one of this rank */

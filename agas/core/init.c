@@ -180,8 +180,10 @@ static int set_dispatch(void)
 	for (i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		pami_dispatch_callback_function f = {.p2p = all[i].fn};
 
-		/* A block is not served while it travels. By rendezvous a core of the model
-		 * touches no byte of it; in real time PAMI knows which copy is cheaper. */
+		/*
+		 * Ranks cannot use a block while it travels. In virtual time rendezvous is faster,
+		 * since no core copies its bytes; in real time PAMI chooses the cheaper way.
+		 */
 		hint.use_rdma = agas_world.is_virtual && all[i].id == AGAS_DISPATCH_MOVE
 				    ? PAMI_HINT_ENABLE
 				    : PAMI_HINT_DEFAULT;

@@ -4,7 +4,7 @@
 
 #include "pami/ext_wait.h"
 
-/* How calls that wait advance the context; NULL: by PAMI_Context_advancev(). */
+/* Function by which calls that wait advance the context; NULL: PAMI_Context_advancev(). */
 void agas_wait_set(pami_quintorus_advancev_fn advancev);
 
 #endif

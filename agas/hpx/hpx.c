@@ -123,7 +123,7 @@ hpx_addr_t hpx_gas_alloc_local(size_t n, size_t bsize, uint32_t boundary)
 
 hpx_addr_t hpx_gas_calloc_local(size_t n, size_t bsize, uint32_t boundary)
 {
-	return hpx_gas_alloc_local(n, bsize, boundary); /* All blocks begin zeroed. */
+	return hpx_gas_alloc_local(n, bsize, boundary); /* New blocks are zeroed anyway. */
 }
 
 hpx_addr_t hpx_gas_alloc_cyclic(size_t n, size_t bsize, uint32_t boundary)

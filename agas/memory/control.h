@@ -8,7 +8,7 @@
 
 enum agas_ranges_of { AGAS_RANGE_PAGES, AGAS_RANGE_ROWS, AGAS_RANGE_LOCAL };
 
-/* How many blocks of an allocation their home still has to free. */
+/* The number of blocks of an allocation that their home still has to free. */
 struct agas_freeing {
 	uint32_t source, left, missing, moved;
 	uint64_t id;

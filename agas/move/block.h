@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a rank knows about one block: the residency record, and at the block's home also the home
- * record. They are two records because during a move away from the home the directory already names
- * the target while the block is still draining here.
+ * The records that a rank keeps of one block: the residency record, and at the block's home also
+ * the home record. They are two records because during a move away from the home the directory
+ * already names the target while the block is still draining here.
  *
  * The word of a residency record holds state and pin count, so that a thread pins with one
  * compare-and-swap and no lock. All other fields belong to the holder of the library's lock.
@@ -39,7 +39,7 @@ struct agas_waiters {
 	uint32_t count, room;
 };
 
-/* How far this rank is with fetching the block. */
+/* State of this rank's attempt to fetch the block. */
 enum agas_pull { AGAS_PULL_NONE, AGAS_PULL_ASKED, AGAS_PULL_BOUND };
 
 struct agas_parked;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The records of this rank's blocks. What protocol.h decides about them becomes messages, memory
- * and requests here.
+ * The records of this rank's blocks. This file turns the decisions of protocol.h into messages,
+ * memory and requests.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +27,13 @@ struct event {
 	struct agas_party p;
 	struct agas_move_msg loop[LOOP_MAX];
 	unsigned loops;
-	/* What tells others that the block is here: sent once those who wait for it are served. */
+	/*
+	 * Messages that tell other ranks that the block is here. They leave after the requests that
+	 * wait for it have been served.
+	 */
 	struct agas_move_msg late[LATE_MAX];
 	unsigned lates;
-	/* What the network's tables say, if they say anything: the records before the event. */
+	/* The records before the event, as the network's tables have them if they have any. */
 	enum agas_state state;
 	uint16_t version, home_version;
 };

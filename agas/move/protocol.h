@@ -84,8 +84,8 @@ enum {
 };
 
 /*
- * What follows from an event: messages in order (a DATA takes the block's memory with it), and
- * effects. Messages to the rank itself are the caller's to loop back, before any other event.
+ * The consequences of an event: messages in order (a DATA takes the block's memory with it), and
+ * effects. The caller handles messages to its own rank before any other event.
  */
 struct agas_out {
 	void (*send)(struct agas_out *out, const struct agas_move_msg *m);

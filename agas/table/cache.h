@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this rank remembers of the owners of other ranks' blocks. An entry may be stale; a rank that
- * is no longer the owner forwards, so a cache never decides anything.
+ * A cache of the owners of other ranks' blocks. An entry may be stale; a rank that is no longer the
+ * owner forwards, so a cache never decides anything.
  *
  * CUCKOO   table of table.h; bounded: a random key of two buckets gives way. Any thread.
  * DIRECT   array by page number, grown on demand, for linear addresses (others: as CUCKOO,
