@@ -5,11 +5,11 @@
  * network has them.
  *
  * A communicator's geometry is made when the first of these calls needs it, which all members make.
- * What PAMI does not have (operations of the user, types of several parts in a reduction) goes to
- * the component that would have had the call without us. All members decide that alike, since what
- * decides is the same at all: bytes, operation, type of the elements.
+ * Calls that PAMI cannot carry out (operations of the user, types of several parts in a reduction)
+ * go to the component that Open MPI would have chosen without this one. All members decide alike,
+ * by values that are the same at all of them: bytes, operation, type of the elements.
  *
- * One thread at a time: with MPI_THREAD_MULTIPLE the component stands aside.
+ * One thread at a time: with MPI_THREAD_MULTIPLE the component offers nothing.
  */
 #ifndef OFI_COLL_COLL_H
 #define OFI_COLL_COLL_H
@@ -30,12 +30,12 @@ struct coll_group {
 	pami_task_t *tasks; /* by rank; NULL: rank and task are the same number */
 };
 
-/* Ours of one communicator. */
+/* The state of this component for one communicator. */
 struct coll_module {
 	mca_coll_base_module_t super;
 	bool is_world;            /* its ranks are the tasks of the job */
 	struct coll_group *group; /* NULL: not needed yet */
-	/* What had the calls before us. */
+	/* The functions that Open MPI had chosen before. */
 	mca_coll_base_module_barrier_fn_t barrier;
 	mca_coll_base_module_bcast_fn_t bcast;
 	mca_coll_base_module_reduce_fn_t reduce;
@@ -46,11 +46,11 @@ OBJ_CLASS_DECLARATION(coll_module);
 
 extern struct quintorus_fi_loan coll_loan;
 
-/* The communicator's group, made now if there is none; NULL: PAMI could make none. */
+/* Return the communicator's group, made now if there is none; NULL: PAMI could make none. */
 const struct coll_group *coll_group_of(struct coll_module *m, struct ompi_communicator_t *comm);
-/* The communicator ends. */
+/* Release the group of a communicator that ends. */
 void coll_group_end(struct coll_module *m);
-/* Progress until *done. */
+/* Make progress until *done is set. */
 void coll_wait(const bool *done);
 
 int coll_barrier(struct ompi_communicator_t *comm, mca_coll_base_module_t *module);

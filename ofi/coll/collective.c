@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls. Those that PAMI does not have go to what had them before us. */
+/*
+ * The collective calls. Those that PAMI cannot carry out go to the function that Open MPI had
+ * chosen before.
+ */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -21,7 +24,7 @@ static void on_done(pami_context_t context, void *cookie, pami_result_t result)
 	r->done = true;
 }
 
-/* Run it to its end. OMPI_ERR_NOT_SUPPORTED: PAMI refused it, at all members alike. */
+/* Run a collective to its end. OMPI_ERR_NOT_SUPPORTED: PAMI refused it, at all members alike. */
 static int run_collective(const struct coll_group *g, enum coll_kind kind, pami_xfer_t *x)
 {
 	struct running r = {.done = false};
@@ -62,7 +65,10 @@ static int run_broadcast(const struct coll_group *g, char *data, size_t bytes, i
 	return run_collective(g, COLL_BROADCAST, &x);
 }
 
-/* Through a copy, which this member makes alone: the data of others may lie in one piece. */
+/*
+ * Broadcast through a copy. Only this member makes one, since the data of others may lie in one
+ * piece.
+ */
 static int broadcast_packed(const struct coll_group *g, void *buffer, int count,
 			    struct ompi_datatype_t *type, size_t bytes, int root, bool is_root)
 {

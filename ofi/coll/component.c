@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Open MPI asks the component: may it be used, for which communicators, with which calls. */
+/*
+ * The answers to the questions of Open MPI: may the component be used, for which communicators,
+ * with which calls.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,7 +45,7 @@ static int find_provider(struct dl_phdr_info *info, size_t bytes, void *found)
 	return 1;
 }
 
-/* Borrow from the provider. False where messages do not go through it. */
+/* Borrow context and client from the provider. Returns false if messages do not go through it. */
 static bool borrow_client(void)
 {
 	void *provider = NULL;

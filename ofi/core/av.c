@@ -41,7 +41,7 @@ static uint32_t task_of(uint32_t endpoint)
 	return task;
 }
 
-/* 0, or why this name cannot be inserted. */
+/* Return 0, or the error for which this name cannot be inserted. */
 static int check_name(const struct ofi_name *name)
 {
 	if (name->magic != OFI_NAME_MAGIC || task_of(name->endpoint) >= ofi_world.tasks) {

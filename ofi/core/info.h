@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the provider offers, and whether that is what a program asks for. */
+/* Compares what a program asks for with what the provider offers. */
 #ifndef OFI_CORE_INFO_H
 #define OFI_CORE_INFO_H
 

@@ -72,7 +72,7 @@ int ofi_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 int ofi_scalable_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
 		      void *context);
 
-/* For endpoint/scalable.c: the parts that both kinds share. */
+/* Functions for endpoint/scalable.c: the parts that both kinds of endpoint share. */
 void ofi_ep_init(struct ofi_ep *ep, struct ofi_domain *domain, size_t offset,
 		 const struct fi_info *info);
 void ofi_ep_fini(struct ofi_ep *ep);

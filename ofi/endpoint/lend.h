@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the provider lends to the coll component of Open MPI (ofi/coll/): the PAMI client of the
+ * The provider lends the coll component of Open MPI (ofi/coll/) two things: the PAMI client of the
  * process and the context of offset 0, so that collectives and messages are served by one poll. The
  * component finds the function by its name in the provider that Open MPI has loaded.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What atomic operations compute: all types and operations of libfabric 1.17 on our processors. */
+/*
+ * Computes atomic operations: all types and operations of libfabric 1.17, on the processors that
+ * are supported.
+ */
 #ifndef OFI_MEMORY_ATOMIC_OP_H
 #define OFI_MEMORY_ATOMIC_OP_H
 

@@ -17,7 +17,10 @@ static size_t find_endpoint(const struct ofi_endpoints *s, pami_endpoint_t e)
 	return i;
 }
 
-/* True if it was not there. Without memory it is not added, and false. */
+/*
+ * Add an endpoint. Returns true if it was not there. If there is no memory it is not added, and the
+ * result is false.
+ */
 static bool add_endpoint(struct ofi_endpoints *s, pami_endpoint_t e)
 {
 	size_t room = s->room ? 2 * s->room : 8;

@@ -41,14 +41,14 @@ struct ofi_flow {
 void ofi_flow_init(struct ofi_flow *f);
 void ofi_flow_fini(struct ofi_flow *f);
 
-/* So many bytes more of this sender are kept. */
+/* Note that `bytes` more bytes of this sender are kept. */
 void ofi_flow_keep(struct ofi_ep *ep, pami_endpoint_t from, size_t bytes);
-/* So many are no longer kept. */
+/* Note that `bytes` bytes are no longer kept. */
 void ofi_flow_drop(struct ofi_ep *ep, size_t bytes);
 
-/* Did the endpoint tell us to hold? Look at holds.count first. */
+/* True if the endpoint has told this one to hold. Check holds.count first. */
 bool ofi_flow_is_held(const struct ofi_flow *f, pami_endpoint_t peer);
-/* Forget endpoints of tasks that are gone. */
+/* Forget the endpoints of tasks that have ended. */
 void ofi_flow_end_dead(struct ofi_ep *ep);
 
 #endif

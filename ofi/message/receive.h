@@ -19,7 +19,7 @@ struct ofi_wanted {
 ssize_t ofi_receive(struct ofi_ep *ep, const struct ofi_wanted *w);
 /* Remove a receive that no message has matched: 0, or -FI_ENOENT. Takes the lock itself. */
 ssize_t ofi_receive_cancel(struct ofi_ep *ep, void *context);
-/* End receives from tasks that are gone. */
+/* End the receives from tasks that have ended. */
 void ofi_receives_end_dead(struct ofi_ep *ep);
 void ofi_receives_fini(struct ofi_ep *ep);
 

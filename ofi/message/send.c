@@ -199,8 +199,8 @@ static int send_held(struct ofi_ep *ep, pami_endpoint_t to, const struct outgoin
 }
 
 /*
- * A sender that never polls would not hear that it is to hold. Without traffic for us a poll in
- * virtual time may last long, so there is none.
+ * A sender that never polls would not hear that it is to hold. In virtual time a poll without
+ * traffic for this endpoint may last long, so none is made.
  */
 #define UNPOLLED_MAX 64u
 
@@ -240,8 +240,8 @@ static ssize_t send_message(struct ofi_handle *h, const struct outgoing *o)
 /* ---- send calls ---- */
 
 /*
- * The most frequent case without the descriptions that the others need. Under the lock. False:
- * nothing was done.
+ * The fast path of the most frequent case, without the descriptions that the other cases need.
+ * Under the lock. Returns false if nothing was done.
  */
 static inline bool send_at_once(struct ofi_ep *ep, pami_endpoint_t to, const void *buf,
 				size_t bytes, const struct ofi_header *header, uint64_t flags,

@@ -4,10 +4,10 @@
  * timers drive sockets, and our own code get libc's.
  *
  * Before the program joins the job (in MPI_Init) and after it has left (in MPI_Finalize), its clock
- * stands but for a microsecond a read and the time for which it sleeps, so a loop on the clock
- * ends. How often libraries read the clock while they start is not the same in every run. So the
- * time before joining counts as a multiple of JOIN_NS, in practice one. Dates are counted from a
- * fixed day for the same reason.
+ * advances only by a microsecond for each read and by the time for which it sleeps, so a loop on
+ * the clock ends. How often libraries read the clock while they start is not the same in every run.
+ * So the time before joining counts as a multiple of JOIN_NS, in practice one. Dates are counted
+ * from a fixed day for the same reason.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -195,8 +195,8 @@ VIRTUAL_API unsigned sleep(unsigned s)
 }
 
 /*
- * poll and select are sleeps: what comes to a descriptor takes no virtual time, so they look before
- * and after.
+ * poll() and select() are sleeps. Data comes to a descriptor without virtual time, so they check
+ * before and after the sleep.
  */
 VIRTUAL_API int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
@@ -237,7 +237,9 @@ VIRTUAL_API int select(int count, fd_set *restrict in, fd_set *restrict out,
 
 /* ---- waits for other threads, up to a time of a clock ---- */
 
-/* Which clock a condition uses is its secret; dates are far from times since the start. */
+/*
+ * The clock of a condition variable cannot be read, but dates are far from times since the start.
+ */
 static uint64_t left_ns(const struct timespec *until)
 {
 	uint64_t base = until->tv_sec >= (time_t)(EPOCH_S / 2) ? EPOCH_S : MONOTONIC_S;
@@ -247,7 +249,7 @@ static uint64_t left_ns(const struct timespec *until)
 	return end > now ? end - now : 0;
 }
 
-/* The real time at which a wait for so long ends. */
+/* Return the real time at which a wait of that length ends. */
 static struct timespec real_end(clockid_t clock, uint64_t ns)
 {
 	struct timespec t;
@@ -259,7 +261,7 @@ static struct timespec real_end(clockid_t clock, uint64_t ns)
 	return t;
 }
 
-/* The wait has ended by its time: other threads might have ended it before, and did not. */
+/* The wait has ended by its time limit: no other thread has ended it before. */
 static int time_out(uint64_t left)
 {
 	if (virtual_time()->is_on())
@@ -279,7 +281,7 @@ static timedwait_fn next_timedwait(void)
 		     : (timedwait_fn)virtual_next("pthread_cond_timedwait", NULL);
 }
 
-/* Without other threads of the program nobody signals, so the wait is a sleep. */
+/* If the program has no other threads, no thread can signal, so the wait is a sleep. */
 static int wait_for(pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock,
 		    const struct timespec *until)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a program computes between calls of MPI, as virtual time. QUINTORUS_COMPUTE, which torus run
- * --compute sets, says how it is found:
+ * Turns the computation of a program between calls of MPI into virtual time. QUINTORUS_COMPUTE,
+ * which torus run --compute sets, chooses how:
  *
  *   none             it takes no time (also without the variable)
  *   declared         it takes what the program declares (MPI_Pcontrol)
@@ -14,9 +14,9 @@
 #ifndef OFI_VTIME_COMPUTE_H
 #define OFI_VTIME_COMPUTE_H
 
-/* A call of MPI begins: what has been computed takes time. */
+/* A call of MPI begins: charge the computation before it. */
 void compute_end(void);
-/* A call of MPI ends, and the program goes on. */
+/* A call of MPI ends, and the program computes again. */
 void compute_begin(void);
 /* The program declares that it computes for this long. Only `declared` uses it. */
 void compute_declare(double seconds);

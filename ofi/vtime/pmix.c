@@ -16,7 +16,7 @@
 
 #include "ofi/vtime/virtual.h"
 
-/* What pmix.h declares, with plain types: processes, counts, attributes. */
+/* The declarations of pmix.h, with plain types: processes, counts, attributes. */
 typedef void (*answer_fn)(int status, void *cookie);
 typedef int (*fence_nb_fn)(const void *procs, size_t count, const void *info, size_t infos,
 			   answer_fn answer, void *cookie);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a task need not do while it starts. libfabric searches the list of all symbols of the kernel
- * for one that InfiniBand's driver may have: some hundred thousand lines, which the kernel writes
- * anew for each task. Tasks in virtual time use no InfiniBand.
+ * Work that a task is spared while it starts. libfabric searches the list of all symbols of the
+ * kernel for one that InfiniBand's driver may have: some hundred thousand lines, which the kernel
+ * writes anew for each task. Tasks in virtual time use no InfiniBand.
  */
 #define _GNU_SOURCE
 /* With it the function below would be fopen64, which libfabric does not call. */

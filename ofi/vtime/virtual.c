@@ -61,7 +61,7 @@ void virtual_refuse_mpich(void)
 	dl_iterate_phdr(find_mpich, &found);
 	if (!found)
 		return;
-	while (task && strcmp(task, "0")) /* Task 0 says it for all, and its end ends the job. */
+	while (task && strcmp(task, "0")) /* Task 0 prints it for all, and its end ends the job. */
 		pause();
 	fprintf(stderr, "quintorus: this program uses MPICH, whose messages take no "
 			"virtual time: compile "
