@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Faults by script in real time, as far as they are the agent's: deaths, and pairs that lost each
- * other for good. */
+/*
+ * The part of the faults by script that the agent carries out in real time: deaths, and the end of
+ * a job in which a pair of hosts has lost each other for good.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -61,7 +63,7 @@ uint64_t agent_faults_period_ns(const struct agent *a)
 	return a->faults ? PERIOD_NS : 0;
 }
 
-/* Returns whether it is done. */
+/* Carry out the fault if it is due. Returns whether it is done. */
 static bool kill_tasks(struct agent *a, const struct emu_fault *x)
 {
 	if (x->place == EMU_FAULT_AT_HOST) {
@@ -82,7 +84,7 @@ static bool kill_tasks(struct agent *a, const struct emu_fault *x)
 	return true;
 }
 
-/* Wires that are cut for good: each agent that is concerned says so. */
+/* Each agent at an end of a wire that is cut for good reports that. */
 static void part_hosts(struct agent *a, const struct emu_fault *x)
 {
 	if (x->place == EMU_FAULT_AT_HOSTS ? x->at == a->self || x->other == a->self

@@ -65,7 +65,10 @@ void agent_history_step(struct agent *a, const struct emu_world_event *e)
 			    emu_packet_wire_bytes(p));
 		break;
 	case EMU_STEP_DELIVER:
-		/* A packet that goes to several nodes counts once, when the first has it. */
+		/*
+		 * A packet that goes to several nodes counts once, when the first of them receives
+		 * it.
+		 */
 		flight = flights_find(&s->flights, key);
 		if (!flight)
 			break;

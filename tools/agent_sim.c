@@ -14,8 +14,10 @@ static int handle_step(void *arg)
 	struct agent *a = arg;
 
 	agent_handle_events(a, 0, NULL, 0);
-	/* When all tasks have ended well, torus run ends the job, perhaps before the simulator has
-	 * come to the end of a large one: the report needs that. */
+	/*
+	 * When all tasks have ended with status 0, torus run ends the job, perhaps before the
+	 * simulator has finished a large one. The report needs its end, so the simulator continues.
+	 */
 	return a->ending && (a->alive || a->has_failures) ? -ECANCELED : 0;
 }
 

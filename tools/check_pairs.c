@@ -131,7 +131,9 @@ static void send_line(struct host *h, const char *format, ...)
 	va_end(ap);
 }
 
-/* Read a line within so many milliseconds; false: the probe has gone, or says nothing. */
+/*
+ * Read a line within that many milliseconds. Returns false if the probe has ended, or sends none.
+ */
 static bool receive_line(struct host *h, char *line, int bytes, int ms)
 {
 	struct pollfd ready = {.fd = fileno(h->from), .events = POLLIN};
@@ -480,7 +482,10 @@ int check_pairs(const char *list, bool json)
 			if (host[i].problem[0] || host[k].problem[0])
 				continue;
 			try_pair(&pair, &host[i], &host[k]);
-			/* What a job could not do without is an error; the rest is advice. */
+			/*
+			 * A finding is an error if a job cannot do without it; other findings are
+			 * advice.
+			 */
 			rc |= (!pair.is_reachable && !pair.is_same_machine) ||
 			      strcmp(host[i].version, host[k].version) != 0;
 			if (json)

@@ -44,7 +44,9 @@ static void join_path(char *path, size_t bytes, const char *dir, const char *nam
 		path[0] = '\0';
 }
 
-/* The directory of the labs: that of the source beside a build tree, else the installed one. */
+/*
+ * Find the directory of the labs: that of the source beside a build tree, else the installed one.
+ */
 static const char *find_labs(void)
 {
 	char path[PATH_MAX];

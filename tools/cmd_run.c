@@ -242,7 +242,7 @@ static char *costs_named(const char *name)
 	return full;
 }
 
-/* How the time of a program's own computation is found (ofi/vtime/compute.h). */
+/* Check the choice how the time of a program's own computation is found (ofi/vtime/compute.h). */
 static int compute_check(struct request *w, const char *how)
 {
 	const char *factor = how + strlen("measured:");

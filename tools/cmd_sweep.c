@@ -242,7 +242,7 @@ static int check_words(struct request *w)
 	return 0;
 }
 
-/* What all runs share: two sweeps with the same title and axes have the same runs. */
+/* Return what all runs share. Two sweeps with the same title and axes have the same runs. */
 static char *title_of(const struct request *w)
 {
 	char *text = NULL;
@@ -317,7 +317,7 @@ static int prepare_runs(struct request *w)
 
 /* ---- a run ---- */
 
-/* The word with the values of this run in place of {NAME}. */
+/* Return the word with the values of this run in place of {NAME}. */
 static char *fill_word(const struct sweep *s, uint32_t run, const char *word)
 {
 	char *text = NULL, hole[64];
@@ -344,7 +344,7 @@ static char *fill_word(const struct sweep *s, uint32_t run, const char *word)
 	return text;
 }
 
-/* In the child: become torus run. What is allocated here goes with the process. */
+/* In the child: become torus run. Memory that is allocated here ends with the process. */
 static void exec_run(const struct request *w, uint32_t run)
 {
 	static const char *const option[] = {
@@ -417,7 +417,7 @@ static int start_run(struct request *w, struct slot *slot, unsigned number, uint
 	return 0;
 }
 
-/* What a run printed, as a string; the caller frees it. */
+/* Return what a run printed, as a string that the caller frees. */
 static char *read_all(int fd)
 {
 	off_t bytes = lseek(fd, 0, SEEK_END);

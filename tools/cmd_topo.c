@@ -172,7 +172,7 @@ static double count_ways(const struct emu_route *r, unsigned zone, const unsigne
 	return ways;
 }
 
-/* What dynamic routing may choose at the first node, zone by zone, and what escapes take. */
+/* Print what dynamic routing may choose at the first node, zone by zone, and what escapes take. */
 static void path_explain_dynamic(const struct emu_route *r, const struct path *p,
 				 const struct mu_routing *rule)
 {
@@ -212,7 +212,9 @@ static void path_explain_dynamic(const struct emu_route *r, const struct path *p
 	}
 }
 
-/* When the head of a packet reaches each node, and when a packet of 512 bytes is in memory. */
+/*
+ * Print when the head of a packet reaches each node, and when a packet of 512 bytes is in memory.
+ */
 static void path_explain_time(const struct path *p, const struct emu_timing *t)
 {
 	double ns = t->mu_inject_ps / 1e3, wire = 552.0 * t->link_ps_per_byte / 1e3;

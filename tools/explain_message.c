@@ -156,7 +156,7 @@ static void add_engine(struct stages *st, const struct messages *s,
 	}
 }
 
-/* Does the frame that left arrive at this host? Its first arrival, or NULL. */
+/* Return the first arrival, at this host, of the frame that left, or NULL. */
 static const struct message_event *find_arrival(const struct messages *s,
 						const struct message_event *out, uint32_t host)
 {
@@ -184,7 +184,7 @@ static bool left_before(const struct messages *s, size_t at)
 	return false;
 }
 
-/* The frame that carried the message: the first new one to the target's host after the call. */
+/* Add the frame that carried the message: the first new one to the target's host after the call. */
 static void add_frames(struct stages *st, const struct messages *s,
 		       const struct message_event *send, const struct message_event *receive)
 {

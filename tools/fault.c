@@ -199,7 +199,10 @@ static void take_kill(struct reader *r)
 		add_token(r, "kill", text, true);
 }
 
-/* loss, corrupt, dup, reorder, delay, rate. Returns whether it is one of these. */
+/*
+ * Read a fault with a number: loss, corrupt, dup, reorder, delay, rate. Returns whether it is one
+ * of these.
+ */
 static bool take_share(struct reader *r, const char *name)
 {
 	static const char *const share[] = {"loss", "corrupt", "dup",     "reorder",

@@ -22,7 +22,7 @@
 
 #define MS 1000000ull
 
-/* How long torus run waits for the answers about the calls of tasks. */
+/* The longest waits of torus run for the answers about the calls of tasks. */
 #define CALLS_MS        5000
 #define CALLS_SIGNAL_MS 3000 /* before a signal is passed on */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In which call each task is: asks the agents, collects the answers, prints a table. */
+/* Asks the agents in which call each task is, collects the answers, and prints a table. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "tools/job.h"
 #include "tools/trace.h"
 
-/* What the user has to know about the clocks of other machines. */
+/* Tell the user how far the clocks of other machines may differ. */
 static void print_clocks(uint64_t error_ps)
 {
 	if (error_ps == UINT64_MAX)

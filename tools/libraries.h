@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the libraries of this torus lie, for programs that were linked without an rpath. */
+/* Finds the libraries of this torus for programs that were linked without an rpath. */
 #ifndef TOOLS_LIBRARIES_H
 #define TOOLS_LIBRARIES_H
 

@@ -121,7 +121,7 @@ void messages_sort(struct messages *s)
 
 /* ---- clocks of several machines ---- */
 
-/* The same message at both ends: its number among those of a pair of endpoints. */
+/* Identifies a message at both ends: its number among those of a pair of endpoints. */
 static int compare_messages(const void *a, const void *b)
 {
 	const struct message_event *x = *(const struct message_event *const *)a,
@@ -287,7 +287,7 @@ static void write_event(FILE *f, const struct message_event *m, uint64_t origin_
 
 void messages_write(FILE *f, const struct messages *s, uint64_t origin_ps)
 {
-	/* Name each process once: it is short work to look whether it had an event before. */
+	/* Name each process once. The search whether it had an event before is short. */
 	for (size_t i = 0; i < s->count; i++) {
 		size_t before = i < 4096 ? 0 : i - 4096, k = before;
 

@@ -48,7 +48,7 @@ void messages_align(struct messages *s, const bool *own, uint32_t hosts, uint64_
 void messages_write(FILE *f, const struct messages *s, uint64_t origin_ps);
 /* Read the events of a trace, by time. 0, -ENOMEM, or -EPROTO: not a whole trace. */
 int messages_read(FILE *f, struct messages *s);
-/* What an event costs the thread that records it: measured now, in ns. */
+/* Measure what an event costs the thread that records it, in ns. */
 double messages_cost_ns(void);
 
 #endif

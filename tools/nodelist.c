@@ -19,7 +19,7 @@ struct expansion {
 	void *arg;
 };
 
-/* Expand the first bracket of a name, and go on with what comes out. */
+/* Expand the first bracket of a name, then the names that result. */
 static int expand_name(struct expansion *x, const char *name)
 {
 	const char *open = strchr(name, '['), *at, *close = open ? strchr(open, ']') : NULL;

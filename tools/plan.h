@@ -58,7 +58,7 @@ struct plan {
 	bool owned; /* plan_decode() allocated argv, hw and directory */
 };
 
-/* What the user asked for. 0, NULL and "": not given. */
+/* The options of the user. 0, NULL and "": not given. */
 struct plan_request {
 	uint32_t tasks;
 	const char *shape, *mapping, *hosts, *fault;

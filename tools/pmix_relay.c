@@ -70,7 +70,7 @@ static bool find_address(char *const *env)
 	return false;
 }
 
-/* Its address stays when it goes down, so a socket could be bound all the same. */
+/* The address stays when the interface goes down, so a socket could be bound all the same. */
 static bool is_loopback_up(int fd)
 {
 	struct ifreq lo = {.ifr_name = "lo"};
@@ -100,7 +100,7 @@ static int listen_here(const char *name)
 	return -error;
 }
 
-/* This thread goes to the namespace; the caller brings it back. */
+/* Move this thread to the namespace; the caller moves it back. */
 static int listen_in(const char *name)
 {
 	char path[192];
@@ -232,7 +232,10 @@ static short events_of(const struct way *in, const struct way *out)
 	return wanted;
 }
 
-/* Sockets of which nothing is wanted are left out: they would report their end again and again. */
+/*
+ * Sockets that are neither read nor written now are left out: they would report their end again and
+ * again.
+ */
 static size_t fill_pollfds(struct pollfd *p)
 {
 	size_t n = 0;

@@ -187,7 +187,9 @@ static uint64_t ask_peer(struct probe *p, int fd, size_t bytes, unsigned ms, int
 	memcpy(p->buffer, &d, sizeof d);
 	if (send(fd, p->buffer, bytes, MSG_DONTWAIT) < 0)
 		return 0;
-	/* One look after the end of the wait, too: this process may have had no processor. */
+	/*
+	 * Check once more after the end of the wait, since this process may have had no processor.
+	 */
 	do {
 		struct datagram a;
 
@@ -224,7 +226,7 @@ static void ping_peer(struct probe *p, int fd, unsigned count)
 	for (; sent < count && sent < PINGS_MAX; sent++) {
 		uint64_t ns;
 
-		/* Nobody there: three tries are enough. */
+		/* No probe answers: three tries are enough. */
 		if (sent == TRIES && !got)
 			break;
 		ns = ask_peer(p, fd, sizeof(struct datagram), PING_MS, &offset);

@@ -53,7 +53,7 @@ static void print_hosts(FILE *f, const struct job *j)
 	}
 }
 
-/* The host of each node, for its bracket. Nodes without tasks count as those of host 0. */
+/* Fill in the host of each node, for its bracket. Nodes without tasks count as those of host 0. */
 static uint16_t *hosts_of_nodes(const struct plan *p)
 {
 	uint16_t *host = calloc(emu_shape_nodes(&p->shape), sizeof *host);

@@ -51,7 +51,7 @@ static int compare_age(const void *a, const void *b)
 	return x->changed_ns > y->changed_ns ? -1 : x->changed_ns < y->changed_ns;
 }
 
-/* Does its owner live? Its lock says so. */
+/* True if the owner of the file lives, which the lock on it shows. */
 static bool is_locked(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -35,7 +35,7 @@ struct runs_job {
  * Free with runs_close().
  */
 int runs_open(struct runs_job *j, const char *which, char *why, size_t why_bytes);
-/* Read all values again. 0, or a negative errno if a file is gone. */
+/* Read all values again. 0, or a negative errno if a file is no longer there. */
 int runs_refresh(struct runs_job *j);
 void runs_close(struct runs_job *j);
 

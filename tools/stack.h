@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a process is, in words, read from outside: its memory is not touched and nothing in it has
- * to cooperate. stack_dw.c does that with libdw (elfutils), as a module that is loaded when a
+ * Describes in words where a process is, from outside: its memory is only read, and the process
+ * need not cooperate. stack_dw.c does that with libdw (elfutils), as a module that is loaded when a
  * question comes: libqt_stack.so, symbol "stack_describe".
  */
 #ifndef TOOLS_STACK_H

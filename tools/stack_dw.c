@@ -49,7 +49,7 @@ static bool is_public(const char *name)
 	return false;
 }
 
-/* The start of a thread or of a program: says nothing. */
+/* True for the start of a thread or of a program, which tells the reader nothing. */
 static bool is_start(const char *name)
 {
 	return !strncmp(name, "__libc_start", 12) || !strcmp(name, "_start") ||

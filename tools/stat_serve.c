@@ -51,7 +51,7 @@ static void print_labels(FILE *f, const struct runs_job *j, const char *label)
 	fputc('}', f);
 }
 
-/* One family, from the files of all hosts: the format wants its lines together. */
+/* Print one family from the files of all hosts, since the format wants its lines together. */
 static void print_family(FILE *f, const struct runs_job *j, const struct drv_stat_family *family)
 {
 	bool counter = family->kind == DRV_STAT_COUNTER;

@@ -187,7 +187,7 @@ static bool find_ranges(const struct sweep *s, uint32_t axis, unsigned y, bool n
 	sx->log = numeric && sx->low > 0 && sx->high / sx->low >= 16;
 	if (sx->low == sx->high)
 		sx->high = sx->low + 1;
-	/* Zero is the base, unless that hides the difference. */
+	/* The axis begins at zero, unless that hides the differences. */
 	if (sy->low > 0 && sy->low < 0.6 * sy->high)
 		sy->low = 0;
 	if (sy->low == sy->high) {

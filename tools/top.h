@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What torus top shows: the counters of a job as tasks, links and wires with rates.
+ * The data of torus top: the counters of a job as tasks, links and wires with rates.
  *
- *	runs.c (files) -> top_data.c (objects, rates) -> top_text.c (screen) or top_json.c
+ * 	runs.c (files) -> top_data.c (objects, rates) -> top_text.c (screen) or top_json.c
  */
 #ifndef TOOLS_TOP_H
 #define TOOLS_TOP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What torus top shows, as one object of JSON. */
+/* The data of torus top as one object of JSON. */
 #include <stdlib.h>
 
 #include "tools/json.h"
