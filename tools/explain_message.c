@@ -83,16 +83,11 @@ static int compare_ends(const void *a, const void *b)
  * a message of a collective only if there are no others. */
 static const struct message_event *find_longest(const struct messages *s)
 {
-	const struct message_event **m = malloc((s->count + 1) * sizeof(void *)), *found = NULL;
+	size_t n;
+	const struct message_event **m = messages_ends(s, compare_ends, &n), *found = NULL;
 	uint64_t longest = 0;
 	bool is_own = false;
-	size_t n = 0;
 
-	for (size_t i = 0; m && i < s->count; i++)
-		if (s->at[i].e.kind == MU_TRACE_SEND || s->at[i].e.kind == MU_TRACE_RECEIVE)
-			m[n++] = &s->at[i];
-	if (n)
-		qsort(m, n, sizeof *m, compare_ends);
 	for (size_t i = 0; i + 1 < n; i++) {
 		bool own = m[i]->e.dispatch <= PAMI_DISPATCH_ID_MAX;
 		uint64_t took = m[i + 1]->e.end - m[i]->e.begin;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/array.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 
@@ -26,13 +27,11 @@ void messages_free(struct messages *s)
 static int add_event(struct messages *s, const struct message_event *e)
 {
 	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 4096;
-		struct message_event *more = realloc(s->at, room * sizeof *more);
+		struct message_event *more = drv_array_grow(s->at, &s->room, sizeof *more, 4096);
 
 		if (!more)
 			return -ENOMEM;
 		s->at = more;
-		s->room = room;
 	}
 	s->at[s->count++] = *e;
 	return 0;
@@ -119,6 +118,20 @@ void messages_sort(struct messages *s)
 		qsort(s->at, s->count, sizeof *s->at, compare_times);
 }
 
+const struct message_event **messages_ends(const struct messages *s,
+					   int (*compare)(const void *, const void *), size_t *n)
+{
+	const struct message_event **m = malloc((s->count + 1) * sizeof(void *));
+
+	*n = 0;
+	for (size_t i = 0; m && i < s->count; i++)
+		if (s->at[i].e.kind == MU_TRACE_SEND || s->at[i].e.kind == MU_TRACE_RECEIVE)
+			m[(*n)++] = &s->at[i];
+	if (*n)
+		qsort(m, *n, sizeof *m, compare);
+	return m;
+}
+
 /* ---- clocks of several machines ---- */
 
 /* Identifies a message at both ends: its number among those of a pair of endpoints. */
@@ -141,16 +154,11 @@ static int compare_messages(const void *a, const void *b)
 /* least[a * hosts + b]: the least difference of clocks, plus the way, from host a to b. */
 static void find_least(const struct messages *s, uint32_t hosts, int64_t *least)
 {
-	const struct message_event **m = malloc((s->count + 1) * sizeof(void *));
-	size_t n = 0;
+	size_t n;
+	const struct message_event **m = messages_ends(s, compare_messages, &n);
 
 	for (uint32_t i = 0; i < hosts * hosts; i++)
 		least[i] = INT64_MAX;
-	for (size_t i = 0; m && i < s->count; i++)
-		if (s->at[i].e.kind == MU_TRACE_SEND || s->at[i].e.kind == MU_TRACE_RECEIVE)
-			m[n++] = &s->at[i];
-	if (n)
-		qsort(m, n, sizeof *m, compare_messages);
 	for (size_t i = 0; i + 1 < n; i++) {
 		const struct message_event *a = m[i], *b = m[i + 1];
 		int64_t d;

@@ -38,6 +38,12 @@ void messages_send(const struct messages *s, uint32_t host, struct ctl *c);
 int messages_take(struct messages *s, struct ctl_msg *m);
 void messages_sort(struct messages *s);
 /*
+ * Return the sends and receives of messages, *n of them, in the order of `compare`, whose arguments
+ * point to elements of the array. The caller frees the array. NULL, and *n is 0: no memory.
+ */
+const struct message_event **messages_ends(const struct messages *s,
+					   int (*compare)(const void *, const void *), size_t *n);
+/*
  * Make the clocks of hosts agree: the fastest messages of a pair of hosts in both directions took
  * equally long. `own[host]` says that the host has the clock of torus run. error_ps: by how much
  * the clocks may still differ; UINT64_MAX: some host has no messages both ways, and is left as it

@@ -9,6 +9,7 @@
 
 #include "agas/core/world.h"
 #include "agas/move/move.h"
+#include "drivers/base/array.h"
 #include "drivers/base/rng.h"
 
 struct candidate {
@@ -45,15 +46,13 @@ static void survey_add(void *arg, uint64_t key, uint64_t value)
 	b->accesses = b->voter = b->votes = 0;
 	s->load += c.uses;
 	if (s->count == s->room) {
-		size_t room = s->room ? 2 * s->room : 64;
-		struct candidate *more = realloc(s->at, room * sizeof(*more));
+		struct candidate *more = drv_array_grow(s->at, &s->room, sizeof(*more), 64);
 
 		if (!more) {
 			s->no_memory = true;
 			return;
 		}
 		s->at = more;
-		s->room = room;
 	}
 	s->at[s->count++] = c;
 }

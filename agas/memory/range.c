@@ -3,19 +3,18 @@
 #include <string.h>
 
 #include "agas/memory/range.h"
+#include "drivers/base/array.h"
 
 static bool make_room(struct agas_ranges *r)
 {
-	size_t room = r->room ? 2 * r->room : 16;
 	struct agas_range *more;
 
 	if (r->count < r->room)
 		return true;
-	more = realloc(r->at, room * sizeof(*more));
+	more = drv_array_grow(r->at, &r->room, sizeof(*more), 16);
 	if (!more)
 		return false;
 	r->at = more;
-	r->room = room;
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/array.h"
 #include "ofi/core/fabric.h"
 #include "ofi/core/provider.h"
 #include "ofi/event/eq.h"
@@ -61,13 +62,11 @@ static int table_append(struct ofi_av *av, uint32_t endpoint, fi_addr_t *address
 	uint32_t task = task_of(endpoint);
 
 	if (av->count == av->room) {
-		size_t room = av->room ? 2 * av->room : 64;
-		uint32_t *more = realloc(av->endpoint, room * sizeof *more);
+		uint32_t *more = drv_array_grow(av->endpoint, &av->room, sizeof *more, 64);
 
 		if (!more)
 			return -FI_ENOMEM;
 		av->endpoint = more;
-		av->room = room;
 	}
 	if (av->index_of[task] == OFI_NO_ENDPOINT)
 		av->index_of[task] = (uint32_t)av->count;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "drivers/base/array.h"
 #include "drivers/base/settings.h"
 #include "ofi/message/wire.h"
 
@@ -23,17 +24,15 @@ static size_t find_endpoint(const struct ofi_endpoints *s, pami_endpoint_t e)
  */
 static bool add_endpoint(struct ofi_endpoints *s, pami_endpoint_t e)
 {
-	size_t room = s->room ? 2 * s->room : 8;
 	pami_endpoint_t *more;
 
 	if (find_endpoint(s, e) < s->count)
 		return false;
 	if (s->count == s->room) {
-		more = realloc(s->at, room * sizeof *more);
+		more = drv_array_grow(s->at, &s->room, sizeof *more, 8);
 		if (!more)
 			return false;
 		s->at = more;
-		s->room = room;
 	}
 	s->at[s->count++] = e;
 	return true;

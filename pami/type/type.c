@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/array.h"
 #include "drivers/base/atomic.h"
 #include "pami/core/context.h"
 #include "pami/core/error.h"
@@ -60,13 +61,11 @@ static int add_piece(struct pami_type *t, size_t disp, size_t bytes, size_t coun
 		return 0;
 	}
 	if (t->pieces == t->room) {
-		size_t room = t->room ? 2 * t->room : 4;
-		struct pami_type_piece *more = realloc(t->piece, room * sizeof *more);
+		struct pami_type_piece *more = drv_array_grow(t->piece, &t->room, sizeof *more, 4);
 
 		if (!more)
 			return -ENOMEM;
 		t->piece = more;
-		t->room = room;
 	}
 	t->piece[t->pieces++] = (struct pami_type_piece){disp, bytes, count, stride, t->data_size};
 	t->data_size += bytes * count;
