@@ -129,6 +129,24 @@ static void confirm_answer(struct drv_wires *ws, struct wire *w, const struct dr
 }
 
 /*
+ * Forget the state that was agreed with an epoch of either end. Frames that were not acknowledged
+ * are sent again, and a HELLO is due at the next poll.
+ */
+static void reset_wire(struct drv_wires *ws, struct wire *w)
+{
+	w->rx_ready = w->tx_ready = w->peer_closed = w->bye_queries = 0;
+	w->tx_cover = (uint8_t)ws->want_cover;
+	wire_rx_discard_stored(w);
+	wire_tx_requeue(ws, w);
+	w->ack_owed = w->ack_now = 0;
+	w->ack_at = w->probe_at = w->confirm_at = WIRE_TIMER_OFF;
+	w->confirm_asked = false;
+	w->hello_at = 0;
+	w->hello_delay = 0;
+	wire_activate(ws, w);
+}
+
+/*
  * Restart the handshake as if this process had just started. No message is lost or repeated: the
  * life of this process stays the same, so both ends continue where they were (accept_commit()). The
  * new epoch cannot be guessed, so a HELLO that was forged earlier does not contain it.
@@ -140,16 +158,7 @@ static void restart_handshake(struct drv_wires *ws, struct wire *w)
 	w->own_epoch += 1 + (uint32_t)(mixed >> 48);
 	w->own_epoch += !w->own_epoch;
 	w->peer_epoch = 0;
-	w->rx_ready = w->tx_ready = w->peer_closed = w->bye_queries = 0;
-	w->tx_cover = (uint8_t)ws->want_cover;
-	wire_rx_discard_stored(w);
-	wire_tx_requeue(ws, w);
-	w->ack_owed = w->ack_now = 0;
-	w->ack_at = w->probe_at = w->confirm_at = WIRE_TIMER_OFF;
-	w->confirm_asked = false;
-	w->hello_at = 0;
-	w->hello_delay = 0;
-	wire_activate(ws, w);
+	reset_wire(ws, w);
 }
 
 /*
@@ -213,16 +222,7 @@ static void commit_to_epoch(struct drv_wires *ws, struct wire *w, uint32_t epoch
 	if (w->peer_epoch)
 		w->stat.restarts++;
 	w->peer_epoch = epoch;
-	w->tx_cover = (uint8_t)ws->want_cover;
-	w->rx_ready = w->tx_ready = w->peer_closed = w->bye_queries = 0;
-	wire_rx_discard_stored(w);
-	wire_tx_requeue(ws, w);
-	w->ack_owed = w->ack_now = 0;
-	w->ack_at = w->probe_at = w->confirm_at = WIRE_TIMER_OFF;
-	w->confirm_asked = false;
-	w->hello_at = 0;
-	w->hello_delay = 0;
-	wire_activate(ws, w);
+	reset_wire(ws, w);
 }
 
 /*
