@@ -61,12 +61,22 @@ static unsigned links_of(unsigned mask)
 	return emu_class_links((uint16_t)mask);
 }
 
-static int send_head(unsigned link, const struct tree_head *head, const void *payload)
+static int send_to_task(uint32_t task, const struct tree_head *head, const void *payload)
 {
 	unsigned char data[sizeof *head + MU_PACKET_PAYLOAD];
+	MUHWI_PacketHeader_t h;
+
+	memset(&h, 0, sizeof h);
+	memcpy(data, head, sizeof *head);
+	if (head->bytes)
+		memcpy(data + sizeof *head, payload, head->bytes);
+	return unit_send_copy(task, UNIT_TREE, &h, data, (uint32_t)sizeof *head + head->bytes);
+}
+
+static int send_head(unsigned link, const struct tree_head *head, const void *payload)
+{
 	struct emu_coord x;
 	uint32_t task, node = emu_node_neighbour(&unit.job->shape, unit.job->node, link);
-	MUHWI_PacketHeader_t h;
 
 	if (node == UINT32_MAX)
 		return 0;
@@ -76,29 +86,17 @@ static int send_head(unsigned link, const struct tree_head *head, const void *pa
 		drv_warn("MU: class route %u leads to a node without a task: dropped", head->route);
 		return 0;
 	}
-	memset(&h, 0, sizeof h);
-	memcpy(data, head, sizeof *head);
-	if (head->bytes)
-		memcpy(data + sizeof *head, payload, head->bytes);
-	return unit_send_copy(task, UNIT_TREE, &h, data, (uint32_t)sizeof *head + head->bytes);
+	return send_to_task(task, head, payload);
 }
 
-/* The process of this node that runs the tree. */
+/* Send to the process of this node that runs the tree. */
 static int send_first(const struct tree_head *head, const void *payload)
 {
-	unsigned char data[sizeof *head + MU_PACKET_PAYLOAD];
 	struct emu_coord x = unit.job->coord;
-	MUHWI_PacketHeader_t h;
 	uint32_t task;
 
 	x.t = 0;
-	if (mu_coord_task(&x, &task))
-		return 0;
-	memset(&h, 0, sizeof h);
-	memcpy(data, head, sizeof *head);
-	if (head->bytes)
-		memcpy(data + sizeof *head, payload, head->bytes);
-	return unit_send_copy(task, UNIT_TREE, &h, data, (uint32_t)sizeof *head + head->bytes);
+	return mu_coord_task(&x, &task) ? 0 : send_to_task(task, head, payload);
 }
 
 /* A list of sends that must not be lost: try until the channel has room. The pump is ours. */
