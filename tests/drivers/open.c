@@ -170,16 +170,40 @@ static void bad_specs_of_dpdk(void)
 	CHECK_EQ(t_wait(t_child(bad_specs_of_dpdk_child, NULL), 60), 0);
 }
 
+/* Make a namespace with a veth pair, qa and qb. Returns false if that is not possible here. */
+static bool enter_namespace(const char *veth)
+{
+	char command[200];
+
+	snprintf(command, sizeof command,
+		 "ip link add qa %s type veth peer name qb 2>/dev/null && ip link set qa up && "
+		 "ip link set qb up",
+		 veth);
+	return !unshare(CLONE_NEWNET) && !system(command);
+}
+
+/* Run a child that needs the dpdk module and a namespace. It returns 77 if it can have none. */
+static void check_in_namespace(int (*child)(void *), int seconds, const char *why_not)
+{
+	int status;
+
+	if (!have_module("dpdk"))
+		T_SKIP("the dpdk module was not built");
+	if (geteuid())
+		T_SKIP("network namespaces need root");
+	status = t_wait(t_child(child, NULL), seconds);
+	if (status == 77)
+		T_SKIP("%s", why_not);
+	CHECK_EQ(status, 0);
+}
+
 static int xdp_queues_child(void *arg)
 {
 	static const struct bad several[] = {
 	    {"dpdk:net_af_xdp,iface=qa", -EINVAL, "over 4 queues, net_af_xdp hears one"}};
 	struct drv_port *p = NULL;
 
-	if (unshare(CLONE_NEWNET) ||
-	    system(
-		"ip link add qa numrxqueues 4 numtxqueues 4 type veth peer name qb 2>/dev/null && "
-		"ip link set qa up && ip link set qb up"))
+	if (!enter_namespace("numrxqueues 4 numtxqueues 4"))
 		return 77;
 	bad_check(several, 1);
 	/* A queue that the user names is accepted. */
@@ -191,16 +215,7 @@ static int xdp_queues_child(void *arg)
 
 static void xdp_hears_one_queue(void)
 {
-	int status;
-
-	if (!have_module("dpdk"))
-		T_SKIP("the dpdk module was not built");
-	if (geteuid())
-		T_SKIP("network namespaces need root");
-	status = t_wait(t_child(xdp_queues_child, NULL), 60);
-	if (status == 77)
-		T_SKIP("no veth with several queues can be made here");
-	CHECK_EQ(status, 0);
+	check_in_namespace(xdp_queues_child, 60, "no veth with several queues can be made here");
 }
 
 /* How many io_urings of this process have a registered file? */
@@ -245,9 +260,7 @@ static int packet_release_child(void *arg)
 {
 	struct drv_port *p = NULL;
 
-	if (unshare(CLONE_NEWNET) ||
-	    system("ip link add qa type veth peer name qb 2>/dev/null && ip link set qa up && "
-		   "ip link set qb up"))
+	if (!enter_namespace(""))
 		return 77;
 	REQUIRE(open_logged("dpdk:net_af_packet,iface=qa", &p) == 0);
 	CHECK_EQ(count_urings_with_file(), 1);
@@ -264,16 +277,8 @@ static int packet_release_child(void *arg)
  * the kernel does it, so the process does not wait (dpdk_release_later()). */
 static void a_worker_releases_the_packet_socket(void)
 {
-	int status;
-
-	if (!have_module("dpdk"))
-		T_SKIP("the dpdk module was not built");
-	if (geteuid())
-		T_SKIP("network namespaces need root");
-	status = t_wait(t_child(packet_release_child, NULL), 90);
-	if (status == 77)
-		T_SKIP("no network namespace or veth can be made here");
-	CHECK_EQ(status, 0);
+	check_in_namespace(packet_release_child, 90,
+			   "no network namespace or veth can be made here");
 }
 
 static void modules_are_looked_for(void)

@@ -66,10 +66,16 @@ static void starting_calls_end_a_stretch(void)
 	finish_started(3);
 }
 
+/* A transfer of a window of this task to itself. */
+static pami_rma_t own_window(void)
+{
+	return (pami_rma_t){
+	    .dest = get_endpoint(me, 0), .bytes = sizeof window[0], .done_fn = on_done};
+}
+
 static void puts_and_gets(void)
 {
-	pami_rma_t rma = {
-	    .dest = get_endpoint(me, 0), .bytes = sizeof window[0], .done_fn = on_done};
+	pami_rma_t rma = own_window();
 	pami_put_simple_t put = {.rma = rma, .addr = {window[0], window[1]}};
 	pami_get_simple_t get = {.rma = rma, .addr = {window[0], window[1]}};
 	pami_put_typed_t put_typed = {
@@ -87,8 +93,7 @@ static void puts_and_gets(void)
 
 static void puts_and_gets_in_regions(void)
 {
-	pami_rma_t rma = {
-	    .dest = get_endpoint(me, 0), .bytes = sizeof window[0], .done_fn = on_done};
+	pami_rma_t rma = own_window();
 	struct {
 		pami_rput_simple_t put;
 		pami_rget_simple_t get;
