@@ -32,6 +32,7 @@ enum { NO_DEFECT, PINS, SERIAL, REVOKE, PARK, MISLED, LONG_PIN, NOTES, DEFECTS }
 static int defect;
 #define AGAS_DEFECT(line) (defect == (line))
 #include "agas/move/protocol.c"
+#include "tests/model/state_set.h"
 
 #define RANKS    4
 #define MOVES    3
@@ -40,7 +41,6 @@ static int defect;
 #define NOBODY   7
 #define REQUEST  AGAS_MOVE_KINDS
 #define ANSWER   (AGAS_MOVE_KINDS + 1)
-#define TABLE    (1u << 22)
 #define HOME_REC 0
 
 struct message {
@@ -78,8 +78,8 @@ struct conf {
 };
 
 static struct conf conf;
-static struct state now, *states;
-static uint32_t *parent, *table, count;
+static struct state now;
+static struct state_set reached = {.bytes = sizeof(struct state)};
 static const char *violation;
 static unsigned long total, searches;
 
@@ -539,34 +539,14 @@ static void check_end(void)
 
 /* ---- the search ---- */
 
-static bool state_add(uint32_t from)
-{
-	uint64_t hash = 14695981039346656037u;
-	const uint8_t *p = (const uint8_t *)&now;
-	uint32_t slot;
-	size_t i;
-
-	for (i = 0; i < sizeof(now); i++)
-		hash = (hash ^ p[i]) * 1099511628211u;
-	for (slot = (uint32_t)(hash >> 20) % TABLE; table[slot]; slot = (slot + 1) % TABLE)
-		if (!memcmp(&states[table[slot] - 1], &now, sizeof(now)))
-			return true;
-	if (count >= TABLE / 2)
-		return false;
-	states[count] = now;
-	parent[count] = from;
-	table[slot] = ++count;
-	return true;
-}
-
 static void print_trace(uint32_t at)
 {
 	uint32_t path[256], n = 0;
 
-	for (; n < 256 && at != UINT32_MAX; at = parent[at])
+	for (; n < 256 && at != UINT32_MAX; at = reached.parent[at])
 		path[n++] = at;
 	while (n--) {
-		const struct state *s = &states[path[n]];
+		const struct state *s = state_set_get(&reached, path[n]);
 		unsigned i, k;
 
 		printf("dead %u home(owner %u v%u moving %u lost %u)", s->dead, s->h.owner,
@@ -607,26 +587,24 @@ static bool search_states(void)
 	uint32_t i;
 	unsigned n;
 
-	memset(table, 0, TABLE * sizeof(*table));
-	count = 0;
+	state_set_clear(&reached);
 	violation = NULL;
 	begin_state();
-	state_add(UINT32_MAX);
-	for (i = 0; i < count && !violation; i++) {
+	state_set_add(&reached, &now, UINT32_MAX);
+	for (i = 0; i < reached.count && !violation; i++) {
 		for (n = 0;; n++) {
-			now = states[i];
+			memcpy(&now, state_set_get(&reached, i), sizeof(now));
 			if (!make_step(n))
 				break;
 			check_always();
-			if (!state_add(i))
-				note_violation("more states than the model has room for");
+			state_set_add(&reached, &now, i);
 			if (violation)
 				break;
 		}
 		if (!n && !violation)
 			check_end();
 	}
-	total += count;
+	total += reached.count;
 	searches++;
 	if (violation && (defect == NO_DEFECT || tracing)) {
 		printf(
@@ -635,9 +613,8 @@ static bool search_states(void)
 		    violation, conf.owner, conf.moves, conf.mover[0], conf.target[0], conf.mover[1],
 		    conf.target[1], conf.source, conf.hint, conf.victim);
 		if (tracing) {
-			if (!state_add(i))
-				printf("(no room for the last state)\n");
-			print_trace(count - 1);
+			state_set_add(&reached, &now, i);
+			print_trace(reached.count - 1);
 		}
 	}
 	return !violation;
@@ -764,11 +741,6 @@ int main(int argc, char **argv)
 	bool ok;
 
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");
-	states = malloc((size_t)TABLE / 2 * sizeof(*states));
-	parent = malloc((size_t)TABLE / 2 * sizeof(*parent));
-	table = calloc(TABLE, sizeof(*table));
-	if (!states || !parent || !table)
-		return 77;
 	ok = all_cases_hold() && one_move(4, false);
 	printf("%lu searches, %lu states: %s\n", searches, total, ok ? "no violation" : "FAILED");
 	for (defect = 1; defect < DEFECTS && ok; defect++) {
@@ -778,8 +750,6 @@ int main(int argc, char **argv)
 		if (!found)
 			ok = false;
 	}
-	free(states);
-	free(parent);
-	free(table);
+	state_set_free(&reached);
 	return !ok;
 }

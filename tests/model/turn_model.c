@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "mu/vtime/turn.h"
+#include "tests/model/state_set.h"
 
 #define THREADS 2
 
@@ -103,8 +104,8 @@ struct state {
 };
 
 static struct conf conf;
-static struct state *states, now;
-static uint32_t *parent, *table, count, room, table_mask;
+static struct state now;
+static struct state_set reached = {.bytes = sizeof(struct state)};
 static bool used[64];
 static const char *violation;
 
@@ -848,55 +849,9 @@ static bool is_end(void)
 
 /* ---- the search ---- */
 
-static uint64_t hash_state(const struct state *s)
-{
-	const unsigned char *p = (const unsigned char *)s;
-	uint64_t h = 14695981039346656037u;
-
-	for (size_t i = 0; i < sizeof *s; i++)
-		h = (h ^ p[i]) * 1099511628211u;
-	return h ^ h >> 29;
-}
-
-static void grow_states(void)
-{
-	room = room ? room * 2 : 1u << 16;
-	states = realloc(states, room * sizeof *states);
-	parent = realloc(parent, room * sizeof *parent);
-	free(table);
-	table_mask = room * 2 - 1;
-	table = calloc(table_mask + 1, sizeof *table);
-	if (!states || !parent || !table) {
-		fprintf(stderr, "no memory for %u states\n", room);
-		exit(2);
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = (uint32_t)hash_state(&states[i]) & table_mask;
-
-		while (table[at])
-			at = (at + 1) & table_mask;
-		table[at] = i + 1;
-	}
-}
-
-/* Enters `now` if it is new. */
-static void enter_state(uint32_t from)
-{
-	uint32_t at;
-
-	if (count == room)
-		grow_states();
-	for (at = (uint32_t)hash_state(&now) & table_mask; table[at]; at = (at + 1) & table_mask)
-		if (!memcmp(&states[table[at] - 1], &now, sizeof now))
-			return;
-	states[count] = now;
-	parent[count] = from;
-	table[at] = ++count;
-}
-
 static void print_state(uint32_t i)
 {
-	const struct state *s = &states[i];
+	const struct state *s = state_set_get(&reached, i);
 
 	printf(
 	    "  T0 at %u%s T1 at %u%s H at %u S at %u: turn %u serve %u inside %u back %u runs %u "
@@ -911,43 +866,42 @@ static const char *search_states(const struct conf *c, bool trace)
 	uint32_t i;
 
 	conf = *c;
-	count = 0;
+	state_set_clear(&reached);
 	violation = NULL;
-	if (table)
-		memset(table, 0, (table_mask + 1) * sizeof *table);
 	memset(&now, 0, sizeof now);
 	now.runs = NOBODY;
 	for (unsigned k = conf.threads; k < THREADS; k++)
 		now.t[k].pc = T_ENDED;
 	if (!conf.standin)
 		now.h.pc = H_ENDED;
-	enter_state(0);
-	for (i = 0; i < count && !violation; i++) {
-		bool any = false;
+	state_set_add(&reached, &now, 0);
+	for (i = 0; i < reached.count && !violation; i++) {
+		bool any = false, has_ended;
 
 		for (unsigned actor = 0; actor < THREADS + 3 && !violation; actor++)
 			for (unsigned choice = 0; choice < 5 && !violation; choice++) {
-				now = states[i];
+				memcpy(&now, state_set_get(&reached, i), sizeof now);
+				has_ended = now.t[0].pc == T_ENDED;
 				if (!make_step(actor, choice))
 					continue;
 				/* Death does not excuse a state in which nothing else can happen.
 				 */
 				any |= actor < THREADS + 2 || choice != THREADS + 1 ||
-				       !conf.death || states[i].t[0].pc == T_ENDED;
+				       !conf.death || has_ended;
 				check_state();
-				enter_state(i);
+				state_set_add(&reached, &now, i);
 			}
-		now = states[i];
+		memcpy(&now, state_set_get(&reached, i), sizeof now);
 		if (!any && !is_end())
 			note_violation("nobody can go on: a lost wake-up, or a lost turn");
 	}
 	if (violation && trace)
-		for (uint32_t k = i ? i - 1 : 0, n = 0; n < 200; k = parent[k], n++) {
+		for (uint32_t k = i ? i - 1 : 0, n = 0; n < 200; k = reached.parent[k], n++) {
 			print_state(k);
 			if (!k)
 				break;
 		}
-	printf("%-28s %9u states: %s\n", c->name, count, violation ? violation : "right");
+	printf("%-28s %9u states: %s\n", c->name, reached.count, violation ? violation : "right");
 	return violation;
 }
 
