@@ -325,6 +325,47 @@ int armci_am_send_acked(const struct armci_request *model, int proc)
 	return write_packed(op, &r, 0);
 }
 
+/* The owner's MU has released a word, or found more in it than `held`: the owner's program must. */
+static void complete_release(pami_context_t context, void *cookie, pami_result_t result)
+{
+	struct armci_op *op = cookie;
+	struct armci_request r;
+
+	memcpy(&r, op->header, sizeof(r));
+	if (result == PAMI_SUCCESS && op->value != r.value &&
+	    request_send(op, &r, NULL, 0, complete_send) >= 0)
+		return; /* The answer completes it. */
+	armci_op_complete_remote(op, true);
+}
+
+int armci_am_release_word(const struct armci_request *model, int proc, uint64_t word, uint64_t held)
+{
+	static struct armci_req orders; /* as in armci_am_send_acked() */
+	uint64_t none = 0;
+	struct armci_op *op = armci_op_create(proc, &orders);
+	struct armci_request r = *model;
+	pami_rmw_t p = {
+	    .dest = armci_endpoint(proc, ARMCI_SERVE),
+	    .cookie = op,
+	    .done_fn = complete_release,
+	    .local = &op->value,
+	    .remote = (void *)(uintptr_t)word,
+	    .value = &none,
+	    .test = &held,
+	    .operation = PAMI_ATOMIC_FETCH_COMPARE_SET,
+	    .type = PAMI_TYPE_UNSIGNED_LONG_LONG,
+	};
+
+	r.token = armci_op_token(op);
+	r.value = held;
+	memcpy(op->header, &r, sizeof(r));
+	armci_op_expect_ack(op);
+	if (PAMI_Rmw(armci_world.context[ARMCI_ORIGIN], &p) != PAMI_SUCCESS)
+		return op_fail(op);
+	armci_op_complete_local(op, true);
+	return 0;
+}
+
 int armci_am_send(const struct armci_request *r, int proc)
 {
 	pami_send_immediate_t s = {.header = {(void *)(uintptr_t)r, sizeof(*r)},

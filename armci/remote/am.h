@@ -88,6 +88,11 @@ int armci_am_request_value(const struct armci_request *r, int proc, void *value_
 int armci_am_request_region(uint64_t va, int proc, struct armci_region_answer *answer);
 /* Send a request without payload that proc acknowledges; fences wait for that. 0 or FAIL6. */
 int armci_am_send_acked(const struct armci_request *r, int proc);
+/*
+ * The owner's MU sets its word from `held` to 0. If the word is another, proc gets the request,
+ * with `held` in its value. Fences wait for both. 0 or FAIL6.
+ */
+int armci_am_release_word(const struct armci_request *r, int proc, uint64_t word, uint64_t held);
 /* Send a request without payload or answer. It arrives after all puts by RDMA. 0 or FAIL6. */
 int armci_am_send(const struct armci_request *r, int proc);
 /* On ORIGIN: PAMI's handler of answers. */

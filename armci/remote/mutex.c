@@ -4,15 +4,21 @@
  * mutex in order of arrival. Mutexes come in sets: ARMCI_Create_mutexes makes the set of all
  * processes, the calls of armcix.h make any number of sets.
  *
+ * The word of a mutex says who holds it. Where the MUs have compare and swap (--hw
+ * mu_atomics=full), the MU of the owner gives a free mutex to the caller and takes it back, and no
+ * software of the owner takes part. Who finds the mutex held sends the request; the owner marks the
+ * word while anybody waits, and only the owner's program changes a marked word. On other machines
+ * Lock and Unlock are requests to the owner's SERVE context, also when the owner itself calls.
+ *
  * Each thread of a process may wait for a mutex, also for one that another thread of the process
- * holds. Lock and Unlock are requests to the owner's SERVE context, also when the owner itself
- * calls. Only SERVE's handlers use the owner's tables; making and destroying a set changes them
- * under that context's lock.
+ * holds. Only SERVE's handlers use the owner's lists; making and destroying a set changes the
+ * owner's tables under that context's lock.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "armci/core/api.h"
+#include "armci/core/counter.h"
 #include "armci/core/thread.h"
 #include "armci/core/world.h"
 #include "armci/group/coll.h"
@@ -24,7 +30,18 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 
-enum { NOBODY = -1 };
+#define AWAITED (1ull << 63) /* in a word: others wait */
+
+/* The word of a mutex that proc holds; 0: nobody does. */
+static uint64_t word_held(int proc)
+{
+	return (uint64_t)proc + 1;
+}
+
+static int holder_of(uint64_t word)
+{
+	return (int)(uint32_t)word - 1;
+}
 
 /* A thread that waits. */
 struct waiter {
@@ -35,7 +52,7 @@ struct waiter {
 };
 
 struct mutex {
-	int holder;
+	atomic_u64 word;
 	struct waiter *first, *last;
 };
 
@@ -54,6 +71,7 @@ static struct {
 struct share {
 	uint32_t set; /* its index at the host */
 	int32_t count;
+	uint64_t word; /* address of the first mutex's; of the next: sizeof(struct mutex) behind */
 };
 
 struct armcix_mutex_hdl_s {
@@ -65,10 +83,8 @@ static armcix_mutex_hdl_t world_set, own_set;
 
 /* ---- the owner's side ---- */
 
-static void grant_mutex(pami_context_t context, struct mutex *m, int proc, uint64_t token,
-			pami_endpoint_t origin)
+static void answer_granted(pami_context_t context, uint64_t token, pami_endpoint_t origin)
 {
-	m->holder = proc;
 	armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, token, 0);
 }
 
@@ -87,21 +103,48 @@ static void pass_on(pami_context_t context, struct mutex *m)
 {
 	struct waiter *next = m->first;
 
-	m->holder = NOBODY;
-	if (!next)
+	if (!next) {
+		atomic_store_release(&m->word, 0);
 		return;
+	}
 	m->first = next->next;
-	grant_mutex(context, m, next->proc, next->token, next->origin);
+	atomic_store_release(&m->word, word_held(next->proc) | (m->first ? AWAITED : 0));
+	answer_granted(context, next->token, next->origin);
 	free(next);
 }
 
-static void serve_lock(pami_context_t context, struct mutex *m, int proc, uint64_t token,
-		       pami_endpoint_t origin)
+/* Let proc hold the mutex if nobody does. Returns false, with the word marked, if somebody does. */
+static bool take_or_mark(struct mutex *m, int proc)
+{
+	uint64_t word = atomic_load_acquire(&m->word);
+
+	while (!(word & AWAITED)) {
+		uint64_t next = word ? word | AWAITED : word_held(proc);
+
+		if (atomic_cas_acq_rel(&m->word, &word, next))
+			return !(next & AWAITED);
+	}
+	return false;
+}
+
+static void remove_dead(pami_context_t context, struct mutex *m, int number);
+
+/* Our MU may have given it to a process after remove_dead() had looked for that process. */
+static void free_of_dead(pami_context_t context, struct mutex *m, int number)
+{
+	int holder = holder_of(atomic_load_acquire(&m->word));
+
+	if (holder >= 0 && armci_is_dead(holder))
+		remove_dead(context, m, number);
+}
+
+static void serve_lock(pami_context_t context, struct mutex *m, int number, int proc,
+		       uint64_t token, pami_endpoint_t origin)
 {
 	struct waiter *w;
 
-	if (m->holder == NOBODY) {
-		grant_mutex(context, m, proc, token, origin);
+	if (take_or_mark(m, proc)) {
+		answer_granted(context, token, origin);
 		return;
 	}
 	w = malloc(sizeof(*w));
@@ -109,18 +152,32 @@ static void serve_lock(pami_context_t context, struct mutex *m, int proc, uint64
 		armci_die("no memory for a process that waits for a mutex");
 	*w = (struct waiter){.proc = proc, .token = token, .origin = origin};
 	queue_append(m, w);
+	free_of_dead(context, m, number);
+}
+
+static void serve_trylock(pami_context_t context, struct mutex *m, int number, int proc,
+			  uint64_t token, pami_endpoint_t origin)
+{
+	uint64_t word = 0;
+	bool taken;
+
+	free_of_dead(context, m, number);
+	taken = atomic_cas_acq_rel(&m->word, &word, word_held(proc));
+	armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, token, !taken);
 }
 
 static void serve_unlock(pami_context_t context, struct mutex *m, int number, int proc)
 {
-	if (m->holder != proc && armci_is_dead(proc))
+	int holder = holder_of(atomic_load_acquire(&m->word));
+
+	if (holder != proc && armci_is_dead(proc))
 		/* The mutex was taken from the dead process before this request was dispatched. */
 		return;
-	if (m->holder != proc) { /* This is the program's mistake. */
+	if (holder != proc) { /* This is the program's mistake. */
 		drv_error("armci: process %d unlocks mutex %d of process %d, which %s: the call "
 			  "has no effect",
 			  proc, number, armci_world.me,
-			  m->holder == NOBODY ? "no process holds" : "another process holds");
+			  holder < 0 ? "no process holds" : "another process holds");
 		return;
 	}
 	pass_on(context, m);
@@ -140,13 +197,9 @@ void armci_mutex_serve(pami_context_t context, const struct armci_request *r,
 			  (unsigned long long)r->count);
 	m = &hosts.set[r->count].mutex[r->addr];
 	if (r->kind == ARMCI_REQUEST_LOCK) {
-		serve_lock(context, m, (int)proc, r->token, origin);
+		serve_lock(context, m, (int)r->addr, (int)proc, r->token, origin);
 	} else if (r->kind == ARMCI_REQUEST_TRYLOCK) {
-		bool free = m->holder == NOBODY;
-
-		if (free)
-			m->holder = (int)proc;
-		armci_serve_answer(context, origin, ARMCI_REPLY_VALUE, r->token, !free);
+		serve_trylock(context, m, (int)r->addr, (int)proc, r->token, origin);
 	} else {
 		serve_unlock(context, m, (int)r->addr, (int)proc);
 		armci_serve_answer(context, origin, ARMCI_REPLY_ACK, r->token, 0);
@@ -157,6 +210,7 @@ void armci_mutex_serve(pami_context_t context, const struct armci_request *r,
 static void remove_dead(pami_context_t context, struct mutex *m, int number)
 {
 	struct waiter *w = m->first, *next;
+	int holder;
 
 	m->first = m->last = NULL;
 	for (; w; w = next) {
@@ -166,11 +220,12 @@ static void remove_dead(pami_context_t context, struct mutex *m, int number)
 		else
 			queue_append(m, w);
 	}
-	if (m->holder == NOBODY || !armci_is_dead(m->holder))
+	holder = holder_of(atomic_load_acquire(&m->word));
+	if (holder < 0 || !armci_is_dead(holder))
 		return;
 	drv_warn(
 	    "armci: process %d died while it held mutex %d of process %d: the mutex is free again",
-	    m->holder, number, armci_world.me);
+	    holder, number, armci_world.me);
 	pass_on(context, m);
 }
 
@@ -226,19 +281,17 @@ static armcix_mutex_hdl_t set_create(struct armci_group *g, int num)
 {
 	armcix_mutex_hdl_t s = calloc(1, sizeof(*s) + (size_t)g->size * sizeof(s->share[0]));
 	struct mutex *m = calloc(num > 0 ? (size_t)num : 1, sizeof(*m));
-	struct share own = {0, -1};
+	struct share own = {0, -1, 0};
 	int64_t place;
 	int i, bad, died;
 
 	if (!s)
 		armci_die("no memory for mutexes");
-	for (i = 0; m && i < num; i++)
-		m[i].holder = NOBODY;
 	armci_serve_lock();
 	place = m && num >= 0 ? hosted_add(m, num) : -1;
 	armci_serve_unlock();
 	if (place >= 0)
-		own = (struct share){(uint32_t)place, num};
+		own = (struct share){(uint32_t)place, num, (uintptr_t)&m->word};
 	else
 		free(m);
 	s->group = g;
@@ -306,9 +359,14 @@ void armci_mutex_release(void)
 	memset(&hosts, 0, sizeof(hosts));
 }
 
-/* The request for mutex number `mutex` of process proc in set s. */
-static struct armci_request make_request(armcix_mutex_hdl_t s, const char *call, uint16_t kind,
-					 int mutex, int proc)
+/* A mutex as its host knows it, and where its word is. */
+struct name {
+	struct armci_request request;
+	uint64_t word;
+};
+
+/* The name of mutex number `mutex` of process proc in set s. */
+static struct name find_mutex(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
 {
 	int i;
 
@@ -318,8 +376,8 @@ static struct armci_request make_request(armcix_mutex_hdl_t s, const char *call,
 		;
 	if (i == s->group->size || mutex < 0 || mutex >= s->share[i].count)
 		armci_die("%s: process %d has no mutex %d", call, proc, mutex);
-	return (struct armci_request){
-	    .kind = kind, .addr = (uint64_t)mutex, .count = s->share[i].set};
+	return (struct name){.request = {.addr = (uint64_t)mutex, .count = s->share[i].set},
+			     .word = s->share[i].word + (uint64_t)mutex * sizeof(struct mutex)};
 }
 
 /* Send the request and wait for the answer. */
@@ -339,12 +397,68 @@ static int request_and_wait(const struct armci_request *r, const char *call, int
 	return (int)answer;
 }
 
+/* Do the MUs give and take mutexes? */
+static bool units_have_mutexes(void)
+{
+	return armci_world.has_atomic && armci_world.has_atomic(PAMI_ATOMIC_FETCH_COMPARE_SET,
+								PAMI_TYPE_UNSIGNED_LONG_LONG, 0);
+}
+
+/* Let the owner's MU give the mutex. Returns whether the caller got it; if not, *found is the word,
+ * or 0 if the MU was not asked. */
+static bool take_by_mu(const struct name *n, int proc, uint64_t *found)
+{
+	struct armci_request r = {.kind = ARMCI_REQUEST_CAS,
+				  .op = ARMCI_SWAP_LONG,
+				  .addr = n->word,
+				  .value = word_held(armci_world.me)};
+	int rc;
+
+	*found = 0;
+	if (!units_have_mutexes() || !armci_rmw_by_mu(&r, found, sizeof(*found), proc, &rc) || rc ||
+	    *found)
+		return false;
+	ARMCI_COUNT(locks_by_mu);
+	atomic_fence_seq_cst(); /* as in request_and_wait() */
+	return true;
+}
+
+static int lock_mutex(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
+{
+	struct name n = find_mutex(s, call, mutex, proc);
+	uint64_t found;
+
+	n.request.kind = ARMCI_REQUEST_LOCK;
+	return take_by_mu(&n, proc, &found) ? 0 : request_and_wait(&n.request, call, proc);
+}
+
+static int try_mutex(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
+{
+	struct name n = find_mutex(s, call, mutex, proc);
+	uint64_t found;
+
+	if (take_by_mu(&n, proc, &found))
+		return 0;
+	if (found && !armci_is_dead(holder_of(found)))
+		return 1;
+	n.request.kind = ARMCI_REQUEST_TRYLOCK;
+	return request_and_wait(&n.request, call, proc);
+}
+
+static int release_mutex(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
+{
+	struct name n = find_mutex(s, call, mutex, proc);
+
+	n.request.kind = ARMCI_REQUEST_UNLOCK;
+	return units_have_mutexes()
+		   ? armci_am_release_word(&n.request, proc, n.word, word_held(armci_world.me))
+		   : armci_am_send_acked(&n.request, proc);
+}
+
 static void unlock_mutex(armcix_mutex_hdl_t s, const char *call, int mutex, int proc)
 {
-	struct armci_request r = make_request(s, call, ARMCI_REQUEST_UNLOCK, mutex, proc);
-
 	armci_fence_all();
-	if (armci_am_send_acked(&r, proc))
+	if (release_mutex(s, call, mutex, proc))
 		drv_error("armci: %s: process %d, which hosts the mutex, died", call, proc);
 }
 
@@ -356,17 +470,13 @@ int armci_mutex_init(void)
 
 int armci_mutex_lock_internal(int proc)
 {
-	struct armci_request r = make_request(own_set, "accumulate", ARMCI_REQUEST_LOCK, 0, proc);
-
-	return request_and_wait(&r, "accumulate", proc);
+	return lock_mutex(own_set, "accumulate", 0, proc);
 }
 
 int armci_mutex_unlock_internal(int proc)
 {
-	struct armci_request r = make_request(own_set, "accumulate", ARMCI_REQUEST_UNLOCK, 0, proc);
-
 	armci_fence_sent(proc);
-	return armci_am_send_acked(&r, proc);
+	return release_mutex(own_set, "accumulate", 0, proc);
 }
 
 /* ---- the published names ---- */
@@ -397,10 +507,7 @@ ARMCI_ALIAS(Destroy_mutexes);
 void PARMCI_Lock(int mutex, int proc)
 {
 	ARMCI_ENTER;
-	struct armci_request r =
-	    make_request(world_set, "ARMCI_Lock", ARMCI_REQUEST_LOCK, mutex, proc);
-
-	request_and_wait(&r, "ARMCI_Lock", proc);
+	lock_mutex(world_set, "ARMCI_Lock", mutex, proc);
 }
 ARMCI_ALIAS(Lock);
 
@@ -432,19 +539,13 @@ int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t h)
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 {
 	ARMCI_ENTER;
-	struct armci_request r =
-	    make_request(h, "ARMCIX_Lock_hdl", ARMCI_REQUEST_LOCK, mutex, proc);
-
-	request_and_wait(&r, "ARMCIX_Lock_hdl", proc);
+	lock_mutex(h, "ARMCIX_Lock_hdl", mutex, proc);
 }
 
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)
 {
 	ARMCI_ENTER;
-	struct armci_request r =
-	    make_request(h, "ARMCIX_Trylock_hdl", ARMCI_REQUEST_TRYLOCK, mutex, proc);
-
-	return request_and_wait(&r, "ARMCIX_Trylock_hdl", proc);
+	return try_mutex(h, "ARMCIX_Trylock_hdl", mutex, proc);
 }
 
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t h, int mutex, int proc)

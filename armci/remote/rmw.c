@@ -61,9 +61,7 @@ static void complete_at_mu(pami_context_t context, void *cookie, pami_result_t r
 	armci_op_complete_local(cookie, result == PAMI_SUCCESS);
 }
 
-/* Let the owner's MU execute it, if it has the operation. Returns whether it does; sets *rc. */
-static bool request_from_mu(const struct armci_request *r, void *ploc, size_t bytes, int proc,
-			    int *rc)
+bool armci_rmw_by_mu(const struct armci_request *r, void *ploc, size_t bytes, int proc, int *rc)
 {
 	uint64_t test = r->count, value = r->value;
 	struct armci_req wait = {0};
@@ -83,7 +81,6 @@ static bool request_from_mu(const struct armci_request *r, void *ploc, size_t by
 
 	if (!armci_world.has_atomic || !armci_world.has_atomic(p.operation, p.type, value))
 		return false;
-	ARMCI_COUNT(rmw_by_mu);
 	op = armci_op_create(proc, &wait);
 	p.cookie = op;
 	if (PAMI_Rmw(armci_world.context[ARMCI_ORIGIN], &p) != PAMI_SUCCESS)
@@ -100,8 +97,10 @@ static int request_from_owner(struct armci_request *r, struct armci_seg *seg, vo
 	int rc;
 
 	r->addr = seg->va + ((uintptr_t)prem - seg->name);
-	if (request_from_mu(r, ploc, bytes, proc, &rc))
+	if (armci_rmw_by_mu(r, ploc, bytes, proc, &rc)) {
+		ARMCI_COUNT(rmw_by_mu);
 		return rc;
+	}
 	ARMCI_COUNT(rmw_sent);
 	rc = armci_am_request_value(r, proc, ploc, bytes, &wait);
 	return rc ? rc : armci_req_wait(&wait);

@@ -3,6 +3,8 @@
 #ifndef ARMCI_SERVE_H
 #define ARMCI_SERVE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "pami/pami.h"
@@ -20,5 +22,10 @@ void armci_serve_answer(pami_context_t context, pami_endpoint_t origin, uint32_t
 /* remote/rmw.c: apply op (ARMCI_SWAP ...) to *p atomically; the old value in the low bytes. */
 uint64_t armci_rmw_apply(int op, void *p, uint64_t value);
 uint64_t armci_cas_apply(int op, void *p, uint64_t expected, uint64_t desired);
+/*
+ * Let the MU of proc carry out the RMW or CAS of r, on r->addr, and wait; the old value goes to
+ * ploc. Returns false if the MUs do not have the operation. *rc: 0 or FAIL6.
+ */
+bool armci_rmw_by_mu(const struct armci_request *r, void *ploc, size_t bytes, int proc, int *rc);
 
 #endif

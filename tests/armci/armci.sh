@@ -27,6 +27,10 @@ if [ "${2:-}" = virtual ]; then
 		QUINTORUS_SPIN_MS=50 run "virtual time, $shape: progress" --clock virtual --shape $shape "$program" progress
 	done
 	run 'virtual time, four nodes, two tasks each' --clock virtual --shape 2x2x1x1x1x2 "$program" mutex
+	for c in mutex mutex_by_mu; do
+		run "virtual time, atomics in the MU: $c" --clock virtual --shape 2x2x1x1x1x1 --hw mu_atomics=full \
+			env QT_ATOMICS=1 "$program" $c
+	done
 	once=$(torus run --clock virtual --shape 2x2x1x1x1x1 "$program" order 2>&1 | grep -o 'hash .*')
 	again=$(torus run --clock virtual --shape 2x2x1x1x1x1 "$program" order 2>&1 | grep -o 'hash .*')
 	if [ -n "$once" ] && [ "$once" = "$again" ]; then say ok "$once twice"; else say FAIL "$once, then $again"; fi
@@ -42,6 +46,7 @@ run 'two nodes, everything packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=
 run 'two nodes, nothing packed' --shape 2x1x1x1x1x1 env QUINTORUS_ARMCI_PACK=0 "$program"
 run 'two hosts, two tasks each' -n 4 --hosts local,local "$program"
 run 'two hosts of one task' -n 2 --hosts local,local "$program"
+run 'three nodes, atomics in the MU' --shape 3x1x1x1x1x1 --hw mu_atomics=full env QT_ATOMICS=1 "$program"
 run 'four nodes, hop by hop' --fabric torus --shape 2x2x1x1x1x1 "$program"
 crash bad-address 'is not in memory allocated with ARMCI_Malloc'
 crash null-address 'is not in memory allocated with ARMCI_Malloc'

@@ -110,13 +110,15 @@ static void reductions_end(int v)
 	CHECK(ARMCI_Malloc(none, 64) == FAIL6);
 }
 
+/* Atomics of the MU need no software of the victim (QT_ATOMICS), so they may succeed. */
 static void rmw_ends(int v)
 {
 	long old = 0, wanted = 1;
+	int add = ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, word_at(v, 0), 1, v);
+	int swap = ARMCIX_Compare_and_swap(ARMCI_SWAP_LONG, &old, &wanted, word_at(v, 0), v);
 
-	CHECK(has_failed(ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, word_at(v, 0), 1, v)));
-	CHECK(
-	    has_failed(ARMCIX_Compare_and_swap(ARMCI_SWAP_LONG, &old, &wanted, word_at(v, 0), v)));
+	CHECK(has_failed(add) || (getenv("QT_ATOMICS") && has_ended(add)));
+	CHECK(has_failed(swap) || (getenv("QT_ATOMICS") && has_ended(swap)));
 }
 
 /* Pieces too short for RDMA travel by messages. */

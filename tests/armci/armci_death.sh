@@ -21,10 +21,13 @@ survive() {
 far="-n $all --shape ${all}x1x1x1x1"
 survive 14 $far env QUINTORUS_ARMCI_ASSIST=always "$task" far
 survive 14 $far --hosts local,local "$task" far
+survive 14 $far --hw mu_atomics=full env QT_ATOMICS=1 "$task" far
+survive 14 $far --hosts local,local --hw mu_atomics=full env QT_ATOMICS=1 "$task" far
 survive 14 $far env QUINTORUS_ARMCI_CONTEXTS=1 "$task" far
 survive 14 $far --hosts local,local env QUINTORUS_ARMCI_REGIONS=0 "$task" far
 survive 14 -n $all "$task" near
 for us in 2000 2345; do
 	survive 1 --clock virtual --shape 3x1x1x1x1 --fault kill=2@$us "$task" time
+	survive 1 --clock virtual --shape 3x1x1x1x1 --hw mu_atomics=full --fault kill=2@$us env QT_ATOMICS=1 "$task" time
 done
 finish

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <armcix.h>
+
 #include "tests/armci/armci_memory.h"
 
 static int next, prev;
@@ -558,6 +560,34 @@ static void case_mutex(void)
 	memory_close();
 }
 
+/* The MU of process 0 gives and takes mutexes that nobody else wants. */
+static void case_mutex_by_mu(void)
+{
+	enum { ROUNDS = 20 };
+	long before = ARMCIX_Counter("locks_by_mu");
+	int k;
+
+	if (!getenv("QT_ATOMICS"))
+		return;
+	memory_open(8 * (size_t)n);
+	CHECK(ARMCI_Create_mutexes(n) == 0);
+	for (k = 0; k < ROUNDS; k++) {
+		long v = 0;
+
+		ARMCI_Lock(me, 0);
+		ARMCI_Get((long *)mem[0] + me, &v, 8, 0);
+		v++;
+		ARMCI_Put(&v, (long *)mem[0] + me, 8, 0);
+		ARMCI_Unlock(me, 0);
+	}
+	CHECK_EQ(ARMCIX_Counter("locks_by_mu") - before, ROUNDS);
+	ARMCI_Barrier();
+	for (k = 0; !me && k < n; k++)
+		CHECK_EQ(((long *)mem[0])[k], ROUNDS);
+	CHECK(ARMCI_Destroy_mutexes() == 0);
+	memory_close();
+}
+
 /*
  * Process 0 computes without a call until the other processes are done with it. Their puts, gets,
  * packed gets and puts, accumulates, counters and mutexes of process 0 must all complete meanwhile.
@@ -622,6 +652,7 @@ static const struct check_case cases[] = {
     {"aggregate", case_aggregate},
     {"rmw", case_rmw},
     {"mutex", case_mutex},
+    {"mutex_by_mu", case_mutex_by_mu},
     {"progress", case_progress},
 };
 
