@@ -175,6 +175,8 @@ int emu_coll_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)(EMU_VCS + route);
 	pool[packet].route.in = (uint8_t)link;
+	if (__builtin_expect(r->sums, 0))
+		emu_link_sum_add(&r->sum[link].received, &pool[packet]);
 	push_packet(r, pool, route, link, packet);
 	return 0;
 }
@@ -291,6 +293,8 @@ static void send_packet(struct step *s, unsigned route, unsigned link, uint32_t 
 	stat_add(&out->stat.packets, 1);
 	stat_add(&out->stat.bytes, bytes);
 	s->pool[packet].route.hops++;
+	if (__builtin_expect(r->sums, 0))
+		emu_link_sum_add(&r->sum[link].sent, &s->pool[packet]);
 	s->ops->send(s->arg, r->node, link, EMU_VCS + route, packet, leaves);
 }
 

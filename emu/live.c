@@ -747,6 +747,18 @@ void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsign
 	stat->queued_max = atomic_load_relaxed(&from->queued_max);
 }
 
+void emu_live_link_sum(const struct emu_live *live, uint32_t local_node, unsigned link,
+		       struct emu_link_sum *sum)
+{
+	const struct emu_link_sum *from =
+	    emu_router_link_sum(router_of(node_of(live, local_node)), link);
+
+	sum->sent.packets = atomic_load_relaxed(&from->sent.packets);
+	sum->sent.sum = atomic_load_relaxed(&from->sent.sum);
+	sum->received.packets = atomic_load_relaxed(&from->received.packets);
+	sum->received.sum = atomic_load_relaxed(&from->received.sum);
+}
+
 uint64_t emu_live_refused(const struct emu_live *live)
 {
 	return atomic_load_relaxed(&live->mem->refused_count);

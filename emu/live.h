@@ -190,6 +190,8 @@ void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, uns
 /* Read the counters of a link. */
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,
 			struct emu_link_stat *stat);
+void emu_live_link_sum(const struct emu_live *live, uint32_t local_node, unsigned link,
+		       struct emu_link_sum *sum);
 /* Return the packets and credits refused since init, on all nodes. */
 uint64_t emu_live_refused(const struct emu_live *live);
 

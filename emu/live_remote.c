@@ -46,8 +46,9 @@ int emu_live_arrive_remote(struct emu_live *live, uint32_t local_node, unsigned 
 	p = &live->pool[i];
 	memset(p, 0, 64);
 	p->hdr = *hdr;
-	if (!coll)
-		emu_hints_set(&p->hdr.NetworkHeader.pt2pt, hints);
+	if (!coll) /* Those of dimensions that are done stay, as in a router of this host. */
+		emu_hints_set(&p->hdr.NetworkHeader.pt2pt,
+			      hints | emu_hints_get(&hdr->NetworkHeader.pt2pt));
 	p->task = tag->task;
 	p->bytes = tag->bytes;
 	p->route.source = tag->source;

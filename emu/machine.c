@@ -346,5 +346,6 @@ void emu_machine_router(const struct emu_machine *m, struct emu_router_conf *con
 	conf->share = (uint8_t)hw->through_share;
 	conf->link_errors = hw->link_errors_per_million;
 	conf->link_error_ps = m->timing.link_error_ps;
+	conf->link_sums = (uint8_t)hw->link_checksums;
 	routing_make(hw, &conf->routing);
 }

@@ -38,6 +38,7 @@ void emu_router_init(struct emu_router *r, const struct emu_shape *shape, uint32
 	r->link_errors = conf ? conf->link_errors : 0;
 	r->link_error_ps = conf ? conf->link_error_ps : 0;
 	r->seed = conf ? conf->seed : 0;
+	r->sums = conf ? conf->link_sums : 0;
 	r->share = conf && conf->has_share ? conf->share : SHARE;
 	r->injection_slots =
 	    conf && conf->injection_slots && conf->injection_slots < EMU_INJECTION_SLOTS
@@ -127,6 +128,8 @@ int emu_router_arrive(struct emu_router *r, struct emu_packet *pool, unsigned li
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)vc;
 	pool[packet].route.in = (uint8_t)link;
+	if (__builtin_expect(r->sums, 0))
+		emu_link_sum_add(&r->sum[link].received, &pool[packet]);
 	push_packet(r, pool, link * EMU_VCS + vc, packet);
 	if (++in->waiting > in->stat.queued_max)
 		stat_count(&in->stat.queued_max);
@@ -286,6 +289,30 @@ uint64_t emu_router_link_free_at(const struct emu_router *r, unsigned link)
 	return r->link[link].free_at;
 }
 
+void emu_link_sum_add(struct emu_link_end *end, const struct emu_packet *p)
+{
+	uint64_t sum = p->bytes, word[4];
+
+	memcpy(word, &p->hdr, sizeof word);
+	for (unsigned i = 0; i < 4; i++)
+		sum = (sum ^ word[i]) * 0x9e3779b97f4a7c15ull;
+	for (uint32_t at = 0; at < p->bytes; at += sizeof word[0]) {
+		uint32_t left = p->bytes - at;
+
+		word[0] = 0;
+		memcpy(word, p->payload + at, left < sizeof word[0] ? left : sizeof word[0]);
+		sum = (sum << 29 | sum >> 35) ^ word[0];
+		sum *= 0x9e3779b97f4a7c15ull;
+	}
+	stat_add(&end->sum, sum);
+	stat_add(&end->packets, 1);
+}
+
+const struct emu_link_sum *emu_router_link_sum(const struct emu_router *r, unsigned link)
+{
+	return &r->sum[link];
+}
+
 static void send_packet(struct step *s, unsigned q, unsigned link, unsigned vc)
 {
 	struct emu_router *r = s->r;
@@ -316,6 +343,8 @@ static void send_packet(struct step *s, unsigned q, unsigned link, unsigned vc)
 	stat_add(&out->stat.packets, 1);
 	stat_add(&out->stat.bytes, bytes);
 	p->route.hops++;
+	if (__builtin_expect(r->sums, 0))
+		emu_link_sum_add(&r->sum[link].sent, p);
 	s->ops->send(s->arg, r->node, link, vc, packet, leaves);
 	slot_return(s, q);
 }

@@ -92,6 +92,7 @@ struct emu_router_conf {
 	/* Packets in a million that a link corrupts, and how long the link then takes to send one
 	 * again (0 live). The choice follows from seed, node, link and number of the packet. */
 	uint32_t link_errors, link_error_ps, seed;
+	uint8_t link_sums;          /* sum up the packets at both ends of each link */
 	struct emu_routing routing; /* zero: the machine's rules */
 	/* Tests only: entering a ring needs one slot instead of two, so the torus can deadlock. */
 	uint8_t test_no_bubble;
@@ -217,6 +218,19 @@ struct emu_link_stat {
 	uint32_t queued_max; /* most packets that waited at once */
 };
 const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link);
+
+/*
+ * Checksums of a link, where the conf asks for them: of the packets that this router sent over it
+ * and of those that came in over it. A packet counts once, however often the link repeated it. The
+ * neighbour's sum of what came equals ours of what was sent if nothing changed on the way.
+ */
+struct emu_link_end {
+	uint64_t packets, sum;
+};
+struct emu_link_sum {
+	struct emu_link_end sent, received;
+};
+const struct emu_link_sum *emu_router_link_sum(const struct emu_router *r, unsigned link);
 
 /* ---- Class routes ---- */
 

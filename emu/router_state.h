@@ -90,6 +90,7 @@ struct emu_router {
 	uint32_t here;    /* destination word of this node */
 	uint32_t node, sequence, ps_per_byte, link_errors;
 	uint8_t no_bubble, share, injection_slots;
+	uint8_t sums;   /* add to sum[] */
 	uint8_t faulty; /* some fault[] holds, or a packet is still under way from one that did */
 	struct emu_route route;
 	uint16_t slots[EMU_VCS];
@@ -107,6 +108,7 @@ struct emu_router {
 		/* When the last packet left, with its delay: the next one is not earlier. */
 		uint64_t sent_ps;
 	} fault[EMU_LINKS];
+	struct emu_link_sum sum[EMU_LINKS];
 };
 
 struct step {
@@ -123,6 +125,9 @@ struct step {
  * head leaves. router.c
  */
 uint64_t emu_link_put(struct emu_router *r, unsigned link, uint32_t bytes, uint64_t now, bool errs);
+
+/* Add a packet to the checksum of one end of a link. router.c */
+void emu_link_sum_add(struct emu_link_end *end, const struct emu_packet *p);
 
 static inline uint64_t queue_bit(unsigned q)
 {

@@ -827,3 +827,12 @@ void emu_world_link_stat(const struct emu_world *w, uint32_t node, unsigned link
 	else
 		*stat = *emu_router_link_stat(router_of((struct emu_world *)w, node), link);
 }
+
+void emu_world_link_sum(const struct emu_world *w, uint32_t node, unsigned link,
+			struct emu_link_sum *sum)
+{
+	if (w->express || node >= w->nodes)
+		memset(sum, 0, sizeof *sum);
+	else
+		*sum = *emu_router_link_sum(router_of((struct emu_world *)w, node), link);
+}

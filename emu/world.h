@@ -163,6 +163,9 @@ struct emu_world_stat {
 void emu_world_stat(const struct emu_world *w, struct emu_world_stat *stat);
 void emu_world_link_stat(const struct emu_world *w, uint32_t node, unsigned link,
 			 struct emu_link_stat *stat);
+/* As emu_router_link_sum(); fabric express has no links: zero. */
+void emu_world_link_sum(const struct emu_world *w, uint32_t node, unsigned link,
+			struct emu_link_sum *sum);
 /* Mix an event of the user into the hash. */
 void emu_world_hash(struct emu_world *w, uint64_t time, uint64_t what, uint64_t value);
 

@@ -155,15 +155,44 @@ static int find_task(uint32_t word, const MUHWI_PacketHeader_t *h, uint32_t *tas
 	return mu_coord_task(&x, task);
 }
 
-/* Add the packets of a message to the checksum of the FIFO that carries them. */
+/* Add 4-byte words to a checksum, but the first *skip; the last word is padded with zeros. */
+static uint64_t add_words(uint64_t sum, const void *from, uint32_t bytes, unsigned *skip)
+{
+	for (uint32_t at = 0; at < bytes; at += 4) {
+		uint32_t word = 0;
+
+		if (*skip) {
+			--*skip;
+			continue;
+		}
+		memcpy(&word, (const char *)from + at, bytes - at < 4 ? bytes - at : 4);
+		sum = sum * 31 + word;
+	}
+	return sum;
+}
+
+/* Add the packets of a message to the checksum of the network FIFO that carries them. */
 static void add_checksum(unsigned index, const MUHWI_Descriptor_t *d)
 {
-	const uint32_t *word = (const uint32_t *)(const void *)&d->PacketHeader;
-	uint64_t sum = d->Message_Length;
+	unsigned all = d->PacketHeader.NetworkHeader.pt2pt.Injection_Info.Skip;
+	uint64_t at = 0;
+	bool is_there;
 
-	for (unsigned i = d->PacketHeader.NetworkHeader.pt2pt.Injection_Info.Skip; i < 8; i++)
-		sum = sum * 31 + word[i];
-	unit.sum[index] += sum;
+	if (all >= (sizeof(MUHWI_PacketHeader_t) + MU_PACKET_PAYLOAD) / 4)
+		return;
+	is_there =
+	    d->Message_Length && mu_is_buffer_mapped(unit.ch, d->Pa_Payload, d->Message_Length, 0);
+	do {
+		MUHWI_PacketHeader_t h;
+		uint32_t bytes = mu_packetize(d, at, &h);
+		unsigned skip = all;
+		uint64_t sum = add_words(unit.sum[index], &h, sizeof h, &skip);
+
+		if (is_there)
+			sum = add_words(sum, (void *)(uintptr_t)(d->Pa_Payload + at), bytes, &skip);
+		unit.sum[index] = sum;
+		at += MU_PACKET_PAYLOAD;
+	} while (at < d->Message_Length);
 }
 
 static int send_to(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t *d, uint32_t word)

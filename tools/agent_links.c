@@ -136,10 +136,58 @@ bool agent_links_are_cheap(const struct agent *a)
 		   WALK_MAX;
 }
 
+static void put_sum(struct ctl_buf *b, uint32_t node, unsigned link, const struct emu_link_sum *s)
+{
+	if (!s->sent.packets && !s->received.packets)
+		return;
+	ctl_put_u32(b, node);
+	ctl_put_u32(b, link);
+	ctl_put_u64(b, s->sent.packets);
+	ctl_put_u64(b, s->sent.sum);
+	ctl_put_u64(b, s->received.packets);
+	ctl_put_u64(b, s->received.sum);
+}
+
+static void put_simulated_sums(const struct agent *a, struct ctl_buf *b)
+{
+	struct emu_link_sum s;
+
+	for (uint32_t i = 0; i < emu_shape_nodes(&a->plan.shape) * EMU_LINKS; i++) {
+		mu_sim_link_sum(a->sim, i / EMU_LINKS, i % EMU_LINKS, &s);
+		put_sum(b, i / EMU_LINKS, i % EMU_LINKS, &s);
+	}
+}
+
+static void put_live_sums(const struct agent *a, struct ctl_buf *b)
+{
+	static const struct emu_live_ops none;
+	struct emu_live *live = emu_live_open(mu_host_routers(a->host), &none, NULL);
+	struct emu_link_sum s;
+
+	for (uint32_t i = 0; live && i < emu_live_local_nodes(live) * EMU_LINKS; i++) {
+		emu_live_link_sum(live, i / EMU_LINKS, i % EMU_LINKS, &s);
+		put_sum(b, emu_live_node(live, i / EMU_LINKS), i % EMU_LINKS, &s);
+	}
+	emu_live_close(live);
+}
+
+static void send_sums(struct agent *a)
+{
+	struct ctl_buf b = {0};
+
+	if (a->sim)
+		put_simulated_sums(a, &b);
+	else if (a->plan.fabric == MU_FABRIC_TORUS && a->host->routers_bytes)
+		put_live_sums(a, &b);
+	ctl_send_buf(&a->ctl, CTL_SUMS, &b);
+}
+
 void agent_links_send(struct agent *a)
 {
 	struct ctl_buf b = {0};
 
 	agent_links_each(a, put_link, &b);
 	ctl_send_buf(&a->ctl, CTL_LINKS, &b);
+	if (a->host->machine.hw.link_checksums)
+		send_sums(a);
 }

@@ -43,6 +43,8 @@ enum ctl_type {
 	CTL_OUTPUT,  /* u32 task, u32 1 stdout 2 stderr, bytes */
 	CTL_STDIN_ROOM, /* u32 bytes that may be sent on */
 	CTL_LINKS,      /* u32 node, u32 link, u64 packets, u64 bytes, repeated */
+	/* u32 node, u32 link, u64 packets sent, u64 their sum, the same received; repeated */
+	CTL_SUMS,
 	/* u64 picoseconds, hash, events, packets, hops, ns of events, ns of tasks; u32 valid */
 	CTL_VIRTUAL,
 	CTL_HISTORY, /* tools/history.c */

@@ -250,6 +250,26 @@ static void task_output(struct job *j, uint32_t host, struct ctl_msg *m)
 	j->agent[host].to_grant += room;
 }
 
+static void link_sums(struct job *j, struct ctl_msg *m)
+{
+	uint32_t links = emu_shape_nodes(&j->plan->shape) * EMU_LINKS;
+
+	if (!j->sums)
+		j->sums = calloc(links, sizeof *j->sums);
+	while (j->sums && m->at < m->bytes) {
+		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
+		struct emu_link_sum s;
+
+		s.sent.packets = ctl_get_u64(m);
+		s.sent.sum = ctl_get_u64(m);
+		s.received.packets = ctl_get_u64(m);
+		s.received.sum = ctl_get_u64(m);
+		if (m->bad || node >= links / EMU_LINKS || link >= EMU_LINKS)
+			return;
+		j->sums[node * EMU_LINKS + link] = s;
+	}
+}
+
 static void task_pids(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	struct job_agent *a = &j->agent[host];
@@ -321,6 +341,9 @@ static void handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
 		break;
 	case CTL_LINKS:
 		link_counts(j, m);
+		break;
+	case CTL_SUMS:
+		link_sums(j, m);
 		break;
 	case CTL_HISTORY:
 		if (j->history)
@@ -814,6 +837,7 @@ static void close_all(struct job *j)
 	free(j->exited);
 	job_calls_free(j);
 	free(j->links);
+	free(j->sums);
 	history_free(j->history);
 	messages_free(&j->messages);
 	close(j->signals);

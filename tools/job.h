@@ -71,6 +71,7 @@ struct job {
 	int input_fd; /* stdin when task 0 is on another machine, else -1 */
 	uint32_t input_room;
 	sigset_t mask;               /* signal mask at the start of torus run */
+	struct emu_link_sum *sums;   /* the same, if the links have checksums */
 	struct emu_link_stat *links; /* [nodes * EMU_LINKS], if plan_counts_links() */
 	struct history *history;     /* with plan->html */
 	struct messages messages;    /* real clock, with plan->trace */

@@ -63,6 +63,73 @@ static uint16_t *hosts_of_nodes(const struct plan *p)
 	return host;
 }
 
+/* What the checksums of all links say. */
+struct verdict {
+	uint32_t equal, differ;
+	uint32_t open; /* links on which packets were under way when the job ended */
+};
+
+/* Compare both ends of each link; fn is called for those that differ. */
+static struct verdict compare_sums(const struct job *j,
+				   void (*fn)(FILE *f, uint32_t node, unsigned link, bool first),
+				   FILE *f)
+{
+	struct verdict v = {0};
+
+	for (uint32_t i = 0; i < emu_shape_nodes(&j->plan->shape) * EMU_LINKS; i++) {
+		uint32_t node = i / EMU_LINKS, link = i % EMU_LINKS,
+			 to = emu_node_neighbour(&j->plan->shape, node, link);
+		const struct emu_link_end *sent = &j->sums[i].sent, *received;
+
+		if (to == UINT32_MAX)
+			continue;
+		received = &j->sums[to * EMU_LINKS + emu_link_opposite(link)].received;
+		if (!sent->packets && !received->packets)
+			continue;
+		if (sent->packets != received->packets) {
+			v.open++;
+		} else if (sent->sum == received->sum) {
+			v.equal++;
+		} else {
+			fn(f, node, link, !v.differ);
+			v.differ++;
+		}
+	}
+	return v;
+}
+
+static void print_link(FILE *f, uint32_t node, unsigned link, bool first)
+{
+	(void)first;
+	fprintf(f, "  link %c%c of node %u: the checksums of its ends differ\n",
+		'A' + (int)emu_link_dim(link), emu_link_plus(link) ? '+' : '-', node);
+}
+
+static void print_json_link(FILE *f, uint32_t node, unsigned link, bool first)
+{
+	fprintf(f, "%s{\"node\": %u, \"link\": \"%c%c\"}", first ? "" : ", ", node,
+		'A' + (int)emu_link_dim(link), emu_link_plus(link) ? '+' : '-');
+}
+
+static void print_sums(const struct job *j)
+{
+	struct verdict v = compare_sums(j, print_link, stderr);
+
+	fprintf(stderr,
+		"  checksums: equal at both ends of %u links, different at %u; packets were under "
+		"way on %u\n",
+		v.equal, v.differ, v.open);
+}
+
+static void print_json_sums(FILE *f, const struct job *j)
+{
+	struct verdict v;
+
+	fprintf(f, ", \"checksums\": {\"differ\": [");
+	v = compare_sums(j, print_json_link, f);
+	fprintf(f, "], \"equal\": %u, \"under_way\": %u}", v.equal, v.open);
+}
+
 void job_report(const struct job *j)
 {
 	const struct plan *p = j->plan;
@@ -91,6 +158,8 @@ void job_report(const struct job *j)
 		fputc('\n', stderr);
 		draw_table(stderr, &d);
 	}
+	if (j->sums && p->fabric == MU_FABRIC_TORUS)
+		print_sums(j);
 	if (p->fabric == MU_FABRIC_EXPRESS && p->clock == MU_CLOCK_VIRTUAL)
 		fprintf(stderr, "  (fabric express in virtual time counts no links)\n");
 	else if (p->fabric == MU_FABRIC_EXPRESS && emu_shape_nodes(&p->shape) > 1)
@@ -151,6 +220,8 @@ void job_report_json(FILE *f, const struct job *j)
 	}
 	fprintf(f, "]");
 	print_json_links(f, j);
+	if (j->sums && p->fabric == MU_FABRIC_TORUS)
+		print_json_sums(f, j);
 	if (v->known)
 		fprintf(f,
 			", \"virtual\": {\"us\": %.6f, \"events\": %llu, \"packets\": %llu, "

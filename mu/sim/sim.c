@@ -306,3 +306,8 @@ void mu_sim_link_stat(const struct mu_sim *s, uint32_t node, unsigned link,
 {
 	emu_world_link_stat(s->world, node, link, stat);
 }
+
+void mu_sim_link_sum(const struct mu_sim *s, uint32_t node, unsigned link, struct emu_link_sum *sum)
+{
+	emu_world_link_sum(s->world, node, link, sum);
+}

@@ -87,5 +87,7 @@ void mu_sim_report(const struct mu_sim *sim, struct mu_sim_report *report);
 /* Traffic of one link of one node (all zero in fabric express). */
 void mu_sim_link_stat(const struct mu_sim *sim, uint32_t node, unsigned link,
 		      struct emu_link_stat *stat);
+void mu_sim_link_sum(const struct mu_sim *sim, uint32_t node, unsigned link,
+		     struct emu_link_sum *sum);
 
 #endif

@@ -515,12 +515,58 @@ static void deposit_along_a_line(void)
 	net_destroy(n);
 }
 
-T_MAIN(T(injection_is_checked_and_bounded), T(input_is_bounded_by_credits),
-       T(wire_time_keeps_the_link_busy), T(not_ready_waits_in_order), T(bubble_rule),
-       T(no_ring_no_bubble), T(credits_beyond_the_slots_are_ignored),
-       T(refused_delivery_blocks_its_queue_only), T(high_priority_goes_first),
-       T(through_and_injection_15_to_1), T(dynamic_takes_the_emptier_link),
-       T(dynamic_escapes_when_it_must), T(back_from_the_bubble_unless_told_to_stay),
-       T(deterministic_never_uses_channel_0), T(mixed_traffic_arrives_in_order),
-       T(refused_deliveries_come_later), T(meshes_work_too), T(same_input_same_events),
-       T(long_way_round_on_request), T(deposit_along_a_line))
+/* Hand what `o` sent since `from` to the neighbour at (1, 0). */
+static void pass_packets(struct one *o, struct emu_router *to, unsigned from)
+{
+	for (unsigned i = from; i < o->sends; i++)
+		CHECK_EQ(emu_router_arrive(to, o->pool, emu_link_opposite(o->link[i]), o->vc[i],
+					   o->packet[i]),
+			 0);
+}
+
+static void both_ends_of_a_link_sum_up_what_crosses(void)
+{
+	struct emu_router_conf conf = {
+	    .link_sums = 1, .link_errors = 900000, .link_error_ps = 1000, .seed = 5};
+	struct one *o = one_create(make_shape(4, 4, 1, 1, 1), &conf, 500);
+	struct emu_router *to = aligned_alloc(64, emu_router_bytes());
+	struct emu_coord x = {{1, 0, 0, 0, 0}, 0};
+	const struct emu_link_end *sent, *received;
+	uint64_t now = 0;
+
+	emu_router_init(to, &o->shape, emu_coord_node(&o->shape, &x), &conf, 500);
+	sent = &emu_router_link_sum(o->r, 1)->sent;
+	received = &emu_router_link_sum(to, 0)->received;
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t p = make_packet(o, 1, 0, EMU_VC_BUBBLE, 0);
+
+		o->pool[p].payload[511] = (unsigned char)(i + 1);
+		o->pool[p].bytes = 509 + i; /* the last word is not whole */
+		CHECK_EQ(emu_router_inject(o->r, o->pool, 0, p), 0);
+		while (o->sends == i)
+			now = step_router(o, now);
+		if (i == 3)
+			break;
+		pass_packets(o, to, i);
+		CHECK(sent->packets == i + 1 && received->packets == i + 1);
+		CHECK_EQ(sent->sum, received->sum);
+	}
+	/* The link repeated packets, and each counts once. */
+	CHECK(emu_router_link_stat(o->r, 1)->errors > 0);
+	o->pool[o->packet[3]].payload[500] ^= 1;
+	pass_packets(o, to, 3);
+	CHECK_EQ(sent->packets, received->packets);
+	CHECK(sent->sum != received->sum);
+	free(to);
+	one_destroy(o);
+}
+
+T_MAIN(T(injection_is_checked_and_bounded), T(both_ends_of_a_link_sum_up_what_crosses),
+       T(input_is_bounded_by_credits), T(wire_time_keeps_the_link_busy),
+       T(not_ready_waits_in_order), T(bubble_rule), T(no_ring_no_bubble),
+       T(credits_beyond_the_slots_are_ignored), T(refused_delivery_blocks_its_queue_only),
+       T(high_priority_goes_first), T(through_and_injection_15_to_1),
+       T(dynamic_takes_the_emptier_link), T(dynamic_escapes_when_it_must),
+       T(back_from_the_bubble_unless_told_to_stay), T(deterministic_never_uses_channel_0),
+       T(mixed_traffic_arrives_in_order), T(refused_deliveries_come_later), T(meshes_work_too),
+       T(same_input_same_events), T(long_way_round_on_request), T(deposit_along_a_line))

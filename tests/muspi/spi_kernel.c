@@ -255,6 +255,75 @@ static void checksums_can_be_cleared(void)
 	REQUIRE(Kernel_GetInjectionChecksum(16, &sum) == EINVAL);
 }
 
+static MUSPI_InjFifoSubGroup_t sum_inj;
+static MUSPI_BaseAddressTableSubGroup_t sum_bat;
+static unsigned char sum_fifo[64 * 8] __attribute__((aligned(64)));
+static uint64_t sum_in[128] __attribute__((aligned(64)));
+static volatile uint64_t sum_counter __attribute__((aligned(64)));
+
+/* Put 700 bytes, two packets, to the own node; the sum of LOCAL0 then. */
+static uint64_t sum_of_put(const uint64_t *data, unsigned skip)
+{
+	MUSPI_Pt2PtDirectPutDescriptorInfo_t info;
+	MUHWI_Descriptor_t d __attribute__((aligned(64)));
+	Personality_t p;
+	uint64_t sum, sequence;
+
+	REQUIRE(!Kernel_GetPersonality(&p, sizeof p));
+	memset(&info, 0, sizeof info);
+	info.Base.Payload_Address = (uint64_t)data;
+	info.Base.Message_Length = 700;
+	info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_LOCAL0;
+	MUSPI_SetUpDestination(&info.Base.Dest, p.Network_Config.Acoord, p.Network_Config.Bcoord,
+			       p.Network_Config.Ccoord, p.Network_Config.Dcoord,
+			       p.Network_Config.Ecoord);
+	info.Pt2Pt.Misc2 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
+	info.Pt2Pt.Skip = (uint16_t)skip;
+	info.DirectPut.Rec_Payload_Base_Address_Id = (uint16_t)(8 * sum_bat.subgrpid);
+	info.DirectPut.Rec_Counter_Base_Address_Id = (uint16_t)(8 * sum_bat.subgrpid + 1);
+	MUSPI_CreatePt2PtDirectPutDescriptor(&d, &info);
+	sum_counter = 700;
+	REQUIRE(!Kernel_ClearInjectionChecksum(10));
+	sequence = MUSPI_InjFifoInject(MUSPI_IdToInjFifo(0, &sum_inj), &d);
+	while (!MUSPI_CheckDescComplete(MUSPI_IdToInjFifo(0, &sum_inj), sequence) || sum_counter)
+		quintorus_mu_poll();
+	REQUIRE(!Kernel_GetInjectionChecksum(10, &sum));
+	return sum;
+}
+
+/* The sum of a network FIFO is over the words of headers and payload that Skip leaves. */
+static void checksums_cover_what_skip_leaves(void)
+{
+	uint64_t data[128], first;
+	uint32_t ids[2] = {0, 1}, subgroup = Kernel_MyTcoord() * 64 / Kernel_ProcessCount() + 8;
+	Kernel_InjFifoAttributes_t attributes;
+	Kernel_MemoryRegion_t region;
+
+	memset(&attributes, 0, sizeof attributes);
+	for (int i = 0; i < 128; i++)
+		data[i] = (uint64_t)i * 0x123456789ull;
+	REQUIRE(!Kernel_AllocateInjFifos(subgroup, &sum_inj, 1, ids, &attributes));
+	REQUIRE(!Kernel_CreateMemoryRegion(&region, sum_fifo, sizeof sum_fifo));
+	REQUIRE(!Kernel_InjFifoInit(&sum_inj, 0, &region,
+				    (uint64_t)sum_fifo - (uint64_t)region.BaseVa,
+				    sizeof sum_fifo - 1));
+	REQUIRE(!Kernel_InjFifoActivate(&sum_inj, 1, ids, KERNEL_INJ_FIFO_ACTIVATE));
+	REQUIRE(!Kernel_AllocateBaseAddressTable(subgroup, &sum_bat, 2, ids, 0));
+	REQUIRE(!MUSPI_SetBaseAddress(&sum_bat, 0, (uint64_t)sum_in));
+	REQUIRE(!MUSPI_SetBaseAddress(
+	    &sum_bat, 1,
+	    MUSPI_GetAtomicAddress((uint64_t)&sum_counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
+	first = sum_of_put(data, 8);
+	REQUIRE(first && sum_of_put(data, 8) == first);
+	REQUIRE(sum_of_put(data, 136) == 0);
+	REQUIRE(sum_of_put(data, 0) != first);
+	((char *)data)[699] ^= 1; /* in the last word of the second packet */
+	REQUIRE(sum_of_put(data, 8) != first);
+	((char *)data)[699] ^= 1;
+	((char *)data)[700] ^= 1; /* behind it */
+	REQUIRE(sum_of_put(data, 8) == first);
+}
+
 int main(void)
 {
 	uint64_t from = GetTimeBase();
@@ -265,6 +334,7 @@ int main(void)
 	fifos_interrupt_on_arrival();
 	trees_are_allocated();
 	checksums_can_be_cleared();
+	checksums_cover_what_skip_leaves();
 	Delay(100);
 	REQUIRE(GetTimeBase() - from >= 100);
 	return 0;

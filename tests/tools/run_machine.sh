@@ -98,6 +98,20 @@ python3 -c 'import json, sys
 l = json.load(open(sys.argv[1]))["links"]
 assert 0 < sum(k["errors"] for k in l) < sum(k["packets"] for k in l)' "$dir/err" || fail "errors in real time: $(cat "$dir/err")"
 
+# Checksums: equal at both ends of each link, also where links repeat packets, and between hosts.
+for clock in '--clock virtual' '--fabric torus' '--fabric torus --hosts local,local'; do
+	t run $clock --shape 2x2x1x1x1 --seed 1 --hw link_checksums=1,link_errors_per_million=200000 --report "$task" exchange
+	expect 0 "checksums, $clock"
+	said err 'equal at both ends of [1-9][0-9]* links, different at 0' "checksums, $clock"
+	said err 'had an error on a link' "checksums, $clock"
+done
+t run --clock virtual --shape 2x2x1x1x1 --hw link_checksums=1 "$task" exchange
+[ "$(hash_of)" = "$clean" ] || fail "checksums cost virtual time"
+t run --clock virtual --shape 2x2x1x1x1 --hw link_checksums=1 --report=json "$task" exchange
+python3 -c 'import json, sys
+c = json.load(open(sys.argv[1]))["checksums"]
+assert c["equal"] > 0 and not c["differ"]' "$dir/err" || fail "checksums: $(cat "$dir/err")"
+
 # torus topo: dynamic choices, times of the machine, meshes, trees and colours.
 t topo 4x4Mx4x2x2 0 255
 expect 0 "topo of a mesh"
