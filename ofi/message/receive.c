@@ -366,6 +366,8 @@ static void keep_short(struct ofi_ep *ep, const struct ofi_header *h, const void
 
 	if (!m || !message_buffer(m, bytes)) {
 		log_drop("out of memory");
+		if (m)
+			message_put(m);
 		return;
 	}
 	m->state = HERE;
@@ -395,6 +397,8 @@ static void receive_eager(struct ofi_ep *ep, const struct ofi_header *h, size_t 
 		log_drop("out of memory");
 		if (r)
 			complete_message(m, -FI_ENOMEM);
+		else
+			message_put(m);
 		return;
 	}
 	if (!r)
