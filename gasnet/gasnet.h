@@ -33,7 +33,7 @@ typedef gex_HSL_t gasnet_hsl_t;
 
 typedef struct {
 	gasnet_handler_t index; /* 128 .. 255, or 0: the library assigns one */
-	void (*fnptr)(void);
+	gex_AM_Fn_t fnptr;      /* any handler, so that tables need no casts in C */
 } gasnet_handlerentry_t;
 typedef struct {
 	void *addr;

@@ -254,15 +254,15 @@ GEXI_ATOMICS(gasnett_atomic64, GASNETT_ATOMIC64, uint64_t, int64_t)
 #undef GEXI_ATOMICS
 #define gasnett_atomic_init(v)                                                                     \
 	{                                                                                          \
-		(v)                                                                                \
+		(uint32_t)(v)                                                                      \
 	}
 #define gasnett_atomic32_init(v)                                                                   \
 	{                                                                                          \
-		(v)                                                                                \
+		(uint32_t)(v)                                                                      \
 	}
 #define gasnett_atomic64_init(v)                                                                   \
 	{                                                                                          \
-		(v)                                                                                \
+		(uint64_t)(v)                                                                      \
 	}
 #define gasnett_atomic_signed(v)    ((int32_t)(v))
 #define gasnett_atomic32_signed(v)  ((int32_t)(v))

@@ -186,6 +186,8 @@ typedef const struct {
 #define GEX_FLAG_TM_LOCAL_SCRATCH            (1u << 22)
 #define GEX_FLAG_TM_SYMMETRIC_SCRATCH        (1u << 23)
 #define GEX_FLAG_TM_NO_SCRATCH               (1u << 24)
+/* The caller of gex_TM_Destroy() knows that no member uses the team any more. */
+#define GEX_FLAG_GLOBALLY_QUIESCED (1u << 25)
 /* of handlers */
 #define GEX_FLAG_AM_SHORT   (1u << 0)
 #define GEX_FLAG_AM_MEDIUM  (1u << 1)

@@ -4,7 +4,7 @@
 
 #include "gasnet/core/event.h"
 
-enum { EVENTS_AT_ONCE = 64, LIVE = 0x47455856, FREE = 0x66726565 };
+enum { EVENTS_AT_ONCE = 64, LIVE = 0x47455856, TAKEN = 0x74616b65, FREE = 0x66726565 };
 
 static GEXI_COLD struct gexi_event *events_refill(struct gexi_thread *t)
 {
@@ -221,21 +221,54 @@ void(gex_Event_Wait)(gex_Event_t event)
 		gexi_poll_waiting();
 }
 
-int gex_Event_TestSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+/*
+ * Consume the complete entries of a list. A root takes its leaves in the list with it, also those
+ * that were still pending when this looked at them. Returns how many entries are left; *found: were
+ * there complete ones?
+ */
+static size_t consume_complete(gex_Event_t *events, size_t count, bool *found)
 {
-	bool any = false, found = false;
+	struct gexi_event *taken = NULL, *e;
+	size_t left = 0, leaves = 0;
 
+	*found = false;
 	for (size_t i = 0; i < count; i++) {
+		bool is_leaf = (uintptr_t)events[i] & GEXI_EVENT_LEAF;
+
 		if (events[i] == GEX_EVENT_INVALID)
 			continue;
-		any = true;
-		if (!is_complete(events[i]))
+		e = gexi_event_of(events[i]);
+		if (!(is_leaf && e->is_live == TAKEN) && !is_complete(events[i])) {
+			left++;
+			leaves += is_leaf;
 			continue;
-		consume_event(events[i]);
+		}
+		*found = true;
 		events[i] = GEX_EVENT_INVALID;
-		found = true;
+		if (is_leaf)
+			continue;
+		e->is_live = TAKEN;
+		e->next = taken;
+		taken = e;
 	}
-	return found || !any ? GASNET_OK : GASNET_ERR_NOT_READY;
+	for (size_t i = 0; taken && leaves && i < count; i++)
+		if ((uintptr_t)events[i] & GEXI_EVENT_LEAF &&
+		    gexi_event_of(events[i])->is_live == TAKEN) {
+			events[i] = GEX_EVENT_INVALID;
+			left--;
+		}
+	while ((e = taken)) {
+		taken = e->next;
+		gexi_event_free(e);
+	}
+	return left;
+}
+
+int gex_Event_TestSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
+{
+	bool found;
+
+	return consume_complete(events, count, &found) && !found ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 
 void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
@@ -244,28 +277,11 @@ void gex_Event_WaitSome(gex_Event_t *events, size_t count, gex_Flags_t flags)
 		gexi_poll_waiting();
 }
 
-/* Consume leaves before roots: a root takes its leaves with it. */
 int gex_Event_TestAll(gex_Event_t *events, size_t count, gex_Flags_t flags)
 {
-	bool all = true, leaves = true;
+	bool found;
 
-	for (int roots = 0; roots < 2; roots++)
-		for (size_t i = 0; i < count; i++) {
-			bool is_root = !((uintptr_t)events[i] & GEXI_EVENT_LEAF);
-
-			if (events[i] == GEX_EVENT_INVALID || is_root != roots)
-				continue;
-			if (!is_complete(events[i])) {
-				all = false;
-				leaves &= roots;
-				continue;
-			}
-			if (is_root && !leaves) /* One of the leaves may belong to this root. */
-				continue;
-			consume_event(events[i]);
-			events[i] = GEX_EVENT_INVALID;
-		}
-	return all ? GASNET_OK : GASNET_ERR_NOT_READY;
+	return consume_complete(events, count, &found) ? GASNET_ERR_NOT_READY : GASNET_OK;
 }
 
 void gex_Event_WaitAll(gex_Event_t *events, size_t count, gex_Flags_t flags)

@@ -31,8 +31,7 @@ static int attach_handlers(gasnet_handlerentry_t *table, int numentries)
 	if (!e)
 		return GASNET_ERR_RESOURCE;
 	for (int i = 0; i < numentries; i++)
-		e[i] = (gex_AM_Entry_t){.gex_index = table[i].index,
-					.gex_fnptr = (gex_AM_Fn_t)table[i].fnptr};
+		e[i] = (gex_AM_Entry_t){.gex_index = table[i].index, .gex_fnptr = table[i].fnptr};
 	rc = gex_EP_RegisterHandlers(&gexi_world.ep, e, (size_t)numentries);
 	for (int i = 0; !rc && i < numentries; i++)
 		table[i].index = e[i].gex_index;
