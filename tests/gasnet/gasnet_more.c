@@ -2,7 +2,8 @@
 /*
  * Remote atomics, collectives, and random vector, indexed and strided transfers against a model
  * that moves byte by byte. Each task works in a part of its own of each segment. QT_SEED is the
- * seed.
+ * seed. gasnet_more pieces: only the transfers, and fewer. The digest printed last depends on the
+ * seed and the number of tasks alone, whatever way the bytes went.
  */
 #include <gasnetex.h>
 
@@ -225,12 +226,20 @@ static int how;
 		gex_NBI_Wait(GEX_EC_ALL, 0);                                                       \
 	} while (0)
 
+/* Bytes of a piece: often one that has a loop of its own. */
+static size_t random_piece(size_t limit)
+{
+	static const size_t special[] = {4, 8, 16, 64};
+
+	return draw_below(2) ? special[draw_below(4)] : 1 + draw_below((uint32_t)limit);
+}
+
 static void test_lists(gex_Rank_t peer)
 {
 	uint8_t *there = part_of(peer);
 	gex_Memvec_t a[RANDOM_PIECES], b[RANDOM_PIECES];
 	void *pa[64], *pb[64];
-	size_t total = draw_below(2) ? draw_below(400) : draw_below(20000), na, nb, chunk, k;
+	size_t total = draw_below(2) ? draw_below(400) : draw_below(20000), na, nb, chunk, k, each;
 
 	na = random_list(a, local, total);
 	nb = random_list(b, there, total);
@@ -242,34 +251,34 @@ static void test_lists(gex_Rank_t peer)
 		model_lists(a, b, total, model_local, model_peer, local, there);
 		RUN(VectorGet, team, na, a, peer, nb, b, 0);
 	}
-	chunk = 1 + draw_below(draw_below(2) ? 16 : 700);
+	chunk = random_piece(draw_below(2) ? 16 : 700);
 	k = 1 + draw_below(31);
-	for (size_t i = 0; i < 2 * k;
-	     i++) { /* 2k chunks here are k chunks of double length there */
+	each = 1 + draw_below(2); /* chunks here for one there */
+	for (size_t i = 0; i < each * k; i++) {
 		pa[i] = local + i * (chunk + draw_below(9) % 3 + 2);
 		a[i] = (gex_Memvec_t){pa[i], chunk};
 	}
-	for (size_t i = 1; i < 2 * k; i++) { /* keep them apart */
+	for (size_t i = 1; i < each * k; i++) { /* keep them apart */
 		pa[i] = (uint8_t *)pa[i - 1] + chunk + draw_below(5);
 		a[i].gex_addr = pa[i];
 	}
 	for (size_t i = 0; i < k; i++) {
-		pb[i] = there + i * (2 * chunk + 3);
-		b[i] = (gex_Memvec_t){pb[i], 2 * chunk};
+		pb[i] = there + i * (each * chunk + 3);
+		b[i] = (gex_Memvec_t){pb[i], each * chunk};
 	}
 	if (draw_below(2)) {
-		model_lists(b, a, 2 * k * chunk, model_peer, model_local, there, local);
-		RUN(IndexedPut, team, peer, k, pb, 2 * chunk, 2 * k, pa, chunk, 0);
+		model_lists(b, a, each * k * chunk, model_peer, model_local, there, local);
+		RUN(IndexedPut, team, peer, k, pb, each * chunk, each * k, pa, chunk, 0);
 	} else {
-		model_lists(a, b, 2 * k * chunk, model_local, model_peer, local, there);
-		RUN(IndexedGet, team, 2 * k, pa, chunk, peer, k, pb, 2 * chunk, 0);
+		model_lists(a, b, each * k * chunk, model_local, model_peer, local, there);
+		RUN(IndexedGet, team, each * k, pa, chunk, peer, k, pb, each * chunk, 0);
 	}
 }
 
 static void test_strided(gex_Rank_t peer)
 {
 	size_t levels = draw_below(RANDOM_LEVELS + 1), count[RANDOM_LEVELS],
-	       bytes = 1 + draw_below(draw_below(3) ? 24 : 900);
+	       bytes = random_piece(draw_below(3) ? 24 : 900);
 	ptrdiff_t self[RANDOM_LEVELS], remote[RANDOM_LEVELS];
 	size_t self_at, remote_at;
 	uint8_t *there = part_of(peer);
@@ -303,6 +312,15 @@ static void on_landed(gex_Token_t token, void *buf, size_t bytes)
 	landed++;
 }
 
+/* Of what all tasks have seen: their own memory, and what they fetched. */
+static uint64_t digest;
+
+static void add_to_digest(const uint8_t *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		digest = (digest ^ p[i]) * 1099511628211u;
+}
+
 static void test_transfers(int rounds)
 {
 	const ptrdiff_t stride[] = {16};
@@ -334,6 +352,8 @@ static void test_transfers(int rounds)
 		}
 		CALL(gex_RMA_GetBlocking(team, fetched, peer, part_of(peer), PART, 0));
 		REQUIRE(!memcmp(fetched, model_peer, PART));
+		add_to_digest(local, PART);
+		add_to_digest(fetched, PART);
 		run_barrier();
 	}
 	gex_VIS_SetPeerCompletionHandler(200, "done", 5, 0);
@@ -342,9 +362,32 @@ static void test_transfers(int rounds)
 	GASNET_BLOCKUNTIL(landed == 1);
 }
 
+static void test_atomics_and_collectives(int is_virtual)
+{
+	void *base0;
+
+	CALL(gex_Segment_QueryBound(team, 0, &base0, NULL, NULL));
+	test_tickets((uint64_t *)base0 + 512, is_virtual ? 20 : 300);
+	test_lock((uint64_t *)base0 + 512, is_virtual ? 5 : 30);
+	for (gex_Rank_t r = 0; r < n; r++) {
+		gex_Rank_t peer = (me + r) % n;
+
+		test_I32(peer);
+		test_U32(peer);
+		test_I64(peer);
+		test_U64(peer);
+		test_FLT(peer);
+		test_DBL(peer);
+		test_edges(peer);
+	}
+	test_collectives();
+}
+
 int main(int argc, char **argv)
 {
 	int is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
+	int only_pieces = argc > 1 && !strcmp(argv[1], "pieces");
+	uint64_t all;
 	const char *text = getenv("QT_SEED");
 	gex_Client_t client;
 	gex_Segment_t segment;
@@ -358,29 +401,15 @@ int main(int argc, char **argv)
 	CALL(gex_Segment_Attach(&segment, team, SEGMENT));
 	memset(gex_Segment_QueryAddr(segment), 0, SEGMENT);
 	run_barrier();
-	{
-		void *base0;
-
-		CALL(gex_Segment_QueryBound(team, 0, &base0, NULL, NULL));
-		test_tickets((uint64_t *)base0 + 512, is_virtual ? 20 : 300);
-		test_lock((uint64_t *)base0 + 512, is_virtual ? 5 : 30);
-	}
-	for (gex_Rank_t r = 0; r < n; r++) {
-		gex_Rank_t peer = (me + r) % n;
-
-		test_I32(peer);
-		test_U32(peer);
-		test_I64(peer);
-		test_U64(peer);
-		test_FLT(peer);
-		test_DBL(peer);
-		test_edges(peer);
-	}
-	test_collectives();
-	test_transfers(is_virtual ? 40 : 200);
+	if (!only_pieces)
+		test_atomics_and_collectives(is_virtual);
+	test_transfers(is_virtual || only_pieces ? 40 : 200);
+	gex_Event_Wait(gex_Coll_ReduceToAllNB(team, &all, &digest, GEX_DT_U64, 8, 1, GEX_OP_ADD,
+					      NULL, NULL, 0));
 	run_barrier();
 	if (!me)
-		printf("more: all right with %u tasks, seed %u\n", n, seed);
+		printf("more: all right with %u tasks, seed %u, digest %016llx\n", n, seed,
+		       (unsigned long long)all);
 	gasnet_exit(0);
 	return 1;
 }

@@ -20,7 +20,7 @@ static uint32_t seed;
 enum { RANDOM_LEVELS = 5, RANDOM_PIECES = 300 };
 
 static uint32_t state;
-static uint32_t draw_below(uint32_t limit)
+static inline uint32_t draw_below(uint32_t limit)
 {
 	state ^= state << 13;
 	state ^= state >> 17;
@@ -28,13 +28,13 @@ static uint32_t draw_below(uint32_t limit)
 	return limit ? state % limit : 0;
 }
 
-static void run_barrier(void)
+static inline void run_barrier(void)
 {
 	gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
 }
 
 /* Random entries without overlap in one half: returns their number, `total` bytes in all. */
-static size_t random_list(gex_Memvec_t *v, uint8_t *base, size_t total)
+static inline size_t random_list(gex_Memvec_t *v, uint8_t *base, size_t total)
 {
 	size_t used = 0, at = 0, count = 0;
 
@@ -53,8 +53,9 @@ static size_t random_list(gex_Memvec_t *v, uint8_t *base, size_t total)
 }
 
 /* The model: byte by byte, from one list to the other. */
-static void model_lists(const gex_Memvec_t *d, const gex_Memvec_t *s, size_t total, uint8_t *dbase,
-			const uint8_t *sbase, const uint8_t *dreal, const uint8_t *sreal)
+static inline void model_lists(const gex_Memvec_t *d, const gex_Memvec_t *s, size_t total,
+			       uint8_t *dbase, const uint8_t *sbase, const uint8_t *dreal,
+			       const uint8_t *sreal)
 {
 	size_t di = 0, si = 0, dat = 0, sat = 0;
 
@@ -69,7 +70,7 @@ static void model_lists(const gex_Memvec_t *d, const gex_Memvec_t *s, size_t tot
 }
 
 /* Counts of elements in each dimension, such that all of them together have at most 6000 bytes. */
-static void random_counts(size_t levels, size_t count[], size_t bytes)
+static inline void random_counts(size_t levels, size_t count[], size_t bytes)
 {
 	size_t total = bytes;
 
@@ -82,7 +83,8 @@ static void random_counts(size_t levels, size_t count[], size_t bytes)
 }
 
 /* Strides of a dense or sparse layout, dimensions in random order, some walked backwards. */
-static size_t random_strides(size_t levels, const size_t count[], size_t bytes, ptrdiff_t stride[])
+static inline size_t random_strides(size_t levels, const size_t count[], size_t bytes,
+				    ptrdiff_t stride[])
 {
 	size_t order[RANDOM_LEVELS], extent = bytes, start = 0;
 
@@ -110,8 +112,9 @@ static size_t random_strides(size_t levels, const size_t count[], size_t bytes, 
 	return start;
 }
 
-static void model_strided(uint8_t *dst, const ptrdiff_t ds[], const uint8_t *src,
-			  const ptrdiff_t ss[], size_t bytes, const size_t count[], size_t levels)
+static inline void model_strided(uint8_t *dst, const ptrdiff_t ds[], const uint8_t *src,
+				 const ptrdiff_t ss[], size_t bytes, const size_t count[],
+				 size_t levels)
 {
 	if (!levels) {
 		memcpy(dst, src, bytes);

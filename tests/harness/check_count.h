@@ -2,7 +2,8 @@
 /*
  * check_failed() of programs without cases: it counts in check_failures and prints the first
  * failures. The file that includes this defines CHECK_WHO, the format and values (as printf) that
- * name the process, and may define CHECK_END(status), which a failed REQUIRE ends the process with.
+ * name the process, and may define CHECK_END(status), which a failed REQUIRE ends the process with,
+ * and CHECK_COUNT(), if it is C++.
  */
 #ifndef TESTS_CHECK_COUNT_H
 #define TESTS_CHECK_COUNT_H
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "drivers/base/atomic.h"
 #include "tests/harness/check.h"
 
 #define CHECK_PRINTED 20
@@ -19,7 +19,11 @@
 #define CHECK_END(status) exit(status)
 #endif
 
+#ifndef CHECK_COUNT /* add one to the failures, and give how many there were before */
+#include "drivers/base/atomic.h"
 static int check_failures;
+#define CHECK_COUNT() atomic_fetch_add_relaxed(&check_failures, 1)
+#endif
 
 static inline void check_failed(const char *file, int line, bool is_fatal, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -34,7 +38,7 @@ static inline void check_failed(const char *file, int line, bool is_fatal, const
 	vsnprintf(text, sizeof text, format, ap);
 	va_end(ap);
 	snprintf(who, sizeof who, CHECK_WHO);
-	if (atomic_fetch_add_relaxed(&check_failures, 1) < CHECK_PRINTED)
+	if (CHECK_COUNT() < CHECK_PRINTED)
 		fprintf(stderr, "%s, %s:%d: failed: %s\n", who, file, line, text);
 	if (is_fatal)
 		CHECK_END(1);
