@@ -29,5 +29,10 @@ typedef void (*pami_quintorus_free_fn)(void *);
  * cannot see such loads and stores. Valid until the owner frees the memory.
  */
 typedef void *(*pami_quintorus_local_fn)(pami_task_t task, void *va, size_t bytes);
+/*
+ * "node": the same for a task of this torus node only, and in virtual time, too. There the caller
+ * spends the time that loads and stores take (EXT_quintorus_virtual, "spend") before it makes them.
+ */
+typedef void *(*pami_quintorus_node_fn)(pami_task_t task, void *va, size_t bytes);
 
 #endif

@@ -177,8 +177,10 @@ static bool send_long(struct gexi_am_send *s, const void *src, const struct gexi
 	struct gexi_buffer *b;
 
 	if (dest || !s->bytes) {
-		if (s->bytes)
+		if (s->bytes) {
+			gexi_spend_copy(s->bytes);
 			memmove(dest, src, s->bytes);
+		}
 		s->kind |= GEXI_AM_PLACED;
 		gexi_am_send_inline(s, NULL, 0);
 		return false;

@@ -129,6 +129,7 @@ gasnet_handle_t gasnet_memset_nb(gasnet_node_t node, void *dest, int value, size
 
 	gexi_check_bounds(__func__, node, dest, bytes);
 	if (local) {
+		gexi_spend_copy(bytes);
 		memset(local, value, bytes);
 		return GEX_EVENT_INVALID;
 	}

@@ -72,12 +72,25 @@ static pami_result_t no_words(pami_context_t context, pami_endpoint_t dest, size
 	return PAMI_EAGAIN;
 }
 
+void gexi_spend_copy_slow(size_t bytes)
+{
+	if (gexi_world.spend)
+		gexi_world.spend(gexi_world.store_ps + bytes * gexi_world.byte_ps);
+}
+
 static void open_extensions(void)
 {
+	pami_quintorus_virtual_is_on_fn is_on =
+	    (pami_quintorus_virtual_is_on_fn)open_symbol(PAMI_EXT_QUINTORUS_VIRTUAL, "is_on");
+	pami_quintorus_virtual_cost_fn cost =
+	    (pami_quintorus_virtual_cost_fn)open_symbol(PAMI_EXT_QUINTORUS_VIRTUAL, "cost");
 	pami_quintorus_watch_fn watch =
 	    (pami_quintorus_watch_fn)open_symbol(PAMI_EXT_QUINTORUS_DEATHS, "watch");
 	pami_quintorus_credit_open_fn credit;
 
+	gexi_world.is_virtual = is_on && is_on();
+	gexi_world.store_ps = cost ? cost("node_store") : 0;
+	gexi_world.byte_ps = cost ? cost("copy_byte") : 0;
 	gexi_world.is_gone = (pami_quintorus_gone_fn)open_symbol(PAMI_EXT_QUINTORUS_DEATHS, "gone");
 	gexi_world.has_atomic =
 	    (pami_quintorus_has_atomic_fn)open_symbol(PAMI_EXT_QUINTORUS_ATOMICS, "has");
@@ -88,6 +101,7 @@ static void open_extensions(void)
 	gexi_world.alloc = (pami_quintorus_alloc_fn)open_symbol(PAMI_EXT_QUINTORUS_MEMORY, "alloc");
 	gexi_world.free = (pami_quintorus_free_fn)open_symbol(PAMI_EXT_QUINTORUS_MEMORY, "free");
 	gexi_world.local = (pami_quintorus_local_fn)open_symbol(PAMI_EXT_QUINTORUS_MEMORY, "local");
+	gexi_world.node = (pami_quintorus_node_fn)open_symbol(PAMI_EXT_QUINTORUS_MEMORY, "node");
 	gexi_world.advancev =
 	    (pami_quintorus_advancev_fn)open_symbol(PAMI_EXT_QUINTORUS_WAIT, "advancev");
 	gexi_world.room = (pami_quintorus_room_fn)open_symbol(PAMI_EXT_QUINTORUS_WAIT, "room");
@@ -216,10 +230,7 @@ static uint32_t neighbourhood_leader(void *probe)
 				     {.name = PAMI_CLIENT_LOCAL_TASKS}};
 	size_t i, n, most = gexi_world.env.nbrhd_max;
 
-	/* A task that cannot map its own shared memory runs in virtual time. */
-	gexi_world.is_virtual =
-	    probe && gexi_world.local && !gexi_world.local(gexi_world.me, probe, 64);
-	if (!probe || gexi_world.is_virtual ||
+	if (!probe || !gexi_world.node || !gexi_world.node(gexi_world.me, probe, 64) ||
 	    PAMI_Client_query(gexi_world.client, q, 2) != PAMI_SUCCESS)
 		return gexi_world.me;
 	n = q[0].value.intval;

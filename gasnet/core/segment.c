@@ -41,11 +41,11 @@ static void map_peer(uint32_t task, const struct part *part)
 	p->seg_addr = (uintptr_t)part->addr;
 	p->seg_bytes = (uintptr_t)part->bytes;
 	p->has_segment = part->bytes != 0;
-	if (task == gexi_world.me || !p->has_segment || !gexi_world.local)
+	if (task == gexi_world.me || !p->has_segment || !gexi_world.node)
 		return;
 	for (uint32_t i = 0; i < gexi_world.nbrhd_count; i++)
 		if (gexi_world.nbrhd[i].gex_jobrank == task && gexi_world.env.shm)
-			at = gexi_world.local(task, (void *)p->seg_addr, p->seg_bytes);
+			at = gexi_world.node(task, (void *)p->seg_addr, p->seg_bytes);
 	if (!at)
 		return;
 	p->delta = at - (char *)p->seg_addr;

@@ -112,12 +112,14 @@ struct gexi_world {
 	pami_quintorus_alloc_fn alloc; /* shared memory; NULL: none */
 	pami_quintorus_free_fn free;
 	pami_quintorus_local_fn local;
+	pami_quintorus_node_fn node; /* the same for tasks of this node, in both clocks */
 	pami_quintorus_advancev_fn advancev;
 	pami_quintorus_room_fn room; /* or NULL */
 	pami_quintorus_gone_fn is_gone;
 	pami_quintorus_has_atomic_fn has_atomic; /* NULL: no atomics of messaging units */
 	pami_quintorus_count_atomic_fn count_atomic;
 	pami_quintorus_virtual_spend_fn spend; /* of virtual time; or NULL */
+	uint64_t store_ps, byte_ps;            /* virtual time of a store, and of a byte copied */
 	pami_quintorus_reserve_fn reserve;     /* messages in place; never NULL */
 	pami_quintorus_commit_fn commit;
 	pami_quintorus_words_fn words; /* never NULL */
@@ -142,6 +144,14 @@ static inline struct gexi_peer *gexi_peer(uint32_t task)
 static inline void *gexi_local(const struct gexi_peer *peer, const void *addr)
 {
 	return GEXI_LIKELY(peer->is_mapped) ? (char *)(uintptr_t)addr + peer->delta : NULL;
+}
+
+/* Call this before loads and stores in mapped memory: they take virtual time. */
+void gexi_spend_copy_slow(size_t bytes) __attribute__((cold));
+static inline void gexi_spend_copy(size_t bytes)
+{
+	if (GEXI_UNLIKELY(gexi_world.is_virtual))
+		gexi_spend_copy_slow(bytes);
 }
 
 /* In debug builds of the program: end the process if the range is not in the peer's segment. */

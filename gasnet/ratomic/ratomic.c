@@ -485,6 +485,7 @@ static inline bool is_own(gex_AD_t ad, gex_DT_t dt, gex_Rank_t rank, gex_OP_t op
 			local = ad->is_by_mu_all ? NULL : gexi_local(gexi_peer(task), addr);       \
 		}                                                                                  \
 		if (GEXI_LIKELY(local != NULL)) {                                                  \
+			gexi_spend_copy(sizeof(T));                                                \
 			old = apply_##name(local, op, operand1, operand2);                         \
 			if (op >> 16)                                                              \
 				*result_p = old;                                                   \
@@ -545,7 +546,7 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
 	ad->is_by_mu = gexi_world.env.ratomic && gexi_world.has_atomic && is_domain_of_mu(dt, ops);
 	ad->is_by_mu_all = ad->is_by_mu && gexi_world.is_virtual;
 	ad->own = tm->rank;
-	if (!ad->is_by_mu_all && !gexi_world.is_debug && gexi_peer(gexi_world.me)->is_mapped)
+	if (!gexi_world.is_virtual && !gexi_world.is_debug && gexi_peer(gexi_world.me)->is_mapped)
 		ad->own_dt = dt;
 	if (gexi_world.env.ratomic && !ad->is_by_mu && !is_all_mapped())
 		gexi_serve_start();

@@ -72,6 +72,7 @@ static inline bool put_direct(uint32_t task, void *dst, const void *src, size_t 
 
 	if (!to || !bytes)
 		return !bytes;
+	gexi_spend_copy(bytes);
 	memmove(to, src, bytes);
 	atomic_fence_release();
 	return true;
@@ -83,6 +84,7 @@ static inline bool get_direct(uint32_t task, void *dst, const void *src, size_t 
 
 	if (!from || !bytes)
 		return !bytes;
+	gexi_spend_copy(bytes);
 	memmove(dst, from, bytes);
 	return true;
 }

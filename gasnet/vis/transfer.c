@@ -596,6 +596,7 @@ void gexi_transfer_piece(struct gexi_transfer *t, char *self, char *peer, size_t
 	if (t->is_mapped) {
 		char *at = peer + gexi_peer(t->task)->delta;
 
+		gexi_spend_copy(bytes);
 		memmove(t->is_put ? at : self, t->is_put ? self : at, bytes);
 		return;
 	}

@@ -117,6 +117,7 @@ static bool transfer_mapped(struct gexi_transfer *t, const struct list *self,
 	if (!t->is_mapped || gexi_world.env.shm != 2 || self->vec || peer->vec ||
 	    self->chunk != peer->chunk || self->count != peer->count || gexi_world.is_debug)
 		return false;
+	gexi_spend_copy(n * self->chunk);
 	switch (self->chunk) {
 	case 4:
 		copy_chunks(to, to_delta, from, from_delta, n, 4);
@@ -235,6 +236,7 @@ static gex_Event_t transfer_strided(gex_TM_t tm, gex_Rank_t rank, bool is_put, c
 		check_extent(t.task, &s);
 	if (s.bytes && t.is_mapped && gexi_world.env.shm == 2) {
 		s.peer += gexi_peer(t.task)->delta;
+		gexi_spend_copy(gexi_stride_count(&s) * s.bytes);
 		gexi_stride_copy(&s, is_put);
 	} else if (s.bytes && !gexi_transfer_boxes(&t, &s)) {
 		transfer_elements(&t, &s);

@@ -15,6 +15,7 @@
 #include "drivers/base/assert.h"
 #include "mu/engine/memory.h"
 #include "mu/process.h"
+#include "mu/segment/arena_node.h"
 
 struct chunk {
 	struct chunk *next;
@@ -140,14 +141,13 @@ void mu_arena_free(void *ptr)
 	mu_lock_release(&arena_lock);
 }
 
-void mu_arena_window_update(uint32_t task, struct mu_window *w)
+/* Fill the window of a task whose segment this process has mapped. */
+static void fill_window(struct mu_process *p, uint32_t task, struct mu_window *w)
 {
-	struct mu_process *p = &mu_self;
 	uint64_t first, base, mapped;
 	uint32_t local;
 
-	*w = (struct mu_window){.task = task, .deaths = mu_death_count()};
-	if (!p->refs || task >= p->host->tasks || !p->near[task] || mu_is_unreachable(p, task))
+	if (mu_is_unreachable(p, task))
 		return;
 	local = p->entry[task].local;
 	base = atomic_load_relaxed(&mu_host_area(p->host, local)->map_base);
@@ -161,6 +161,29 @@ void mu_arena_window_update(uint32_t task, struct mu_window *w)
 	w->bytes = mapped;
 	w->room = p->host->arena_bytes;
 	w->delta = (uint64_t)(uintptr_t)p->host - base;
+}
+
+void mu_arena_window_update(uint32_t task, struct mu_window *w)
+{
+	struct mu_process *p = &mu_self;
+
+	*w = (struct mu_window){.task = task, .deaths = mu_death_count()};
+	if (p->refs && task < p->host->tasks && p->near[task])
+		fill_window(p, task, w);
+}
+
+void *mu_arena_address_of_node(uint32_t task, uint64_t va, size_t bytes)
+{
+	struct mu_process *p = &mu_self;
+	struct mu_window w = {0};
+
+	if (!p->refs || task >= p->host->tasks || p->entry[task].host != p->host->host ||
+	    p->entry[task].node != p->entry[p->task].node)
+		return NULL;
+	fill_window(p, task, &w);
+	return va - w.first < w.bytes && bytes <= w.bytes - (va - w.first)
+		   ? (void *)(uintptr_t)(va + w.delta)
+		   : NULL;
 }
 
 void *mu_arena_address(uint32_t task, uint64_t va, size_t bytes)

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "mu/channel/room.h"
+#include "mu/segment/arena_node.h"
 #include "pami/core/advance.h"
 #include "pami/core/context.h"
 #include "pami/core/error.h"
@@ -94,10 +95,16 @@ static void *memory_local(pami_task_t task, void *va, size_t bytes)
 	return mu_arena_address(task, (uint64_t)(uintptr_t)va, bytes);
 }
 
+static void *memory_node(pami_task_t task, void *va, size_t bytes)
+{
+	return mu_arena_address_of_node(task, (uint64_t)(uintptr_t)va, bytes);
+}
+
 static const struct pami_ext_symbol memory_symbols[] = {
     {"alloc", (void *)mu_arena_alloc, NULL},
     {"free", (void *)mu_arena_free, NULL},
     {"local", (void *)memory_local, NULL},
+    {"node", (void *)memory_node, NULL},
     {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_memory = {PAMI_EXT_QUINTORUS_MEMORY, NULL, memory_symbols};

@@ -658,14 +658,29 @@ static void test_barriers(void)
 	}
 }
 
+/* Copies in memory of the node take virtual time, and are complete at once. */
+static void test_copy_time(gex_Rank_t neighbour)
+{
+	static uint8_t buf[PART];
+	gasnett_tick_t start = gasnett_ticks_now();
+
+	REQUIRE(gex_RMA_PutNB(team, neighbour, part_of(neighbour, me), buf, PART, GEX_EVENT_DEFER,
+			      0) == GEX_EVENT_INVALID);
+	REQUIRE(gasnett_ticks_to_ns(gasnett_ticks_now() - start) > PART / 64); /* 64 GB/s */
+}
+
 static void test_queries(void)
 {
+	const char *neighbours = getenv("NEIGHBOURS"); /* as many as each task has, itself one */
 	gex_RankInfo_t *info;
 	gex_Rank_t count, index, sets, set, hosts, host;
 	void *local;
 
 	gex_System_QueryNbrhdInfo(&info, &count, &index);
 	REQUIRE(count >= 1 && index < count && info[index].gex_jobrank == me);
+	REQUIRE(!neighbours || count == (gex_Rank_t)atoi(neighbours));
+	if (is_virtual && count > 1)
+		test_copy_time(info[(index + 1) % count].gex_jobrank);
 	for (gex_Rank_t i = 0; i < count; i++) {
 		CALL(gex_Segment_QueryBound(team, info[i].gex_jobrank, NULL, &local, NULL));
 		REQUIRE(local != NULL || getenv("TGEX_SHM"));
