@@ -13,6 +13,9 @@ struct entry {
 	uint32_t node, to;
 	uint16_t version, channel;
 	uint8_t used, state;
+	/* OWNED: the task that has the block, and its lease there; 0: none. */
+	uint32_t task;
+	uint64_t lease;
 	/* The update that the central table takes at next_at. */
 	uint16_t next_version;
 	uint32_t next_to;
@@ -196,8 +199,16 @@ static void cached_learn(struct emu_directory *d, uint32_t node, uint32_t here,
 
 /* ---- tables that software writes ---- */
 
-static void take_bind(struct emu_directory *d, uint32_t node, const struct emu_address *a)
+static uint64_t lease_of(const struct emu_packet *p)
 {
+	const struct emu_bind_lease *b = (const void *)p->payload;
+
+	return b->a.state == EMU_BIND_OWNED && p->bytes >= sizeof(*b) ? b->lease : 0;
+}
+
+static void take_bind(struct emu_directory *d, uint32_t node, const struct emu_packet *p)
+{
+	const struct emu_address *a = (const void *)p->payload;
 	struct entry *e = map_find(&d->units, node, a->key);
 	struct emu_address next = *a;
 
@@ -219,6 +230,8 @@ static void take_bind(struct emu_directory *d, uint32_t node, const struct emu_a
 	e->version = a->version;
 	e->state = a->state;
 	e->channel = a->channel;
+	e->task = p->task;
+	e->lease = lease_of(p);
 	if (d->conf.mode != EMU_DIRECTORY_TORUS || a->state != EMU_BIND_GONE)
 		return;
 	/* The forward that the old owner leaves is an entry of its router. */
@@ -434,6 +447,20 @@ static enum emu_arrival resend_packet(struct emu_directory *d, uint32_t node, ui
 	return EMU_ARRIVAL_RESEND;
 }
 
+static void expect_access(struct emu_directory *d, uint32_t task, int change)
+{
+	if (d->conf.expect)
+		d->conf.expect(d->conf.arg, task, change);
+}
+
+static bool is_access(const struct emu_packet *p)
+{
+	const struct emu_access *x = (const void *)p->payload;
+
+	return p->bytes >= sizeof(*x) &&
+	       (x->a.state == EMU_ACCESS_PUT || x->a.state == EMU_ACCESS_GET);
+}
+
 static enum emu_arrival arrive_message(struct emu_directory *d, uint32_t node, uint32_t here,
 				       struct emu_packet *p)
 {
@@ -442,6 +469,12 @@ static enum emu_arrival arrive_message(struct emu_directory *d, uint32_t node, u
 
 	if (e && !(a->flags & EMU_ADDRESS_SOFTWARE)) {
 		d->stat->unit_hits++;
+		if (d->conf.access && e->lease && is_access(p)) {
+			set_fifo(p, e->channel);
+			p->route.next = e->task; /* the packet is in no queue */
+			expect_access(d, e->task, 1);
+			return EMU_ARRIVAL_ACCESS;
+		}
 		d->stat->held += e->state == EMU_BIND_HOLD;
 		set_fifo(p, e->channel);
 		return EMU_ARRIVAL_DELIVER;
@@ -470,7 +503,7 @@ enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, ui
 	case EMU_ADDRESS_MESSAGE:
 		return arrive_message(d, node, here, p);
 	case EMU_ADDRESS_BIND:
-		take_bind(d, node, a);
+		take_bind(d, node, p);
 		return EMU_ARRIVAL_TAKEN;
 	case EMU_ADDRESS_HOME:
 		if (d->conf.mode == EMU_DIRECTORY_CENTRAL)
@@ -481,6 +514,24 @@ enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, ui
 	default:
 		return EMU_ARRIVAL_DELIVER;
 	}
+}
+
+enum emu_arrival emu_directory_access(struct emu_directory *d, uint32_t node, uint32_t here,
+				      struct emu_packet *p)
+{
+	struct emu_address *a = emu_address_of(p);
+	const struct entry *e = map_find(&d->units, node, a->key);
+
+	expect_access(d, p->route.next, -1);
+	if (!e || e->state != EMU_BIND_OWNED || !e->lease || e->task != p->route.next ||
+	    !d->conf.access(d->conf.arg, e->task, e->lease, p))
+		return EMU_ARRIVAL_DELIVER;
+	d->stat->by_unit++;
+	a->kind = EMU_ADDRESS_ANSWER;
+	a->at = here;
+	a->version = e->version;
+	a->flags = (uint8_t)((a->flags & EMU_ADDRESS_MISLED) | EMU_ADDRESS_BY_UNIT);
+	return EMU_ARRIVAL_RESEND;
 }
 
 /* ---- life, counters ---- */

@@ -11,6 +11,10 @@
  *   UPDATE   each router on the way replaces its entry by a newer one
  *   BIND, HOME   never leave their node: software writes its node's tables with them
  *
+ * A MESSAGE that is a put or a get (struct emu_access) is carried out by the unit of the owner.
+ * BIND says where the lease of the block is (struct emu_lease), whose word says whether
+ * the block may be accessed now. The unit turns the packet into its ANSWER and injects it again.
+ *
  * What a node does with a MESSAGE, in this order:
  *   1. the messaging unit's table says HOLD or OWNED: the packet is for here
  *   2. a cached entry of the router (hw-torus): the packet's destination becomes what it says
@@ -24,6 +28,9 @@
  *   - tables decide only where a packet goes. It is forwarded, never copied, and the software that
  *     takes it pins the block or sends it on (agas/move/protocol.h); a leaving block gets
  *     no new pins.
+ *   - the unit does as that software: it reads the lease and accesses the block in one step, or
+ *     leaves the packet to software. It believes the lease, not its table, which learns of a move
+ *     later (tests/model/agas_move.c: units).
  *   - home's entry names the target before the old owner is asked for the data, so home leads no
  *     packet to the old owner any more.
  *   - the old owner's unit says GONE once the data has left; a late packet goes on by the
@@ -70,7 +77,8 @@ enum emu_address_flag {
 	EMU_ADDRESS_GO_HOME = 2,
 	EMU_ADDRESS_DIRECTED = 4, /* an entry of `version` chose the destination */
 	EMU_ADDRESS_SOFTWARE = 8, /* the budget is spent: home's software takes it */
-	EMU_ADDRESS_MISLED = 16   /* some entry was wrong; in an ANSWER: replace yours */
+	EMU_ADDRESS_MISLED = 16,  /* some entry was wrong; in an ANSWER: replace yours */
+	EMU_ADDRESS_BY_UNIT = 32  /* ANSWER: a struct emu_access, and the data of a get */
 };
 
 /* BIND: what the messaging unit knows of a block; of one version the larger counts. */
@@ -82,10 +90,43 @@ struct emu_address {
 	uint32_t at; /* destination word: MESSAGE: of the home; else of the owner, or NOBODY */
 	uint16_t version;
 	uint16_t channel; /* reception FIFO: MESSAGE: of the home; BIND: of the owner */
-	uint8_t kind, flags, budget, state; /* state: enum emu_bind */
-	uint32_t to;                        /* BIND, GONE: destination word of the next owner */
+	/* BIND: enum emu_bind; MESSAGE: enum emu_access_kind */
+	uint8_t kind, flags, budget, state;
+	/* BIND, GONE: destination word of the next owner; MESSAGE that is an access: the offset in
+	 * the block. */
+	uint32_t to;
 };
 _Static_assert(sizeof(struct emu_address) == 24, "part of the packet");
+
+enum emu_access_kind { EMU_ACCESS_NONE, EMU_ACCESS_PUT, EMU_ACCESS_GET, EMU_ACCESS_KINDS };
+
+/* The first bytes of a MESSAGE that is a put or get, and of the unit's ANSWER. The data follow. */
+struct emu_access {
+	struct emu_address a;
+	uint64_t id; /* the source's; the answer has it */
+	uint32_t bytes;
+	uint16_t back; /* reception FIFO of the source */
+	uint16_t hop;  /* software's */
+};
+_Static_assert(sizeof(struct emu_access) == 40, "part of the packet");
+
+/* The first bytes of a BIND whose state is OWNED. */
+struct emu_bind_lease {
+	struct emu_address a;
+	uint64_t lease; /* address of a struct emu_lease of the sender; 0: there is none */
+};
+
+/*
+ * What a unit reads before each access, in memory of the task that sent BIND. It stays there as
+ * long as the task is in the job, but may be that of another block by then.
+ */
+struct emu_lease {
+	uint64_t key;
+	uint64_t word; /* the block may be accessed if the upper half is EMU_BIND_OWNED */
+	uint64_t memory, bytes;
+	/* Accesses, and a majority vote of the tasks that made them. */
+	uint32_t uses, voter, votes;
+};
 
 struct emu_directory_stat {
 #define EMU_DIRECTORY_COUNTER(name, meaning) uint64_t name;
@@ -99,6 +140,14 @@ struct emu_directory_conf {
 	uint32_t entries;    /* cached ones of each router, rounded down to a power of two */
 	uint64_t central_ps; /* CENTRAL: one update after the other takes this long */
 	struct emu_directory_stat *stat; /* where the counters are; NULL: inside */
+	/*
+	 * Carry out a put or get with a lease of a task, and make the packet its answer. Returns
+	 * false if the block is not there; then nothing was done. NULL: units carry out nothing.
+	 */
+	bool (*access)(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
+	/* 1: access() will be called for memory of the task; -1: it is over. May be NULL. */
+	void (*expect)(void *arg, uint32_t task, int change);
+	void *arg;
 };
 
 struct emu_directory;
@@ -143,12 +192,18 @@ void emu_directory_turn(struct emu_directory *d, struct emu_packet *p);
 enum emu_arrival {
 	EMU_ARRIVAL_DELIVER, /* to the reception FIFO of its header */
 	EMU_ARRIVAL_TAKEN,   /* it wrote a table, and its way ends */
-	EMU_ARRIVAL_RESEND   /* inject it again, as a new packet: it has another destination */
+	EMU_ARRIVAL_RESEND,  /* inject it again, as a new packet: it has another destination */
+	EMU_ARRIVAL_ACCESS   /* the unit may carry it out: emu_directory_access() */
 };
 
 /* A packet to an address has arrived at its destination. */
 enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, uint32_t here,
 				      struct emu_packet *p, uint64_t now);
+
+/* The packet, an access, has reached the memory of the node. Returns RESEND if it is the answer
+ * now, else DELIVER. */
+enum emu_arrival emu_directory_access(struct emu_directory *d, uint32_t node, uint32_t here,
+				      struct emu_packet *p);
 
 struct emu_directory_stat emu_directory_stat(const struct emu_directory *d);
 /* Return the word of counter i, or NULL past the end. */

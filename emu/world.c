@@ -16,6 +16,8 @@
 
 enum { ARRIVE, STEP, INJECT, DELIVER, SIGNAL, ADDRESSED };
 
+/* Marks of events ADDRESSED: has arrived, inject it again, carry out the access. */
+enum { MARK_ARRIVED, MARK_RESEND, MARK_ACCESS };
 #define PORT_ADDRESSED (EMU_WORLD_PORT_STEP + 1) /* of events ADDRESSED */
 #define RESEND_PS      1000000u /* the injection queue was full: try again after this time */
 #define VISITED        1        /* route.flags: the packet was looked up at this node */
@@ -359,7 +361,8 @@ static void resend_packet(struct emu_world *w, uint32_t node, uint32_t packet)
 	emu_hints_set(h, 0);
 	h->Byte3.Virtual_channel = EMU_VC_BUBBLE;
 	if (emu_world_inject(w, node, 0, packet, w->now))
-		push_event(w, w->now + RESEND_PS, node, PORT_ADDRESSED, ADDRESSED, packet, 1);
+		push_event(w, w->now + RESEND_PS, node, PORT_ADDRESSED, ADDRESSED, packet,
+			   MARK_RESEND);
 }
 
 static void handle_addressed(struct emu_world *w, const struct emu_event *e)
@@ -367,8 +370,14 @@ static void handle_addressed(struct emu_world *w, const struct emu_event *e)
 	uint32_t node = emu_event_node(e);
 	struct emu_packet *p = &w->pool[e->arg];
 
-	switch (e->mark ? EMU_ARRIVAL_RESEND
-			: emu_directory_arrive(w->directory, node, word_of(w, node), p, w->now)) {
+	switch (e->mark == MARK_RESEND ? EMU_ARRIVAL_RESEND
+		: e->mark == MARK_ACCESS
+		    ? emu_directory_access(w->directory, node, word_of(w, node), p)
+		    : emu_directory_arrive(w->directory, node, word_of(w, node), p, w->now)) {
+	case EMU_ARRIVAL_ACCESS:
+		push_event(w, w->now + w->timing.mu_receive_ps, node, PORT_ADDRESSED, ADDRESSED,
+			   e->arg, MARK_ACCESS);
+		return;
 	case EMU_ARRIVAL_DELIVER:
 		deliver_to_software(w, node, e->arg, w->now);
 		return;
@@ -380,9 +389,13 @@ static void handle_addressed(struct emu_world *w, const struct emu_event *e)
 		emu_world_packet_put(w, e->arg);
 		return;
 	case EMU_ARRIVAL_RESEND:
-		if (w->has_cuts && is_counted(p) && !e->mark)
+		if (w->has_cuts && is_counted(p) && e->mark != MARK_RESEND)
 			note_arrival(w, p->route.source);
-		resend_packet(w, node, e->arg);
+		if (e->mark == MARK_ACCESS) /* the answer leaves as that to a remote get does */
+			push_event(w, w->now + w->timing.mu_rget_ps + w->timing.mu_inject_ps, node,
+				   PORT_ADDRESSED, ADDRESSED, e->arg, MARK_RESEND);
+		else
+			resend_packet(w, node, e->arg);
 		return;
 	}
 }

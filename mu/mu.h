@@ -60,6 +60,7 @@ struct mu_job {
 	enum emu_directory_mode directory;
 	const struct emu_directory_stat *directory_stat;
 	uint64_t directory_delay_ns; /* of an update out of band (CENTRAL); else 0 */
+	bool directory_unit;         /* messaging units carry out puts and gets */
 	uint64_t id, seed;
 	char processor_name[128]; /* unique: "<hostname> task 3 node (0,0,1,0,0) T 0" */
 };

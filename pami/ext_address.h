@@ -8,6 +8,10 @@
  * A message is one packet whose PAMI header begins with a struct pami_quintorus_address. The
  * receiver's dispatch function gets that header, with `flags` and `version` as the network left
  * them.
+ *
+ * In virtual time the messaging unit of the owner carries out puts and gets by itself (struct
+ * pami_quintorus_access), if the lease of the block says that it may be accessed. Where it cannot,
+ * and in real time, the dispatch function of the receiver gets them as any message.
  */
 #ifndef PAMI_EXT_ADDRESS_H
 #define PAMI_EXT_ADDRESS_H
@@ -45,8 +49,18 @@ enum pami_quintorus_address_state {
 	PAMI_QUINTORUS_ADDRESS_OWNED
 };
 
+/* `state` of a MESSAGE. All but NONE: its header is a struct pami_quintorus_access. */
+enum pami_quintorus_address_access {
+	PAMI_QUINTORUS_ADDRESS_ACCESS_NONE,
+	PAMI_QUINTORUS_ADDRESS_PUT, /* the data of the message are the payload */
+	PAMI_QUINTORUS_ADDRESS_GET
+};
+
 /* In ANSWER: the flags of the message that it answers. */
 #define PAMI_QUINTORUS_ADDRESS_MISLED 16u
+/* In ANSWER: a messaging unit sent it. Its header is that of the put or get, its origin the owner;
+ * its data are those of the get. */
+#define PAMI_QUINTORUS_ADDRESS_BY_UNIT 32u
 
 struct pami_quintorus_address {
 	uint64_t key;
@@ -54,7 +68,36 @@ struct pami_quintorus_address {
 	uint16_t version; /* later ones of a key replace earlier ones, modulo 2^16 */
 	uint16_t channel; /* the network's */
 	uint8_t kind, flags, budget, state;
-	uint32_t to;
+	uint32_t to; /* BIND, GONE: see above; of a put or get: the offset in the block */
+};
+
+/* Header of a put or get. */
+struct pami_quintorus_access {
+	struct pami_quintorus_address a;
+	uint64_t id; /* the caller's; the answer has it */
+	uint32_t bytes;
+	uint16_t back; /* the network's */
+	uint16_t hop;  /* the caller's */
+};
+
+/* Header of a BIND whose state is OWNED. */
+struct pami_quintorus_bind {
+	struct pami_quintorus_address a;
+	uint64_t lease; /* address of a struct pami_quintorus_lease; 0: none */
+};
+
+/*
+ * A messaging unit reads the lease and accesses the block in one step. It may do so as long as the
+ * task is in the job, also when the memory is the lease of another block by then: so leases must
+ * not be freed. Any thread of the task may change `word` with atomic operations; while the lower
+ * half is not 0, the task accesses the block itself.
+ */
+struct pami_quintorus_lease {
+	uint64_t key;
+	uint64_t word; /* upper half: PAMI_QUINTORUS_ADDRESS_OWNED if the block may be accessed */
+	uint64_t memory, bytes;
+	/* The unit's: accesses, and a majority vote of the tasks that made them. */
+	uint32_t uses, voter, votes;
 };
 
 /* "mode": of this job. */
@@ -75,6 +118,8 @@ typedef void (*pami_quintorus_address_arrived_fn)(pami_context_t context,
 						  pami_endpoint_t origin);
 /* "delay": nanoseconds until an update of HOME has taken effect, in mode CENTRAL; else 0. */
 typedef uint64_t (*pami_quintorus_address_delay_fn)(void);
+/* "unit": the most bytes of a put or get that messaging units carry out; 0: they carry out none. */
+typedef size_t (*pami_quintorus_address_unit_fn)(void);
 /* "counter": name, value and meaning of counter i of the whole job; NULL past the end. */
 typedef const char *(*pami_quintorus_address_counter_fn)(unsigned i, uint64_t *value,
 							 const char **meaning);

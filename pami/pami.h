@@ -1127,8 +1127,8 @@ typedef void *pami_extension_t;
  *                        now (ext_wait.h)
  *   EXT_quintorus_atomics  which atomics the messaging units carry out; count: many that complete
  *                        as one set (ext_atomics.h)
- *   EXT_quintorus_address  mode, send, arrived, delay, counter: messages that the network leads to
- *                        a block that moves (ext_address.h)
+ *   EXT_quintorus_address  mode, send, arrived, delay, unit, counter: messages that the network
+ *                        leads to a block that moves (ext_address.h)
  *   EXT_quintorus_place  messages assembled in place: reserve, commit, words (ext_place.h)
  *   EXT_quintorus_credit credits a peer, which bound what a target that does not poll must keep:
  *                        open, settle, wait (ext_credit.h)

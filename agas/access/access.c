@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "agas/access/network.h"
 #include "agas/access/op.h"
 #include "agas/access/serve.h"
 #include "agas/core/world.h"
@@ -59,6 +60,7 @@ static int start_access(const char *call, enum agas_request_kind kind, gva_t gva
 			size_t bytes, agas_req_t *req)
 {
 	const struct agas_space *s = &agas_world.space;
+	size_t piece = agas_network_piece(bytes);
 	int rc = agas_check(call, gva, bytes);
 
 	if (!rc && !lva && bytes)
@@ -67,8 +69,10 @@ static int start_access(const char *call, enum agas_request_kind kind, gva_t gva
 		uint64_t room = agas_block_bytes(s, gva) - agas_offset_of(s, gva);
 		size_t n = bytes < room ? bytes : room;
 
-		if (!copy_here(kind, gva, lva, n))
+		if (!copy_here(kind, gva, lva, n)) {
+			n = n < piece ? n : piece;
 			rc = start_one(call, kind, gva, lva, n, req);
+		}
 		gva += n;
 		lva += n;
 		bytes -= n;

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "agas/access/network.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "agas/access/op.h"
 #include "agas/access/serve.h"
 #include "agas/move/move.h"
 #include "pami/ext_address.h"
+
+#define SAME(theirs, mine)                                                                         \
+	_Static_assert(offsetof(struct pami_quintorus_lease, theirs) ==                            \
+			   offsetof(struct agas_block, mine),                                      \
+		       "a record begins with the lease of the block")
+SAME(key, key);
+SAME(word, word);
+SAME(memory, memory);
+SAME(bytes, bytes);
+SAME(uses, accesses);
+SAME(voter, voter);
+SAME(votes, votes);
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)AGAS_OWNED,
+	       "the state that opens a lease");
 
 struct address_request {
 	struct pami_quintorus_address a;
@@ -29,12 +44,19 @@ static struct {
 	pami_quintorus_address_send_fn send;
 	pami_quintorus_address_arrived_fn arrived;
 	uint64_t delay_ns;
+	size_t piece;
 } net;
+
+/* One message and a long payload cost the source less than more pieces than these, though a single
+ * put takes longer: 5.9 us, not 2.8 us, for 1 KiB. Measured in virtual time (gbench rate,
+ * latency). */
+#define PIECES_MAX 3u
 
 void agas_network_open(void)
 {
 	pami_quintorus_address_mode_fn mode;
 	pami_quintorus_address_delay_fn delay;
+	pami_quintorus_address_unit_fn unit;
 
 	if (PAMI_Extension_open(agas_world.client, PAMI_EXT_QUINTORUS_ADDRESS, &net.extension) !=
 	    PAMI_SUCCESS)
@@ -46,6 +68,8 @@ void agas_network_open(void)
 	    (pami_quintorus_address_arrived_fn)PAMI_Extension_symbol(net.extension, "arrived");
 	net.mode = mode && net.send && net.arrived ? mode() : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
 	net.delay_ns = delay ? delay() : 0;
+	unit = (pami_quintorus_address_unit_fn)PAMI_Extension_symbol(net.extension, "unit");
+	net.piece = unit ? unit() & ~(size_t)7 : 0; /* no piece ends within an aligned word */
 }
 
 void agas_network_close(void)
@@ -65,6 +89,12 @@ double agas_network_delay(void)
 	return 1e-9 * (double)net.delay_ns;
 }
 
+size_t agas_network_piece(size_t bytes)
+{
+	return net.piece && bytes <= PIECES_MAX * net.piece && agas_network_leads() ? net.piece
+										    : SIZE_MAX;
+}
+
 static bool fits_packet(size_t header_bytes, size_t bytes)
 {
 	return ((header_bytes + 7) & ~(size_t)7) + bytes <= agas_world.immediate_max;
@@ -72,7 +102,7 @@ static bool fits_packet(size_t header_bytes, size_t bytes)
 
 bool agas_network_fits(size_t bytes)
 {
-	return fits_packet(sizeof(struct address_request), bytes);
+	return fits_packet(sizeof(struct pami_quintorus_access), bytes);
 }
 
 static bool send_to(uint32_t rank, void *header, size_t header_bytes, const void *data,
@@ -86,8 +116,32 @@ static bool send_to(uint32_t rank, void *header, size_t header_bytes, const void
 	return fits_packet(header_bytes, bytes) && net.send(agas_world.context, &m) == PAMI_SUCCESS;
 }
 
+static bool is_access(const struct agas_request *r)
+{
+	return (r->kind == AGAS_REQUEST_PUT || r->kind == AGAS_REQUEST_GET) &&
+	       agas_network_fits(r->bytes);
+}
+
+/* A put or get in the form that a messaging unit understands. */
+static bool send_access(const struct agas_request *r, const void *payload, size_t bytes)
+{
+	struct pami_quintorus_access h = {
+	    .a.key = agas_key_of(&agas_world.space, r->gva),
+	    .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
+	    .a.state = r->kind == AGAS_REQUEST_PUT ? PAMI_QUINTORUS_ADDRESS_PUT
+						   : PAMI_QUINTORUS_ADDRESS_GET,
+	    .a.to = (uint32_t)agas_offset_of(&agas_world.space, r->gva),
+	    .id = r->id,
+	    .bytes = r->bytes};
+
+	return send_to(agas_home_of(&agas_world.space, r->gva), &h, sizeof(h), payload, bytes);
+}
+
 bool agas_network_request(const struct agas_request *r, const void *payload, size_t bytes)
 {
+	if (is_access(r))
+		return send_access(r, payload, bytes);
+
 	struct address_request h = {.a.key = agas_key_of(&agas_world.space, r->gva),
 				    .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
 				    .r = *r};
@@ -123,14 +177,14 @@ bool agas_network_update(const struct agas_move_msg *m)
 
 /* If the injection FIFO has no room now, the tables stay out of date, and software forwards the
  * packets that they mislead. */
-static void write_table(struct pami_quintorus_address *a)
+static void write_table(void *header, size_t header_bytes)
 {
-	if (!send_to(agas_world.me, a, sizeof(*a), NULL, 0))
+	if (!send_to(agas_world.me, header, header_bytes, NULL, 0))
 		AGAS_COUNT(table_writes_lost);
 	AGAS_COUNT(table_writes);
 }
 
-void agas_network_bind(uint64_t key, enum agas_state state, uint16_t version, uint32_t owner)
+void agas_network_bind(const struct agas_block *b, enum agas_state state)
 {
 	static const uint8_t states[AGAS_STATES] = {
 	    [AGAS_NONE] = PAMI_QUINTORUS_ADDRESS_FORGET,
@@ -139,14 +193,15 @@ void agas_network_bind(uint64_t key, enum agas_state state, uint16_t version, ui
 	    [AGAS_OWNED] = PAMI_QUINTORUS_ADDRESS_OWNED,
 	    [AGAS_MOVING_OUT] = PAMI_QUINTORUS_ADDRESS_GONE,
 	    [AGAS_DROPPING] = PAMI_QUINTORUS_ADDRESS_FORGET};
-	struct pami_quintorus_address a = {.key = key,
-					   .version = version,
-					   .kind = PAMI_QUINTORUS_ADDRESS_BIND,
-					   .state = states[state],
-					   .to = owner};
+	struct pami_quintorus_bind h = {.a.key = atomic_load_relaxed(&b->key),
+					.a.version = b->version,
+					.a.kind = PAMI_QUINTORUS_ADDRESS_BIND,
+					.a.state = states[state],
+					.a.to = b->owner,
+					.lease = (uintptr_t)b};
 
 	if (agas_network_leads())
-		write_table(&a);
+		write_table(&h, sizeof(h));
 }
 
 void agas_network_home(uint64_t key, uint32_t owner, uint16_t version)
@@ -155,7 +210,7 @@ void agas_network_home(uint64_t key, uint32_t owner, uint16_t version)
 	    .key = key, .at = owner, .version = version, .kind = PAMI_QUINTORUS_ADDRESS_HOME};
 
 	if (agas_network_leads())
-		write_table(&a);
+		write_table(&a, sizeof(a));
 }
 
 /* ---- arrival ---- */
@@ -170,6 +225,34 @@ static void receive_request(const char *header, const void *data)
 	agas_serve(&h.r, data);
 }
 
+/* A put or get that no unit carried out. */
+static void receive_access(const char *header, const void *data, uint32_t source)
+{
+	struct pami_quintorus_access x;
+	struct agas_request r = {.source = source};
+
+	memcpy(&x, header, sizeof(x));
+	r.kind = x.a.state == PAMI_QUINTORUS_ADDRESS_PUT ? AGAS_REQUEST_PUT : AGAS_REQUEST_GET;
+	r.flags = x.a.flags & PAMI_QUINTORUS_ADDRESS_MISLED ? AGAS_HOP_NETWORK_MISLED : 0;
+	r.gva = x.a.key + x.a.to;
+	r.id = x.id;
+	r.bytes = x.bytes;
+	agas_serve(&r, data);
+}
+
+/* The answer of a unit. */
+static void receive_done(const char *header, const void *data, uint32_t owner)
+{
+	struct pami_quintorus_access x;
+	struct agas_reply reply = {.owner = owner};
+
+	memcpy(&x, header, sizeof(x));
+	reply.version = x.a.version;
+	reply.id = x.id;
+	AGAS_COUNT(by_unit);
+	agas_op_answer(&reply, data);
+}
+
 void agas_network_receive(pami_context_t context, void *cookie, const void *header,
 			  size_t header_bytes, const void *data, size_t bytes,
 			  pami_endpoint_t origin, pami_recv_t *recv)
@@ -177,15 +260,25 @@ void agas_network_receive(pami_context_t context, void *cookie, const void *head
 	const char *inner = (const char *)header + sizeof(struct pami_quintorus_address);
 	size_t inner_bytes = header_bytes - sizeof(struct pami_quintorus_address);
 	struct pami_quintorus_address a;
+	pami_task_t from;
+	size_t offset;
 
 	memcpy(&a, header, sizeof(a));
+	PAMI_Endpoint_query(origin, &from, &offset);
 	if (net.arrived && a.kind != PAMI_QUINTORUS_ADDRESS_MESSAGE)
 		net.arrived(context, &a, origin);
-	if (a.kind == PAMI_QUINTORUS_ADDRESS_ANSWER) {
+	if (a.kind == PAMI_QUINTORUS_ADDRESS_ANSWER && a.flags & PAMI_QUINTORUS_ADDRESS_BY_UNIT) {
+		AGAS_HANDLER;
+		receive_done(header, data, from);
+	} else if (a.kind == PAMI_QUINTORUS_ADDRESS_ANSWER) {
 		agas_op_receive_reply(context, cookie, inner, inner_bytes, data, bytes, origin,
 				      recv);
 	} else if (a.kind == PAMI_QUINTORUS_ADDRESS_UPDATE) {
 		agas_move_receive(context, cookie, inner, inner_bytes, data, bytes, origin, recv);
+	} else if (a.kind == PAMI_QUINTORUS_ADDRESS_MESSAGE &&
+		   a.state != PAMI_QUINTORUS_ADDRESS_ACCESS_NONE) {
+		AGAS_HANDLER;
+		receive_access(header, data, from);
 	} else if (a.kind == PAMI_QUINTORUS_ADDRESS_MESSAGE) {
 		AGAS_HANDLER;
 		receive_request(header, data);

@@ -3,7 +3,9 @@
  * The directory in the network (pami/ext_address.h): this rank's requests go to addresses, its
  * answers and DONEs teach the routers, and the tables of its node follow its records. The network
  * only chooses the rank that a request reaches first; there access/serve.c decides as for any
- * request. Under the library's lock.
+ * request. In virtual time the messaging unit there carries out puts and gets of up to a packet if
+ * the lease of the block, the beginning of its record, says that the block is OWNED. Under the
+ * library's lock.
  */
 #ifndef AGAS_ACCESS_NETWORK_H
 #define AGAS_ACCESS_NETWORK_H
@@ -18,7 +20,7 @@ void agas_network_open(void);
 void agas_network_close(void);
 /* Returns true if requests go to addresses: the job has a directory, and no rank has died. */
 bool agas_network_leads(void);
-/* Returns whether a request with a payload of so many bytes fits a packet. */
+/* Returns whether a put of so many bytes fits a packet. */
 bool agas_network_fits(size_t bytes);
 /* Send a request to its address. Returns false if it does not fit a packet or there is no room
  * now. */
@@ -31,12 +33,17 @@ bool agas_network_update(const struct agas_move_msg *m);
 /*
  * Write into the tables of this node what became of a block and, at its home, where the block is.
  */
-void agas_network_bind(uint64_t key, enum agas_state state, uint16_t version, uint32_t owner);
+void agas_network_bind(const struct agas_block *b, enum agas_state state);
 void agas_network_home(uint64_t key, uint32_t owner, uint16_t version);
 /* The dispatch function of all these packets. */
 void agas_network_receive(pami_context_t context, void *cookie, const void *header,
 			  size_t header_bytes, const void *data, size_t bytes,
 			  pami_endpoint_t origin, pami_recv_t *recv);
+/*
+ * Return the most bytes of a block that one request of a put or get of so many bytes names. Units
+ * carry out requests that fit a packet. Of much more, the owner fetches or sends all at once.
+ */
+size_t agas_network_piece(size_t bytes);
 /* Return how many seconds a caller of agas_remap() waits for the controller of a central table. */
 double agas_network_delay(void);
 

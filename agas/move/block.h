@@ -6,8 +6,8 @@
  *
  * The word of a residency record holds state and pin count, so that a thread pins with one
  * compare-and-swap and no lock. All other fields belong to the holder of the library's lock.
- * Records are recycled and never given back while the library runs, so a thread that found one in
- * the table may look at its word; it checks the key again after it has pinned.
+ * Records are recycled and never given back, so a thread that found one in the table, and a unit
+ * that was told of one, may look at its word; it checks the key again after it has pinned.
  */
 #ifndef AGAS_MOVE_BLOCK_H
 #define AGAS_MOVE_BLOCK_H
@@ -46,20 +46,23 @@ struct agas_parked;
 struct agas_freeing;
 
 struct agas_block {
+	/* The lease of the block, which a messaging unit reads (struct pami_quintorus_lease). */
 	atomic_u64 key;
 	atomic_u64 word; /* state << 32 | pins */
-	uint32_t owner;  /* REMOTE, MOVING_OUT: where it went */
+	void *memory;    /* OWNED, MOVING_OUT, DROPPING */
+	uint64_t bytes;  /* of the memory */
+	/* Since the last rebalancing: accesses, and a majority vote of the ranks that used it. */
+	uint32_t accesses, voter, votes;
+	/* What the unit does not read. */
+	uint32_t owner; /* REMOTE, MOVING_OUT: where it went */
 	uint16_t version;
 	uint8_t pull;                /* enum agas_pull */
 	uint32_t old;                /* BOUND: the rank that has the data */
 	struct agas_waiters waiters; /* of the pull */
-	void *memory;                /* OWNED, MOVING_OUT, DROPPING */
 	void *landing;               /* reserved for a pull */
 	struct agas_parked *parked_first, *parked_last;
 	uint32_t parked;
 	uint32_t attributes;
-	/* Since the last rebalancing: accesses, and a majority vote of the ranks that used it. */
-	uint32_t accesses, voter, votes;
 	atomic_u32 local_uses; /* by this rank without the lock */
 	struct agas_block *next_free;
 };

@@ -17,7 +17,8 @@
 #define LOOP_MAX 16
 #define LATE_MAX 8
 
-/* Records that are not in use; never given back while the library is open (block.h). */
+/* Records that are not in use. They outlive agas_fini(), since the messaging unit may still know
+ * them (block.h). */
 static struct agas_block *free_blocks;
 
 /* One event of the protocol. The messages that this rank sends to itself are handled before the
@@ -74,6 +75,7 @@ struct agas_block *agas_block_make(uint64_t key)
 	if (!b)
 		return NULL;
 	atomic_store_release(&b->key, key);
+	b->bytes = agas_block_bytes(&agas_world.space, key);
 	b->next_free = NULL;
 	b->owner = agas_home_of(&agas_world.space, key);
 	b->version = 0;
@@ -91,7 +93,7 @@ static void block_remove(struct agas_block *b)
 	DRV_ASSERT(!b->memory && !b->landing && !b->parked && !b->waiters.count);
 	agas_table_remove(agas_world.blocks, atomic_load_relaxed(&b->key), NULL);
 	if (agas_block_state(b) == AGAS_REMOTE)
-		agas_network_bind(atomic_load_relaxed(&b->key), AGAS_NONE, b->version, 0);
+		agas_network_bind(b, AGAS_NONE);
 	agas_block_set_state(b, AGAS_NONE);
 	b->next_free = free_blocks;
 	free_blocks = b;
@@ -123,7 +125,7 @@ bool agas_block_install(uint64_t key, uint32_t attributes)
 	b->attributes = attributes;
 	b->version = 0;
 	agas_block_set_state(b, AGAS_OWNED);
-	agas_network_bind(key, AGAS_OWNED, 0, agas_world.me);
+	agas_network_bind(b, AGAS_OWNED);
 	return true;
 }
 
@@ -338,7 +340,7 @@ static void event_tell_network(const struct event *e)
 		agas_network_home(e->p.key, h->owner, h->version);
 	if (b && (s != e->state || b->version != e->version) &&
 	    !(s == AGAS_REMOTE && e->state == AGAS_MOVING_OUT))
-		agas_network_bind(e->p.key, s, b->version, b->owner);
+		agas_network_bind(b, s);
 }
 
 static void event_end(struct event *e)
@@ -559,10 +561,13 @@ static void release_block(void *arg, uint64_t key, uint64_t value)
 {
 	struct agas_block *b = (struct agas_block *)(uintptr_t)value;
 
+	agas_block_set_state(b, AGAS_NONE);
 	free(b->memory);
 	free(b->landing);
 	free(b->waiters.at);
-	free(b);
+	memset(b, 0, sizeof(*b));
+	b->next_free = free_blocks;
+	free_blocks = b;
 }
 
 static void release_home(void *arg, uint64_t key, uint64_t value)
@@ -575,8 +580,12 @@ static void release_home(void *arg, uint64_t key, uint64_t value)
 
 void agas_blocks_release(void)
 {
-	struct agas_block *next;
+	struct agas_block *b;
 
+	for (b = free_blocks; b; b = b->next_free) {
+		free(b->waiters.at);
+		b->waiters = (struct agas_waiters){0};
+	}
 	if (agas_world.blocks)
 		agas_table_walk(agas_world.blocks, release_block, NULL);
 	if (agas_world.homes)
@@ -584,11 +593,6 @@ void agas_blocks_release(void)
 	agas_table_destroy(agas_world.blocks);
 	agas_table_destroy(agas_world.homes);
 	agas_world.blocks = agas_world.homes = NULL;
-	for (; free_blocks; free_blocks = next) {
-		next = free_blocks->next_free;
-		free(free_blocks->waiters.at);
-		free(free_blocks);
-	}
 }
 
 bool agas_blocks_open(void)

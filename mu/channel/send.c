@@ -150,6 +150,9 @@ static void address_prepare(const struct mu_channel *ch, struct emu_address *a,
 		a->at = to->coords;
 		a->flags = 0;
 		a->budget = EMU_ADDRESS_BUDGET;
+		if (a->state != EMU_ACCESS_NONE)
+			((struct emu_access *)(void *)a)->back =
+			    (uint16_t)dest_of(p, p->task, ch->index).number;
 		break;
 	case EMU_ADDRESS_HOME:
 		a->at = a->at < p->tasks ? p->entry[a->at].coords : EMU_ADDRESS_NOBODY;

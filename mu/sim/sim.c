@@ -131,6 +131,9 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	    .entries = host->machine.hw.agas_entries,
 	    .central_ps = host->machine.hw.agas_central_ns * 1000ull,
 	    .stat = &host->directory,
+	    .access = host->machine.hw.agas_unit ? sim_access : NULL,
+	    .expect = sim_access_expect,
+	    .arg = s,
 	};
 	world.express = host->fabric == MU_FABRIC_EXPRESS;
 	world.arg = s;

@@ -298,6 +298,10 @@ int sim_atomic(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint6
 /* Carry out a load with an operation. *value becomes the previous value of the word. */
 int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, uint64_t *value);
 
+/* sim/access.c: as in struct emu_directory_conf. */
+void sim_access_expect(void *arg, uint32_t task, int change);
+bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
+
 /* sim/death.c */
 /* Give the task no more turns. */
 void sim_leave(struct mu_sim *s, uint32_t local);

@@ -31,10 +31,15 @@ void sim_strict_init(struct mu_sim *s)
 	s->strict_lines = lines < MU_RING_LINES - GAP_LINES ? lines : MU_RING_LINES - GAP_LINES;
 }
 
-/* True if the packet needs room in a reception FIFO. Internal packets of the MU need none. */
-static bool needs_room(const MUHWI_PacketHeader_t *h)
+/*
+ * True if the packet needs room in a reception FIFO. Internal packets of the MU need none, nor do
+ * those of the directory, which the unit may take or send on.
+ */
+static bool needs_room(const struct emu_packet *p)
 {
-	if (mu_is_coll(h))
+	const MUHWI_PacketHeader_t *h = &p->hdr;
+
+	if (mu_is_coll(h) || emu_is_addressed(p))
 		return false;
 	return mu_header_is_raw(h) ||
 	       (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO && !mu_header_is_internal(h));
@@ -59,7 +64,7 @@ bool sim_accepts(void *arg, uint32_t node, uint32_t packet)
 	const struct emu_packet *p = &s->pool[packet];
 	uint32_t channel, local, lines;
 
-	if (!needs_room(&p->hdr))
+	if (!needs_room(p))
 		return true;
 	local = sim_find_target(s, node, &p->hdr, &channel);
 	if (local == SIM_NONE || s->task[local].state == SIM_TASK_LEFT || s->task[local].dead)
@@ -79,7 +84,7 @@ void sim_strict_arrived(struct mu_sim *s, uint32_t channel, const struct emu_pac
 	uint32_t lines = lines_of(p);
 
 	/* A packet of before its task left was not counted. */
-	if (needs_room(&p->hdr) && s->channel[channel].coming >= lines)
+	if (needs_room(p) && s->channel[channel].coming >= lines)
 		s->channel[channel].coming -= lines;
 }
 

@@ -26,6 +26,20 @@ SAME(flags);
 SAME(state);
 SAME(to);
 _Static_assert(sizeof(struct pami_quintorus_address) == sizeof(struct emu_address), "the same");
+_Static_assert(sizeof(struct pami_quintorus_access) == sizeof(struct emu_access) &&
+		   offsetof(struct pami_quintorus_access, id) == offsetof(struct emu_access, id) &&
+		   offsetof(struct pami_quintorus_access, bytes) ==
+		       offsetof(struct emu_access, bytes) &&
+		   offsetof(struct pami_quintorus_access, hop) == offsetof(struct emu_access, hop),
+	       "the public form of struct emu_access");
+_Static_assert(sizeof(struct pami_quintorus_lease) == sizeof(struct emu_lease) &&
+		   offsetof(struct pami_quintorus_lease, votes) ==
+		       offsetof(struct emu_lease, votes) &&
+		   offsetof(struct pami_quintorus_bind, lease) ==
+		       offsetof(struct emu_bind_lease, lease),
+	       "the public forms of struct emu_lease and struct emu_bind_lease");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_GET == (int)EMU_ACCESS_GET, "the same kinds");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_BY_UNIT == (int)EMU_ADDRESS_BY_UNIT, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_MISLED == (int)EMU_ADDRESS_MISLED, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)EMU_BIND_OWNED, "the same states");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_HOME == (int)EMU_ADDRESS_HOME, "the same kinds");
@@ -47,6 +61,15 @@ static enum pami_quintorus_address_mode address_mode(void)
 		 : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
 }
 
+static bool is_access(const pami_send_immediate_t *p)
+{
+	struct pami_quintorus_address a;
+
+	memcpy(&a, p->header.iov_base, sizeof(a));
+	return a.kind == PAMI_QUINTORUS_ADDRESS_MESSAGE &&
+	       a.state != PAMI_QUINTORUS_ADDRESS_ACCESS_NONE;
+}
+
 static pami_result_t address_send(pami_context_t context, const pami_send_immediate_t *p)
 {
 	struct pami_context *ctx = pami_context_of(context);
@@ -57,6 +80,7 @@ static pami_result_t address_send(pami_context_t context, const pami_send_immedi
 	if (!pami_context_is_valid(context) || !p)
 		return pami_fail_invalid(context);
 	if (p->header.iov_len < sizeof(struct pami_quintorus_address) ||
+	    (is_access(p) && p->header.iov_len != sizeof(struct pami_quintorus_access)) ||
 	    p->header.iov_len > MU_PACKET_BYTES || p->data.iov_len > MU_PACKET_BYTES ||
 	    p->dispatch > PAMI_DISPATCH_ID_MAX || !pami_endpoint_is_valid(ctx, p->dest))
 		return pami_fail(PAMI_INVAL, "a message to an address: header, dispatch or dest");
@@ -65,7 +89,7 @@ static pami_result_t address_send(pami_context_t context, const pami_send_immedi
 	wire.origin = ctx->offset | PAMI_WIRE_ADDRESSED;
 	wire.dispatch = (uint16_t)p->dispatch;
 	wire.header = (uint16_t)p->header.iov_len;
-	wire.data = (uint32_t)p->data.iov_len;
+	wire.data = is_access(p) ? PAMI_WIRE_REST : (uint32_t)p->data.iov_len;
 	mu_charge(MU_COST_send_immediate, 1);
 	rc = mu_send_address(ctx->channel, pami_endpoint_task(p->dest),
 			     pami_endpoint_channel(ctx, p->dest), &wire, p->header.iov_base,
@@ -79,6 +103,13 @@ static uint64_t address_delay(void)
 	const struct mu_job *j = current_job();
 
 	return j ? j->directory_delay_ns : 0;
+}
+
+static size_t address_unit(void)
+{
+	const struct mu_job *j = current_job();
+
+	return j && j->directory_unit ? MU_PACKET_BYTES - sizeof(struct emu_access) : 0;
 }
 
 static const char *address_counter(unsigned i, uint64_t *value, const char **meaning)
@@ -98,8 +129,12 @@ static void address_arrived(pami_context_t context, const struct pami_quintorus_
 }
 
 static const struct pami_ext_symbol symbols[] = {
-    {"mode", (void *)address_mode, NULL},       {"send", (void *)address_send, NULL},
-    {"arrived", (void *)address_arrived, NULL}, {"delay", (void *)address_delay, NULL},
-    {"counter", (void *)address_counter, NULL}, {NULL, NULL, NULL},
+    {"mode", (void *)address_mode, NULL},
+    {"send", (void *)address_send, NULL},
+    {"arrived", (void *)address_arrived, NULL},
+    {"delay", (void *)address_delay, NULL},
+    {"counter", (void *)address_counter, NULL},
+    {"unit", (void *)address_unit, NULL},
+    {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_address = {PAMI_EXT_QUINTORUS_ADDRESS, NULL, symbols};

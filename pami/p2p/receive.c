@@ -41,7 +41,13 @@ static __attribute__((noinline)) void receive_other(struct pami_context *ctx, ui
 {
 	pami_endpoint_t origin = pami_endpoint(source, wire->origin & 63);
 	size_t aligned = ((size_t)wire->header + 7) & ~(size_t)7;
+	struct pami_wire copy;
 
+	if (wire->kind == PAMI_WIRE_SHORT && wire->data == PAMI_WIRE_REST) {
+		copy = *wire;
+		copy.data = aligned < bytes ? (uint32_t)(bytes - aligned) : 0;
+		wire = &copy;
+	}
 	if (offset)
 		mu_charge(MU_COST_copy_byte, bytes);
 	mu_charge(offset ? MU_COST_receive_piece : MU_COST_receive, 1);

@@ -9,7 +9,7 @@
  *                     7: PAMI_WIRE_ADDRESSED
  *   2  dispatch  u16  dispatch id; above 1023: the library's own; DONE: a pami_result_t
  *   4  header    u16  SHORT: header bytes; RMW: enum pami_wire_rmw and the operation
- *   6  data      u32  SHORT: data bytes
+ *   6  data      u32  SHORT: data bytes; PAMI_WIRE_REST: all that the packet has
  *  10  token     u32  the sender's request; the answer repeats it; 0: no answer wanted
  *
  * Payloads, by kind:
@@ -50,6 +50,10 @@ enum pami_wire_kind {
 
 /* In `origin`: the message is for an address (ext/address.c), so traces do not count it. */
 #define PAMI_WIRE_ADDRESSED 0x80
+
+/* In `data` of a put or get to an address: a messaging unit that makes the packet its answer cannot
+ * write these bytes. */
+#define PAMI_WIRE_REST UINT32_MAX
 
 struct pami_wire {
 	uint8_t kind;

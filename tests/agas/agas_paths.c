@@ -2,7 +2,7 @@
 /*
  * The table lookups and messages of one put of 8 bytes, for each way that it can take, exactly.
  * With the directory in the network (--hw agas=hw-torus) there is one way, whatever the source
- * knows.
+ * knows. QT_BY_UNIT=1: the unit of the owner carries out every put to another rank; 0: none.
  */
 #include "tests/agas/agas_job.h"
 
@@ -52,6 +52,8 @@ static struct agas_stats put_by(int rank)
 	return sum_stats();
 }
 
+static const char *by_unit;
+
 static void expect_stats(const char *what, const struct agas_stats *s, unsigned lookups,
 			 unsigned translations, unsigned messages, unsigned updates)
 {
@@ -61,6 +63,12 @@ static void expect_stats(const char *what, const struct agas_stats *s, unsigned 
 		lookups = 1;
 		messages = 2;
 		updates = 0;
+	}
+	if (by_unit && s->addressed && me == 0)
+		CHECK_EQ(s->by_unit, (uint64_t)atoi(by_unit));
+	if (s->by_unit) { /* no software of the owner looks anything up, or answers */
+		translations = 0;
+		sent++;
 	}
 	if (me == 0 && (s->lookups != lookups || s->translations != translations ||
 			sent != messages || s->updates != updates)) {
@@ -73,12 +81,34 @@ static void expect_stats(const char *what, const struct agas_stats *s, unsigned 
 	}
 }
 
+/* What is longer than a packet goes in pieces, which units carry out. */
+static void put_long(void)
+{
+	unsigned char out[1000], back[1000] = {0};
+	struct agas_stats s;
+
+	for (unsigned i = 0; i < sizeof(out); i++)
+		out[i] = (unsigned char)(i * 7);
+	count_from_here();
+	if (me == SOURCE) {
+		CHECK_EQ(agas_put(at, out, sizeof(out)), 0);
+		CHECK_EQ(agas_fence(), 0);
+		CHECK_EQ(agas_get(back, at, sizeof(back)), 0);
+		CHECK_EQ(agas_fence(), 0);
+		CHECK(!memcmp(out, back, sizeof(out)));
+	}
+	s = sum_stats();
+	if (by_unit && me == 0)
+		CHECK_EQ(s.by_unit, atoi(by_unit) ? 6 : 0);
+}
+
 int main(void)
 {
 	const char *miss = getenv("QUINTORUS_AGAS_MISS");
 	struct agas_stats s;
 	gva_t base;
 
+	by_unit = getenv("QT_BY_UNIT");
 	job_begin();
 	if (ranks != RANKS) {
 		fprintf(stderr, "this test needs 4 ranks\n");
@@ -102,6 +132,7 @@ int main(void)
 	s = put_by(SOURCE);
 	expect_stats("cached", &s, 1, 1, 2, 0);
 	CHECK_EQ(s.hits + s.addressed, 1);
+	put_long();
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, LAST), 0);
 	s = put_by(SOURCE);

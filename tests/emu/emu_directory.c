@@ -2,7 +2,8 @@
 /*
  * The directory in the network: packets to blocks that move all the time. Each packet must arrive
  * once, where its block is or will be, or at the software of its home; and with quiet blocks every
- * packet must find its block by the tables alone.
+ * packet must find its block by the tables alone. Units carry out the packets that are puts, where
+ * the lease lets them, and answer each once.
  */
 #include "emu/directory.h"
 
@@ -27,7 +28,7 @@ struct run {
 	uint32_t nodes, sent, moves;
 	struct block block[BLOCKS];
 	uint8_t arrived[MESSAGES];
-	uint32_t by_software, at_former, twice;
+	uint32_t by_software, at_former, twice, by_unit, answered;
 };
 
 static uint32_t node_word(const struct run *r, uint32_t node)
@@ -56,7 +57,10 @@ static bool send_packet(struct run *r, uint32_t from, uint32_t to, struct emu_ad
 	    MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC | MUHWI_PACKET_ADDRESSED;
 	p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = node_word(r, to);
 	a.budget = EMU_ADDRESS_BUDGET;
+	memset(p->payload, 0, 64);
 	memcpy(p->payload, &a, sizeof(a));
+	if (a.kind == EMU_ADDRESS_BIND)
+		((struct emu_bind_lease *)(void *)p->payload)->lease = a.key;
 	p->bytes = 64;
 	p->task = id;
 	if (!emu_world_inject(r->w, from, a.kind == EMU_ADDRESS_MESSAGE ? 0 : 1, i, now))
@@ -81,7 +85,23 @@ static void write_bind(struct run *r, uint32_t node, unsigned b, enum emu_bind s
 				.state = (uint8_t)state,
 				.to = node_word(r, r->block[b].next)};
 
-	send_packet(r, node, node, a, 0, now);
+	send_packet(r, node, node, a, node, now);
+}
+
+/* The lease says that a block is open where it is and not about to leave. */
+static bool carry_out(void *arg, uint32_t node, uint64_t lease, struct emu_packet *p)
+{
+	struct run *r = arg;
+	unsigned b = (unsigned)(lease / 4096 - 1);
+
+	CHECK_EQ(lease, emu_address_of(p)->key);
+	if (r->block[b].owner != node || r->block[b].moving)
+		return false;
+	r->twice += r->arrived[p->task]++;
+	r->by_unit++;
+	p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination =
+	    node_word(r, p->task % r->nodes);
+	return true;
 }
 
 /* ---- the library: home, target and owner of a move act one after the other ---- */
@@ -129,7 +149,8 @@ static void message_send(struct run *r, uint32_t node, uint64_t now)
 	struct emu_address a = {.key = 4096 * (b + 1),
 				.at = node_word(r, home_of(r, b)),
 				.channel = SOFTWARE,
-				.kind = EMU_ADDRESS_MESSAGE};
+				.kind = EMU_ADDRESS_MESSAGE,
+				.state = r->sent % 2 ? EMU_ACCESS_PUT : EMU_ACCESS_NONE};
 
 	if (r->sent == MESSAGES)
 		return;
@@ -150,6 +171,7 @@ static void on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
 				     .kind = EMU_ADDRESS_ANSWER};
 
 	if (a.kind != EMU_ADDRESS_MESSAGE) {
+		r->answered += (a.flags & EMU_ADDRESS_BY_UNIT) != 0;
 		emu_world_packet_put(r->w, packet);
 		return;
 	}
@@ -176,11 +198,14 @@ static const struct emu_world_ops ops = {on_deliver, on_room};
 static void start_run(struct run *r, const char *shape, enum emu_directory_mode mode,
 		      unsigned entries, bool express)
 {
-	struct emu_world_conf c = {
-	    .express = express,
-	    .ops = &ops,
-	    .arg = r,
-	    .directory = {.mode = mode, .entries = entries, .central_ps = 3000000}};
+	struct emu_world_conf c = {.express = express,
+				   .ops = &ops,
+				   .arg = r,
+				   .directory = {.mode = mode,
+						 .entries = entries,
+						 .central_ps = 3000000,
+						 .access = carry_out,
+						 .arg = r}};
 	char err[200];
 
 	memset(r, 0, sizeof(*r));
@@ -221,7 +246,7 @@ static void send_all(struct run *r, uint32_t moves)
 	struct emu_world_stat s;
 
 	emu_world_stat(r->w, &s);
-	r->sent = 0;
+	r->sent = r->by_unit = r->answered = 0;
 	r->moves = moves;
 	memset(r->arrived, 0, sizeof(r->arrived));
 	for (uint32_t n = 0; n < r->nodes; n++)
@@ -234,6 +259,8 @@ static void send_all(struct run *r, uint32_t moves)
 	CHECK_EQ(s.in_flight, 0);
 	CHECK_EQ(r->sent, MESSAGES);
 	CHECK_EQ(r->twice, 0);
+	CHECK_EQ(r->answered, r->by_unit);
+	CHECK(r->by_unit > 0);
 	for (unsigned i = 0; i < MESSAGES; i++)
 		CHECK_EQ(r->arrived[i], 1);
 }
@@ -263,6 +290,7 @@ static void run_mode(const char *shape, enum emu_directory_mode mode, unsigned e
 	r.by_software = r.at_former = 0;
 	send_all(&r, 0);
 	if (mode != EMU_DIRECTORY_CENTRAL) {
+		CHECK_EQ(r.by_unit, MESSAGES / 2);
 		CHECK_EQ(r.by_software, 0);
 		CHECK_EQ(r.at_former, 0);
 	}
@@ -330,6 +358,76 @@ static void late_updates_change_nothing(void)
 	emu_directory_destroy(d);
 }
 
+/* A unit carries out what a lease lets it, and leaves all else to software. */
+static bool is_open;
+
+static bool carry_out_if_open(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
+{
+	CHECK_EQ(task, 3);
+	CHECK_EQ(lease, 4096);
+	return is_open;
+}
+
+static enum emu_arrival arrive(struct emu_directory *d, struct emu_packet *p)
+{
+	enum emu_arrival way = emu_directory_arrive(d, 1, 5, p, 0);
+
+	return way == EMU_ARRIVAL_ACCESS ? emu_directory_access(d, 1, 5, p) : way;
+}
+
+static void leases_decide(void)
+{
+	struct emu_directory_conf c = {
+	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_if_open};
+	struct emu_directory *d = emu_directory_create(&c);
+	struct emu_bind_lease b = {.a.key = 64,
+				   .a.at = 5,
+				   .a.version = 9,
+				   .a.kind = EMU_ADDRESS_BIND,
+				   .a.state = EMU_BIND_OWNED,
+				   .lease = 4096};
+	struct emu_access x = {.a.key = 64,
+			       .a.at = 5,
+			       .a.kind = EMU_ADDRESS_MESSAGE,
+			       .a.state = EMU_ACCESS_PUT,
+			       .id = 77};
+	struct emu_packet p = {.bytes = sizeof(b), .task = 3};
+
+	REQUIRE(d != NULL);
+	memcpy(p.payload, &b, sizeof(b));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_TAKEN);
+	p.bytes = sizeof(x);
+	p.task = 4;
+	memcpy(p.payload, &x, sizeof(x));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER); /* the lease is closed */
+	is_open = true;
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_RESEND);
+	memcpy(&x, p.payload, sizeof(x));
+	CHECK_EQ(x.a.kind, EMU_ADDRESS_ANSWER);
+	CHECK_EQ(x.a.version, 9);
+	CHECK_EQ(x.a.flags, EMU_ADDRESS_BY_UNIT);
+	CHECK_EQ(x.id, 77);
+	x.a.kind = EMU_ADDRESS_MESSAGE;
+	x.a.flags = 0;
+	x.a.state = EMU_ACCESS_NONE; /* not an access */
+	memcpy(p.payload, &x, sizeof(x));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
+	x.a.state = EMU_ACCESS_GET;
+	memcpy(p.payload, &x, sizeof(x));
+	p.bytes = sizeof(x.a); /* too short to be one */
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
+	p.bytes = sizeof(b);
+	p.task = 3;
+	b.a.version++;
+	b.lease = 0; /* no lease */
+	memcpy(p.payload, &b, sizeof(b));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_TAKEN);
+	p.bytes = sizeof(x);
+	memcpy(p.payload, &x, sizeof(x));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
+	emu_directory_destroy(d);
+}
+
 /* Entries come and go; what is left is found. */
 static void entries_come_and_go(void)
 {
@@ -361,5 +459,5 @@ static void entries_come_and_go(void)
 	emu_directory_destroy(d);
 }
 
-T_MAIN(T(late_updates_change_nothing), T(entries_come_and_go), T(by_home), T(by_routers),
-       T(by_one_table))
+T_MAIN(T(late_updates_change_nothing), T(leases_decide), T(entries_come_and_go), T(by_home),
+       T(by_routers), T(by_one_table))

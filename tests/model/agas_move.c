@@ -12,8 +12,11 @@
  *	         home names the owner, or says that the data was lost with the rank that died
  *
  * A request is carried out at once, or over time like a long put: its first packet pins the block,
- * its last one unpins it, and what follows from the last pin comes later, under the lock. A unit
- * that carries out puts to addresses by itself has to do the same.
+ * its last one unpins it, and what follows from the last pin comes later, under the lock.
+ *
+ * Or units carry it out without software (emu/directory.h). The table of a unit follows what its
+ * software says at any later time, so it may say that the block is here long after it has left, or
+ * when it has come back into other memory. The unit believes the lease, and nothing in its table.
  *
  * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
  *
@@ -28,7 +31,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_DEFECT, PINS, SERIAL, REVOKE, PARK, MISLED, LONG_PIN, NOTES, DEFECTS };
+enum {
+	NO_DEFECT,
+	PINS,
+	SERIAL,
+	REVOKE,
+	PARK,
+	MISLED,
+	LONG_PIN,
+	NOTES,
+	UNIT_STATE,
+	UNIT_MEMORY,
+	DEFECTS
+};
 static int defect;
 #define AGAS_DEFECT(line) (defect == (line))
 #include "agas/move/protocol.c"
@@ -67,6 +82,9 @@ struct state {
 	uint8_t writer;         /* 1 + the rank at which the request's payload is arriving */
 	uint8_t released;       /* bits: ranks whose last pin went, with the rest to come */
 	uint8_t effects;        /* how often the request took effect */
+	/* Number of the memory of the block at each rank, 0: none; as the unit was told, and as the
+	 * unit knows. */
+	uint8_t memory[RANKS], told[RANKS], unit[RANKS], memories;
 	uint8_t dead, seen;     /* NOBODY or a rank; bits: ranks that know */
 	uint8_t pins_left, top; /* pins that the program still takes; highest version owned */
 };
@@ -75,6 +93,7 @@ struct conf {
 	unsigned ranks, owner, moves, mover[MOVES], target[MOVES], source, hint, pins, victim;
 	bool request;
 	bool lasts; /* the payload of the request arrives over time */
+	bool units; /* units carry out the request */
 };
 
 static struct conf conf;
@@ -260,11 +279,44 @@ static void route_request(uint8_t hops, uint8_t flags)
 	}
 }
 
+static bool has_memory(enum agas_state s)
+{
+	return s == AGAS_OWNED || s == AGAS_MOVING_OUT;
+}
+
+/* The state of the block at the loaded rank was `before`: what memory it has now, and what software
+ * tells the unit about it. */
+static void tell_unit(enum agas_state before)
+{
+	enum agas_state s = agas_block_state(&block);
+
+	if (!conf.units)
+		return;
+	if (!has_memory(s))
+		now.memory[at_rank] = 0;
+	else if (!has_memory(before))
+		now.memory[at_rank] = ++now.memories;
+	now.told[at_rank] = s == AGAS_OWNED ? now.memory[at_rank] : 0;
+}
+
+/* A request has reached the unit of the loaded rank. Returns false if it leaves it to software. */
+static bool unit_takes_request(void)
+{
+	if (!now.unit[at_rank] || (agas_block_state(&block) != AGAS_OWNED && defect != UNIT_STATE))
+		return false;
+	if (defect == UNIT_MEMORY && now.unit[at_rank] != now.memory[at_rank])
+		note_violation("a unit accessed memory that was released");
+	take_effect();
+	answer_request(0);
+	return true;
+}
+
 static void store_rank(void)
 {
 	struct small_block *b = &now.b[at_rank];
 	unsigned i;
 
+	tell_unit((enum agas_state)b->state);
 	b->state = (uint8_t)(block.word.plain >> 32);
 	b->pins = (uint8_t)block.word.plain;
 	b->owner = (uint8_t)block.owner;
@@ -326,7 +378,8 @@ static void message_take(unsigned from, unsigned to)
 	memset(&now.at[from][to][left], 0, sizeof(m));
 	load_rank(to);
 	if (m.kind == REQUEST) {
-		route_request(m.hops, m.flags);
+		if (!conf.units || !unit_takes_request())
+			route_request(m.hops, m.flags);
 	} else if (m.kind == ANSWER) {
 		request_end(m.error);
 	} else if (m.kind == AGAS_DONE_MOVER) {
@@ -399,6 +452,7 @@ static void kill_victim(void)
 	memset(&now.b[now.dead], 0, sizeof(now.b[0]));
 	now.released &= (uint8_t) ~(1u << now.dead);
 	now.sent_on[now.dead] = 0;
+	now.memory[now.dead] = now.told[now.dead] = now.unit[now.dead] = 0;
 	if (now.writer == now.dead + 1)
 		now.writer = 0;
 	if (now.dead == 0)
@@ -452,6 +506,10 @@ static bool make_step(unsigned n)
 			load_rank(i);
 			write_end();
 			finish_event();
+			return true;
+		}
+		if (now.unit[i] != now.told[i] && !n--) {
+			now.unit[i] = now.told[i];
 			return true;
 		}
 		if ((now.released >> i & 1) && !n--) {
@@ -577,6 +635,9 @@ static void begin_state(void)
 	now.b[conf.owner].state = AGAS_OWNED;
 	now.b[conf.owner].owner = (uint8_t)conf.owner;
 	now.b[conf.owner].version = 1;
+	if (conf.units)
+		now.memory[conf.owner] = now.told[conf.owner] = now.unit[conf.owner] =
+		    now.memories = 1;
 }
 
 static bool tracing;
@@ -620,8 +681,11 @@ static bool search_states(void)
 	return !violation;
 }
 
+/* How the request is carried out. */
+enum how { AT_ONCE, LASTS, BY_UNITS };
+
 /* One mover in all roles; one request with any hint; a pin; any victim or none. */
-static bool one_move(unsigned ranks, bool lasts)
+static bool one_move(unsigned ranks, enum how how)
 {
 	unsigned o, m, t, s, hint, v;
 
@@ -638,7 +702,8 @@ static bool one_move(unsigned ranks, bool lasts)
 							    .mover = {m},
 							    .target = {t},
 							    .request = true,
-							    .lasts = lasts,
+							    .lasts = how == LASTS,
+							    .units = how == BY_UNITS,
 							    .source = s,
 							    .hint = hint,
 							    .pins = 1,
@@ -651,7 +716,7 @@ static bool one_move(unsigned ranks, bool lasts)
 
 /* Two or three movers. */
 static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death, unsigned pins,
-		       bool lasts)
+		       enum how how)
 {
 	unsigned o, a, b, v;
 
@@ -666,7 +731,8 @@ static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death,
 					    .mover = {a / ranks, b / ranks, o},
 					    .target = {a % ranks, b % ranks, (o + 1) % ranks},
 					    .request = request,
-					    .lasts = lasts,
+					    .lasts = how == LASTS,
+					    .units = how == BY_UNITS,
 					    .source = (o + 1) % ranks,
 					    .hint = (o + 2) % ranks,
 					    .pins = pins,
@@ -723,9 +789,11 @@ static bool forwards_are_bounded(void)
 
 static bool all_cases_hold(void)
 {
-	return forwards_are_bounded() && one_move(3, false) && one_move(3, true) &&
-	       many_moves(3, 2, true, false, 1, false) && many_moves(3, 2, true, false, 0, true) &&
-	       many_moves(3, 2, false, true, 0, false);
+	return forwards_are_bounded() && one_move(3, AT_ONCE) && one_move(3, LASTS) &&
+	       one_move(3, BY_UNITS) && many_moves(3, 2, true, false, 1, AT_ONCE) &&
+	       many_moves(3, 2, true, false, 0, LASTS) &&
+	       many_moves(3, 2, true, false, 0, BY_UNITS) &&
+	       many_moves(3, 2, false, true, 0, AT_ONCE);
 }
 
 int main(int argc, char **argv)
@@ -737,11 +805,13 @@ int main(int argc, char **argv)
 						  "requests are not parked",
 						  "every stale rank forwards",
 						  "a long put does not pin",
-						  "no rank notes what it sent on"};
+						  "no rank notes what it sent on",
+						  "a unit believes the state in its table",
+						  "a unit believes the memory in its table"};
 	bool ok;
 
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");
-	ok = all_cases_hold() && one_move(4, false);
+	ok = all_cases_hold() && one_move(4, AT_ONCE);
 	printf("%lu searches, %lu states: %s\n", searches, total, ok ? "no violation" : "FAILED");
 	for (defect = 1; defect < DEFECTS && ok; defect++) {
 		bool found = !all_cases_hold();

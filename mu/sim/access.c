@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A messaging unit carries out a put or get to an address (emu/directory.h). The owner of the block
+ * does not run meanwhile, so reading the lease and accessing the block are one step, and the unit
+ * holds no pin that a move would have to wait for.
+ */
+#include <stddef.h>
+
+#include "emu/directory.h"
+#include "emu/hw_packet.h"
+#include "mu/process.h"
+#include "mu/sim/state.h"
+
+static bool is_open(const struct emu_lease *l, const struct emu_access *x)
+{
+	return l->key == x->a.key && l->word >> 32 == EMU_BIND_OWNED && x->a.to <= l->bytes &&
+	       x->bytes <= l->bytes - x->a.to;
+}
+
+/* As count_use() of agas/access/serve.c. */
+static void vote(struct emu_lease *l, uint32_t source)
+{
+	l->uses++;
+	if (l->voter == source) {
+		l->votes++;
+	} else if (l->votes) {
+		l->votes--;
+	} else {
+		l->voter = source;
+		l->votes = 1;
+	}
+}
+
+static void address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner)
+{
+	const struct emu_access *x = (const void *)p->payload;
+
+	p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination =
+	    mu_host_entry(s->host, p->task)->coords;
+	p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id = x->back & 511;
+	p->task = owner;
+}
+
+void sim_access_expect(void *arg, uint32_t task, int change)
+{
+	struct mu_sim *s = arg;
+
+	s->task[mu_host_entry(s->host, task)->local].direct += (uint32_t)change;
+}
+
+bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
+{
+	struct mu_sim *s = arg;
+	const struct emu_access *x = (const void *)p->payload;
+	uint32_t local = mu_host_entry(s->host, task)->local;
+	unsigned char *data = p->payload + sizeof(*x);
+	struct emu_lease l;
+	int rc;
+
+	if (s->task[local].state == SIM_TASK_LEFT || s->task[local].dead ||
+	    x->bytes > MU_PACKET_BYTES - sizeof(*x) ||
+	    (x->a.state == EMU_ACCESS_PUT && p->bytes < sizeof(*x) + x->bytes))
+		return false;
+	sim_write_pending(s, local);
+	if (sim_read(s, local, &l, lease, sizeof(l)) || !is_open(&l, x))
+		return false;
+	rc = x->a.state == EMU_ACCESS_PUT ? sim_write(s, local, l.memory + x->a.to, data, x->bytes)
+					  : sim_read(s, local, data, l.memory + x->a.to, x->bytes);
+	if (rc)
+		return false;
+	vote(&l, p->task);
+	sim_write(s, local, lease + offsetof(struct emu_lease, uses), &l.uses,
+		  3 * sizeof(l.uses)); /* uses, voter, votes */
+	p->bytes = (uint32_t)sizeof(*x) + (x->a.state == EMU_ACCESS_GET ? x->bytes : 0);
+	if (x->a.state == EMU_ACCESS_PUT)
+		sim_wake(s, local);
+	address_answer(s, p, task);
+	return true;
+}
