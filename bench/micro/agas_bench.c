@@ -342,7 +342,7 @@ static void measure_remaps(void)
 	enum { PAGES = 4 };
 	gva_t table = agas_map_all(PAGES * page, AGAS_CYCLIC);
 	long mine = option.updates / ranks, every, done = 0, moves;
-	double start, begun, moving = 0, us;
+	double start, begun, moving = 0, us, share;
 	struct agas_stats s;
 	struct drv_rng rng;
 
@@ -372,16 +372,16 @@ static void measure_remaps(void)
 		done++;
 	}
 	us = now_us() - start - moving;
+	share = moving / (us + moving);
 	check_call(agas_barrier(), "barrier");
 	s = stats_reset();
 	us = mean_of_ranks(us);
 	if (me == 0)
 		printf("agas-f15 %4ld remaps, %d ranks: %8.3f us an update (mean of ranks), %8.3f "
-		       "us a remap; rank "
-		       "0: %llu "
-		       "stale, %llu forwards\n",
+		       "us a remap, a page moves %.1f%% of the time; rank 0: %llu stale, %llu "
+		       "forwards\n",
 		       done, ranks, us / (double)mine, done ? moving / (double)done : 0,
-		       (unsigned long long)s.stale, (unsigned long long)s.forwards);
+		       100 * share, (unsigned long long)s.stale, (unsigned long long)s.forwards);
 	if (me == 0)
 		print_counters(&s);
 }
