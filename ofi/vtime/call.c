@@ -9,6 +9,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "drivers/base/atomic.h"
@@ -26,7 +27,6 @@ typedef int (*call_fn)(WORDS);
 #define THREAD_MULTIPLE 3 /* of MPI; the same in all libraries in use */
 
 static __thread unsigned depth;
-static uint32_t callers; /* atomic: threads of the program in calls */
 
 struct call {
 	const char *name;
@@ -51,6 +51,34 @@ static bool has_locks(void)
 	return atomic_load_relaxed(&level) == THREAD_MULTIPLE;
 }
 
+static void warn_of_locks(void)
+{
+	const char *task = getenv(ENV_TASK);
+
+	if (has_locks() && task && !strcmp(task, "0"))
+		fprintf(stderr,
+			"quintorus: several threads of this program call MPI at once: while one "
+			"waits in a blocking send, others may stand still (ofi/README.md)\n");
+}
+
+/*
+ * When a second thread calls, the run has no hash: which thread gets a mutex next, of the program
+ * or of the MPI library, depends on the processors.
+ */
+static void note_caller(void)
+{
+	static uint32_t threads; /* atomic: that have called */
+	static __thread uint32_t number;
+
+	if (__builtin_expect(!number, 0)) {
+		number = 1 + atomic_fetch_add_relaxed(&threads, 1);
+		if (number > 1)
+			virtual_time()->doubt();
+		if (number == 2)
+			warn_of_locks();
+	}
+}
+
 static void prepare_call(struct call *call)
 {
 	uint64_t lock;
@@ -71,9 +99,7 @@ static void enter_call(struct call *call, uint64_t times)
 {
 	if (!virtual_time()->is_on())
 		return;
-	/* Threads that are in calls at the same time race for locks of the MPI library. */
-	if (atomic_fetch_add_relaxed(&callers, 1) && has_locks())
-		virtual_time()->doubt();
+	note_caller();
 	compute_end();
 	if (!atomic_load_acquire(&call->ready))
 		prepare_call(call);
@@ -87,8 +113,6 @@ static void leave_call(const struct call *call, uint64_t times, bool entered)
 		return;
 	if (entered && call->exit_ps)
 		virtual_time()->spend(call->exit_ps * times);
-	if (entered)
-		atomic_fetch_sub_relaxed(&callers, 1);
 	compute_begin();
 }
 

@@ -3,9 +3,11 @@
  */
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int me, tasks, level;
 
@@ -246,10 +248,29 @@ static void threads_talk_at_once(void)
 		pthread_join(t[i], NULL);
 }
 
-/* "PASS RANK of SIZE" and status 0, if all is right. "die": task 1 dies. "single": one thread. */
+/* Dies in the way that `how` names, and writes the time in ms into the file first. */
+static void die_now(const char *how, const char *file)
+{
+	FILE *f = fopen(file, "w");
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	fprintf(f, "%lld\n", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
+	fclose(f);
+	if (!strcmp(how, "kill"))
+		raise(SIGKILL);
+	if (!strcmp(how, "abort"))
+		MPI_Abort(MPI_COMM_WORLD, 7);
+	if (!strcmp(how, "segv"))
+		raise(SIGSEGV);
+	_Exit(3);
+}
+
+/* "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "die HOW OTHERS
+ * FILE": task 1 dies and writes the time into FILE, while the others wait or compute. */
 int main(int argc, char **argv)
 {
-	int all, die = argc > 1 && !strcmp(argv[1], "die");
+	int all, die = argc > 4 && !strcmp(argv[1], "die");
 	int single = argc > 1 && !strcmp(argv[1], "single");
 
 	MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
@@ -258,7 +279,9 @@ int main(int argc, char **argv)
 	messages_go_round_the_ring();
 	if (die) {
 		if (me == 1)
-			_Exit(3);
+			die_now(argv[2], argv[4]);
+		while (!strcmp(argv[3], "compute"))
+			;
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
 	wildcards_match_everybody();

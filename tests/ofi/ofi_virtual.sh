@@ -41,6 +41,20 @@ else
 	tail -n 20 "$tmp/first" "$tmp/second"
 fi
 
+# A plain program on eight nodes, twice; ofi/README.md says what it gave on 512.
+mpicc.openmpi -O1 -Wall -o "$tmp/jacobi" "$QT_SOURCE/tests/apps/mpi/jacobi.c" -lm || exit 1
+for to in first second; do
+	timeout $limit torus run --clock virtual --mpi --shape 2x2x2x1x1 "$tmp/jacobi" >"$tmp/$to" 2>&1 || failed=1
+done
+if grep -q '^jacobi of 4 x 2 blocks: sum 41\.456220627, ' "$tmp/first" && grep -q 'hash [0-9a-f]\{16\}$' "$tmp/first" &&
+   diff <(grep -E 'jacobi|hash' "$tmp/first") <(grep -E 'jacobi|hash' "$tmp/second"); then
+	echo "ok: jacobi: $(tail -n 1 "$tmp/first")"
+else
+	failed=1
+	echo "FAIL: jacobi, two runs"
+	tail -n 20 "$tmp/first" "$tmp/second"
+fi
+
 # Half a round trip of Blue Gene/Q's MPI: 1.95 us, to which these costs are fitted.
 run "$tmp/first" --shape 2x1x1x1x1 --compute declared --costs mpi-classic -- declared
 rc=$?
@@ -50,6 +64,18 @@ if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first" && [ "${us/./}" -ge 185 ] && [ "
 else
 	failed=1
 	echo "FAIL: declared computation: status $rc, $us us"
+	tail -n 20 "$tmp/first"
+fi
+
+# Threads that take turns in calls: the order is theirs, so there is no hash.
+mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/threads" "$QT_SOURCE/tests/ofi/ofi_threads.c" -lpthread || exit 1
+timeout $limit torus run --clock virtual --mpi --shape 2x2x1x1x1 "$tmp/threads" >"$tmp/first" 2>&1
+rc=$?
+if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first" && grep -q 'no hash$' "$tmp/first"; then
+	echo "ok: several threads call: $(tail -n 1 "$tmp/first")"
+else
+	failed=1
+	echo "FAIL: several threads call: status $rc"
 	tail -n 20 "$tmp/first"
 fi
 
