@@ -20,8 +20,8 @@
 struct draw {
 	const struct emu_shape *shape;
 	const struct emu_link_stat *links; /* [nodes * EMU_LINKS] */
-	const uint16_t
-	    *node_host;   /* [nodes]: host of each node, for its bracket; NULL: all alike */
+	/* [nodes]: host of each node, for its bracket; NULL: all alike. */
+	const uint16_t *node_host;
 	unsigned columns; /* width of the terminal */
 	int utf8;         /* draw bars; else digits */
 	int plain;        /* bars mark a path: print no bytes in the caption */

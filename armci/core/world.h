@@ -64,10 +64,10 @@ struct armci_world {
 	bool thread;     /* Asynchronous progress advances SERVE too. */
 	bool is_virtual; /* The job runs in virtual time. */
 	struct armci_ext_memory memory;
-	unsigned char
-	    *mapped; /* [nproc] load and store that process's memory where it can be mapped */
-	atomic_u32 *
-	    *stripes;      /* [nproc] its accumulate locks where they are mapped here, else NULL */
+	/* [nproc] load and store that process's memory where it can be mapped. */
+	unsigned char *mapped;
+	/* [nproc] its accumulate locks where they are mapped here, else NULL. */
+	atomic_u32 **stripes;
 	void *stripe_page; /* this process's accumulate locks, then its page of core/assist.c */
 	void **shared; /* [nproc] the page of core/assist.c of a process on this host, else NULL */
 	/* From EXT_quintorus_atomics, or NULL: the MU of the owner carries it out. */

@@ -36,8 +36,8 @@ enum drv_setting_kind {
 struct drv_setting {
 	const char *name, *layer;
 	enum drv_setting_kind kind;
-	const char
-	    *standard; /* as a user would write it, or how the code chooses, in parentheses */
+	/* As a user would write it, or how the code chooses, in parentheses. */
+	const char *standard;
 	uint64_t low, high;
 	const char *choices; /* of a CHOICE, separated by spaces */
 	const char *help;

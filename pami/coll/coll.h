@@ -116,8 +116,8 @@ struct pami_coll {
 		struct pami_coll *next; /* hash chain, or free list */
 		struct pami_coll *next_poll;
 		struct pami_coll_recv *posted;
-		const struct pami_algorithm_info
-		    *then[4]; /* stages to come; the last one is next */
+		/* The stages to come; the last one is next. */
+		const struct pami_algorithm_info *then[4];
 		void *buffer[PAMI_COLL_BUFFERS];
 		uint32_t outstanding; /* sends, receives and RDMA of this phase */
 		uint8_t thens, buffers, inline_used, buffers_kept, inline_kept;

@@ -27,8 +27,8 @@ struct pami_client {
 	uint32_t base;     /* MU channel of its context 0 */
 	const struct mu_job *job;
 	struct pami_context *context[PAMI_CONTEXTS_MAX]; /* by offset; NULL: does not exist */
-	struct pami_absent
-	    *absent; /* contexts that it never made; NULL: it made all, or none yet */
+	/* Contexts that it never made; NULL: it made all, or none yet. */
+	struct pami_absent *absent;
 	bool remade; /* this is not the first client or the first contexts here */
 	struct pami_geometry *world;
 	struct pami_geometry_table *geometries;

@@ -71,13 +71,13 @@ struct pami_geometry {
 	uint32_t generation; /* of that place: 1 .. 4095 */
 	struct pami_client *client;
 	struct pami_topology topology;
-	struct pami_topology
-	    *homes;               /* the first endpoint of each task; NULL: the topology is that */
-	uint32_t team_size;       /* members of this task's team */
-	uint32_t *team;           /* [team_size] their ranks, ascending */
-	struct pami_teams *teams; /* NULL: one team, or each team has one member */
-	bool one_team;            /* all members are one team and share memory */
-	uint32_t offsets;         /* entries of member */
+	/* The first endpoint of each task; NULL: the topology is that. */
+	struct pami_topology *homes;
+	uint32_t team_size;                  /* members of this task's team */
+	uint32_t *team;                      /* [team_size] their ranks, ascending */
+	struct pami_teams *teams;            /* NULL: one team, or each team has one member */
+	bool one_team;                       /* all members are one team and share memory */
+	uint32_t offsets;                    /* entries of member */
 	struct pami_geometry_member *member; /* by context offset */
 
 	/* Any thread. */
