@@ -8,6 +8,9 @@
  *   put       blocking puts of 1 MiB, against memcpy of as much private memory
  *   fetchadd  gex_AD_OpNB_U64(FADD) on the task's own segment, against the processor's instruction
  *
+ * A pair ends after 41 blocks, or after 4 and 10 seconds. A block of pingpong has 400 rounds, or 10
+ * where a round takes very long.
+ *
  * usage: torus run -n 2 gexbench [WHAT] [--json]
  */
 #define GASNET_SEQ 1 /* one thread calls the library */
@@ -20,7 +23,15 @@
 #include "gasnet/gasnetex.h"
 #include "pami/pami.h"
 
-enum { BLOCKS = 41, ROUNDS = 400, MESSAGES = 4000, PUTS = 20, PUT_BYTES = 1 << 20, ADDS = 100000 };
+enum { BLOCKS = 41, BLOCKS_LEAST = 4, PAIR_SECONDS = 10 };
+enum {
+	ROUNDS_LEAST = 10,
+	ROUNDS = 400,
+	MESSAGES = 4000,
+	PUTS = 20,
+	PUT_BYTES = 1 << 20,
+	ADDS = 100000
+};
 enum { H_PING = 200, H_PONG, H_COUNT };
 
 static gex_TM_t team;
@@ -28,6 +39,7 @@ static gex_Rank_t me;
 static volatile uint64_t pongs, counted;
 static pami_context_t context;
 static pami_endpoint_t partner;
+static uint64_t rounds; /* of a block of pingpong */
 static uint8_t *segment, *other_segment;
 
 static void on_ping(gex_Token_t token, gex_AM_Arg_t a, gex_AM_Arg_t b)
@@ -86,7 +98,7 @@ static double pingpong_gex(void)
 	pongs = counted = 0;
 	run_barrier();
 	start = now_seconds();
-	for (uint64_t i = 1; me == 0 && i <= ROUNDS; i++) {
+	for (uint64_t i = 1; me == 0 && i <= rounds; i++) {
 		gex_AM_RequestShort2(team, 1, H_PING, 0, 1, 2);
 		while (pongs < i)
 			gasnet_AMPoll();
@@ -97,7 +109,7 @@ static double pingpong_gex(void)
 	while (me && !counted)
 		gasnet_AMPoll();
 	run_barrier();
-	return start / ROUNDS / 2 * 1e6;
+	return start / (double)rounds / 2 * 1e6;
 }
 
 static double pingpong_pami(void)
@@ -107,7 +119,7 @@ static double pingpong_pami(void)
 	pongs = counted = 0;
 	run_barrier();
 	start = now_seconds();
-	for (uint64_t i = 1; me == 0 && i <= ROUNDS; i++) {
+	for (uint64_t i = 1; me == 0 && i <= rounds; i++) {
 		pami_send(1);
 		while (pongs < i)
 			PAMI_Context_advance(context, 1);
@@ -118,7 +130,7 @@ static double pingpong_pami(void)
 	while (me && !counted)
 		PAMI_Context_advance(context, 1);
 	run_barrier();
-	return start / ROUNDS / 2 * 1e6;
+	return start / (double)rounds / 2 * 1e6;
 }
 
 static void pami_on_count(pami_context_t c, void *cookie, const void *header, size_t header_bytes,
@@ -248,11 +260,33 @@ static void print_row(const char *name, const char *variant, const char *unit, s
 	bench_out_row(format, &row);
 }
 
+/* On a loaded machine, where each turn of a processor takes milliseconds, shorter and fewer blocks
+ * have to do: task 0 says whether there is time for one more. */
+static bool has_time(int blocks, double since)
+{
+	int more = blocks < BLOCKS_LEAST || now_seconds() - since < PAIR_SECONDS;
+
+	gex_Event_Wait(gex_Coll_BroadcastNB(team, 0, &more, &more, sizeof(more), 0));
+	return more;
+}
+
+static void choose_rounds(void)
+{
+	double us;
+
+	rounds = ROUNDS_LEAST;
+	us = pingpong_gex();
+	rounds = us < 1e6 * PAIR_SECONDS / BLOCKS / 4 / ROUNDS ? ROUNDS : ROUNDS_LEAST;
+	gex_Event_Wait(gex_Coll_BroadcastNB(team, 0, &rounds, &rounds, sizeof(rounds), 0));
+}
+
 static void run_pair(size_t p)
 {
 	struct bench_samples gex = {0}, below = {0}, ratio = {0};
+	double start = now_seconds();
 
-	for (int i = 0; i < BLOCKS; i++) {
+	choose_rounds();
+	for (int i = 0; i < BLOCKS && has_time(i, start); i++) {
 		double a = pairs[p].gex(), b = pairs[p].below();
 
 		if (!i)
