@@ -73,6 +73,18 @@ struct mu_inj_engine {
 	uint64_t sent; /* bytes of the descriptor at the head that have left */
 };
 
+/*
+ * Memory that other tasks name, as far as it was found to be there in one round of an engine
+ * (mu/engine/memory.h). A round ends before the program runs, since that may unmap memory.
+ */
+struct mu_checked_range {
+	uint64_t end;      /* remote gets: the end of what the get names */
+	uint64_t from, to; /* [from, to) is there */
+	uint32_t asked;    /* puts: short pieces of this round */
+	bool is_plain;     /* the range can be written, too */
+	bool is_odd;       /* memory of this round was not plain: do not ask again */
+};
+
 /* The way from this channel to one channel of its host. */
 struct mu_near_path {
 	ATOMIC(struct drv_ring *) ring; /* NULL: not used yet */
@@ -101,6 +113,8 @@ struct mu_channel_engine {
  * engine may not dispatch, to the reception FIFO and beyond it to the spill list. */
 struct mu_channel_rx {
 	struct drv_ring_rx ring;
+	struct mu_checked_range written; /* puts of this round */
+	uint32_t written_round;          /* the round of the port holder that `written` is of */
 	bool stopped; /* user thread: software wants no message now, mu_channel_allow_dispatch() */
 	struct drv_lane_rx lane[MU_LANES];
 	uint32_t lane_source[MU_LANES]; /* source task; UINT32_MAX: not known yet */

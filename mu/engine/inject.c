@@ -102,7 +102,7 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 
 /* Send in pieces. 0: all pieces have left; -EAGAIN: call again later; else refused. */
 static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d,
-		       struct mu_inj_engine *at, struct mu_readable_range *range, uint64_t *budget)
+		       struct mu_inj_engine *at, struct mu_checked_range *range, uint64_t *budget)
 {
 	uint32_t piece = mu_piece_bytes(ch->p, task);
 
@@ -129,7 +129,7 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 }
 
 static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct mu_inj_engine *at,
-		    struct mu_readable_range *range, uint64_t *budget)
+		    struct mu_checked_range *range, uint64_t *budget)
 {
 	struct mu_process *p = ch->p;
 	unsigned type = d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
@@ -261,7 +261,7 @@ static int run_remote_gets(struct mu_channel *ch)
 {
 	MUHWI_Fifo_t *f = &ch->a->rget;
 	uint64_t budget = BUDGET_BYTES;
-	struct mu_readable_range range = {
+	struct mu_checked_range range = {
 	    0}; /* forgotten when we return to the program, which may unmap */
 	int n = 0;
 

@@ -10,20 +10,18 @@
 
 #include "mu/process.h"
 
-/*
- * One round of an engine that reads what a remote get names. [from, to) was found readable in this
- * round. The engine checks more pages than a piece needs, up to `end`, the end of what the get
- * names, since one check of many pages is cheaper.
- */
-struct mu_readable_range {
-	uint64_t end, from, to;
-};
-
 /* Read own memory that another task named. range: NULL, or what was checked so far. */
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes,
-	       struct mu_readable_range *range);
-/* Write own memory that another task named. */
-int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes);
+	       struct mu_checked_range *range);
+/* Write own memory that another task named. range: as above. */
+int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t bytes,
+		struct mu_checked_range *range);
+/* The program is about to run, or has run: what was checked may be gone. */
+static inline void mu_forget_checks(struct mu_checked_range *range)
+{
+	range->asked = 0;
+	range->is_plain = range->is_odd = false;
+}
 /* Write own memory that our own caller named: not checked, as memcpy() would not. */
 int mu_copy_own(uint64_t to_va, const void *from, uint64_t bytes);
 /* Write and read memory of another task of this host. */

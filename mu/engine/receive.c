@@ -144,6 +144,7 @@ static void dispatch_one(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, u
 		return;
 	ch->receive(ch->arg, source, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, payload,
 		    bytes, mu_fifo_offset(h));
+	mu_forget_checks(&ch->rx.written);
 }
 
 static void refuse_packet(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
@@ -175,6 +176,7 @@ static int receive_internal(struct mu_channel *ch, const MUHWI_PacketHeader_t *h
 				      h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
 		break;
 	case MU_INTERNAL_NOTE:
+		mu_forget_checks(&ch->rx.written);
 		return ch->on_note ? ch->on_note(ch->arg, source, payload, bytes) : -EAGAIN;
 	default:
 		refuse_packet(ch, h, source, "unknown kind of internal packet");
@@ -227,7 +229,8 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	get = k ? GET_NONE : get_state_of(ch, h, to, bytes);
 	if (get == GET_ENDED)
 		return;
-	rc = get ? mu_copy_own(to, payload, bytes) : mu_copy_out(ch->p, to, payload, bytes);
+	rc = get ? mu_copy_own(to, payload, bytes)
+		 : mu_copy_out(ch->p, to, payload, bytes, &ch->rx.written);
 	if (k) {
 		/* Count even if the memory is not mapped: software must not wait for ever. */
 		if (rc)
@@ -251,6 +254,7 @@ static int receive_raw(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uin
 	if (!ch->on_raw) /* the channel was opened a moment ago: mu_channel_on_raw() follows */
 		return -EAGAIN;
 	mu_raw_header_unwrap(&plain);
+	mu_forget_checks(&ch->rx.written);
 	return ch->on_raw(ch->arg, source, mu_raw_kind(h), &plain, payload, bytes);
 }
 
@@ -372,6 +376,7 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
 	int n = 0;
 
 	mu_assert_engine(ch);
+	mu_forget_checks(&ch->rx.written);
 	if (dispatch && __builtin_expect(ch->rx.fifo != NULL || ch->rx.spill_first, 0))
 		n = dispatch_stored(ch);
 	while (n < budget && !(dispatch && ch->rx.stopped)) {
@@ -384,6 +389,7 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
 			int got = mu_lane_receive(ch, lanes, rec ? (int)DRV_LANE_UNITS : budget - n,
 						  dispatch);
 
+			mu_forget_checks(&ch->rx.written);
 			if (got < 0)
 				break;
 			n += got;

@@ -55,7 +55,7 @@ int mu_deliver(struct mu_host *host, struct drv_ring_tx *tx, uint32_t local, uns
 
 int mu_ring_send_piece(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx,
 		       struct drv_lane *lane, const MUHWI_PacketHeader_t *h, const void *payload,
-		       uint32_t bytes, struct mu_readable_range *range)
+		       uint32_t bytes, struct mu_checked_range *range)
 {
 	struct mu_process *p = ch->p;
 	uint64_t position;
@@ -80,7 +80,7 @@ int mu_ring_send_piece(struct mu_channel *ch, struct drv_ring *ring, struct drv_
 }
 
 int mu_near_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-		       const void *payload, uint32_t bytes, struct mu_readable_range *range)
+		       const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	struct mu_process *p = ch->p;
 	unsigned channel = mu_header_number(h) % p->channels;

@@ -23,7 +23,7 @@ int mu_none_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel,
 }
 
 int mu_none_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-		       const void *payload, uint32_t bytes, struct mu_readable_range *range)
+		       const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	return -EHOSTUNREACH;
 }

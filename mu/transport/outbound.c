@@ -12,7 +12,7 @@
 #include "mu/transport/transport.h"
 
 static int outbound_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-			       const void *payload, uint32_t bytes, struct mu_readable_range *range)
+			       const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	struct mu_process *p = ch->p;
 	int rc = mu_ring_send_piece(ch, mu_host_outbound(p->host), &p->outbound_tx, NULL, h,

@@ -117,6 +117,15 @@ static bool is_channel_drained(struct mu_channel *ch)
 	       (!ch->rx.fifo || ch->rx.fifo_hw.pa_head == ch->rx.fifo_hw.pa_tail);
 }
 
+/* What was found in an earlier round may have been unmapped since. */
+static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
+{
+	if (ch->rx.written_round == h->rounds)
+		return;
+	ch->rx.written_round = h->rounds;
+	mu_forget_checks(&ch->rx.written);
+}
+
 /* A task that holds the port takes records for itself without the detour through its ring. */
 static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 			 const MUHWI_PacketHeader_t *header, uint32_t source,
@@ -124,14 +133,18 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 {
 	int rc = -EBUSY;
 
-	if (ch == atomic_ptr_load_relaxed(&h->p->dispatching))
-		return is_channel_drained(ch)
-			   ? mu_receive_record(ch, header, source, payload, bytes, 1)
-			   : -EBUSY;
+	if (ch == atomic_ptr_load_relaxed(&h->p->dispatching)) {
+		if (!is_channel_drained(ch))
+			return -EBUSY;
+		begin_round(h, ch);
+		return mu_receive_record(ch, header, source, payload, bytes, 1);
+	}
 	/* A channel that a commthread owns is served by that. */
 	if (!atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)) {
-		if (is_channel_drained(ch))
+		if (is_channel_drained(ch)) {
+			begin_round(h, ch);
 			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
+		}
 		mu_lock_release(&ch->engine.lock);
 		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
 			atomic_store_relaxed(&h->p->comm.wanted, 1);
@@ -388,7 +401,7 @@ static int send_short(struct mu_holder *h, uint32_t host, uint32_t source,
 }
 
 int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
-		   const void *payload, uint32_t bytes, struct mu_readable_range *range)
+		   const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	unsigned char *at;
 	int rc = 0;

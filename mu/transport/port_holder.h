@@ -67,9 +67,9 @@ struct mu_channel;
  * channel `ch` (NULL: none) are dispatched in place, the others go through the rings. */
 int mu_holder_poll_for(struct mu_holder *holder, struct mu_channel *ch);
 /* One record to another host. range: a remote task named the payload's address; else NULL. */
-struct mu_readable_range;
+struct mu_checked_range;
 int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, const void *header,
-		   const void *payload, uint32_t bytes, struct mu_readable_range *range);
+		   const void *payload, uint32_t bytes, struct mu_checked_range *range);
 /* The same in two steps: the caller writes header (32 bytes) and payload to the returned place.
  * Returns NULL if there is no room. */
 unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32_t source,

@@ -26,7 +26,7 @@ static void router_close(struct mu_process *p, int flush_ms)
 }
 
 static int router_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-			     const void *payload, uint32_t bytes, struct mu_readable_range *range)
+			     const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	return mu_live_send(ch->p->live, task, h, payload, bytes, range != NULL);
 }

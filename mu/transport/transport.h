@@ -78,7 +78,7 @@ struct mu_transport {
 	/* Engine: one piece of a message. range: the payload was named by another task
 	 * (mu_copy_in()); NULL: by our own. 0, -EAGAIN or another negative errno. */
 	int (*send_piece)(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-			  const void *payload, uint32_t bytes, struct mu_readable_range *range);
+			  const void *payload, uint32_t bytes, struct mu_checked_range *range);
 
 	/* Have 64 bytes written into an arena of the host of `task`. 0, -EAGAIN, or -EINVAL: this
 	 * transport cannot. */
@@ -128,7 +128,7 @@ void mu_none_close(struct mu_process *p, int flush_ms);
 int mu_none_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel,
 		       const struct mu_short *m);
 int mu_none_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-		       const void *payload, uint32_t bytes, struct mu_readable_range *range);
+		       const void *payload, uint32_t bytes, struct mu_checked_range *range);
 int mu_none_store(struct mu_channel *ch, uint32_t task, const struct mu_store *store);
 int mu_none_poll(struct mu_process *p, struct mu_channel *ch);
 void mu_none_flush(struct mu_process *p, const struct mu_channel *ch);
@@ -154,7 +154,7 @@ void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns);
 
 /* near.c, engine: one piece to a near task. 0, -EAGAIN or another negative errno. */
 int mu_near_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-		       const void *payload, uint32_t bytes, struct mu_readable_range *range);
+		       const void *payload, uint32_t bytes, struct mu_checked_range *range);
 
 /* The reception ring of a channel of this host. */
 struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel);
@@ -162,7 +162,7 @@ struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
 /* Copy a piece into a ring of this host. lane: the sender's lane beside the ring, or NULL. */
 int mu_ring_send_piece(struct mu_channel *ch, struct drv_ring *ring, struct drv_ring_tx *tx,
 		       struct drv_lane *lane, const MUHWI_PacketHeader_t *h, const void *payload,
-		       uint32_t bytes, struct mu_readable_range *range);
+		       uint32_t bytes, struct mu_checked_range *range);
 
 /* Put a record into the ring of a local task: the port holder and the routers deliver with it. 0,
  * or -EAGAIN: the ring is full. */
@@ -190,8 +190,7 @@ static inline void mu_near_path_wake(const struct mu_near_path *path)
 }
 
 static inline int mu_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-				const void *payload, uint32_t bytes,
-				struct mu_readable_range *range)
+				const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	if (__builtin_expect(ch->p->near[task], 1))
 		return mu_near_send_piece(ch, task, h, payload, bytes, range);

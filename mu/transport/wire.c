@@ -54,7 +54,7 @@ static int wire_send_short(struct mu_channel *ch, uint32_t task, uint32_t channe
 }
 
 static int wire_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
-			   const void *payload, uint32_t bytes, struct mu_readable_range *range)
+			   const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	struct mu_process *p = ch->p;
 	int rc;
