@@ -289,8 +289,8 @@ static bool is_range_readable(struct mu_checked_range *range, uint64_t va, uint6
 	return 1;
 }
 
-/* Bytes that a get reads. Are so many to come that queries pay? Asking for the pages costs less than
- * for those of a put. */
+/* May the bytes of a get be read? Queries pay only if many bytes are to come, since asking for the
+ * pages of a get costs less than for those of a put. */
 static bool is_range_there(struct mu_checked_range *range, uint64_t va, uint64_t bytes)
 {
 	return is_known_plain(range, va, bytes) ||
