@@ -226,6 +226,17 @@ static uint32_t pid_of(const struct message_event *m)
 	return m->task == UINT32_MAX ? HOST_PID + m->host : TASK_PID + m->task;
 }
 
+/* FNV-1a. Perfetto takes the identifier of a flow as a hexadecimal number of 64 bits, and drops any
+ * other. */
+static uint64_t hash_text(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3u;
+	return h;
+}
+
 /* The arrow on which an event lies; returns false if it lies on none. */
 static bool flow_of(const struct message_event *m, char *text, size_t bytes)
 {
@@ -282,8 +293,8 @@ static void write_event(FILE *f, const struct message_event *m, uint64_t origin_
 		names[e->kind], pid_of(m), m->thread, begin / 1000000, (unsigned)(begin % 1000000),
 		took / 1000000, (unsigned)(took % 1000000));
 	if (flow_of(m, flow, sizeof flow))
-		fprintf(f, ",\"bind_id\":\"%s\"%s%s", flow, is_first ? "" : ",\"flow_in\":true",
-			is_last ? "" : ",\"flow_out\":true");
+		fprintf(f, ",\"bind_id\":\"0x%016" PRIx64 "\"%s%s", hash_text(flow),
+			is_first ? "" : ",\"flow_in\":true", is_last ? "" : ",\"flow_out\":true");
 	fprintf(f,
 		",\"args\":{\"kind\":%u,\"ps\":%" PRIu64 ",\"dur_ps\":%" PRIu64
 		",\"host\":%u,\"task\":%u,\"thread\":%u,\"channel\":%u,\"to\":%u,\"peer\":%u,"

@@ -90,7 +90,8 @@ void trace_write(void *arg, const struct emu_world_event *e)
 	/* Perfetto wants microseconds; the exact time is in args. */
 	fprintf(t->f,
 		"{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64
-		".%06u,\"dur\":%" PRIu64 ".%06u,\"bind_id\":\"%u.%u\"%s%s,\"args\":{\"ps\":%" PRIu64
+		".%06u,\"dur\":%" PRIu64
+		".%06u,\"bind_id\":\"0x%x%08x\"%s%s,\"args\":{\"ps\":%" PRIu64
 		",\"dur_ps\":%" PRIu64 ",\"port\":%u,\"source\":%u,\"number\":%u,\"bytes\":%u,"
 		"\"to\":\"(%u,%u,%u,%u,%u)\"}},\n",
 		names[e->step], e->node, track_of(e), e->time_ps / 1000000,

@@ -46,6 +46,8 @@ for name in 'acd':
         assert links == {(l['node'], l['link']): l['packets'] for l in report}, name
 P
 
+"$QT_SOURCE/tests/harness/trace_check.py" "$dir/a" "$dir/c" "$dir/d" || fail "the form of the file"
+
 t diff "$dir/a" "$dir/b"
 expect 0 "two runs of the same"
 said out '^equal: [0-9]+ steps$' "two runs of the same"

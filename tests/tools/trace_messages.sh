@@ -13,12 +13,16 @@ messages() { # messages FILE ARGUMENTS...: a traced run of calls of PAMI
 }
 messages "$dir/r" -n 4 --hosts local,local --fault loss=0.1,seed=5 "$task" 8
 said err '^torus run: --trace: [0-9]+ events in .*, 0 lost; an event costs a task about [0-9]+ ns' "the cost"
+# Machines reached by ssh, for which a script stands in: what their agents hold comes over the control channel.
+printf '#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n' >"$dir/ssh"
+chmod +x "$dir/ssh"
+QUINTORUS_SSH=$dir/ssh messages "$dir/m" -n 4 --hosts 'ssh:one=uring:127.0.0.1;ssh:two=uring:127.0.0.1' "$task" 8
 messages "$dir/s" -n 3 "$task" 20
 messages "$dir/v" --clock virtual --shape 3x1x1x1x1 "$task" 20
 python3 - "$dir" <<'P' || fail "the messages"
 import json, sys
 SEND, ENGINE, RECEIVE, FINISH, COMPLETE, COLL, OUT, IN = range(1, 9)
-for name, tasks, n in (('r', 4, 8), ('s', 3, 20), ('v', 3, 20)):
+for name, tasks, n in (('r', 4, 8), ('m', 4, 8), ('s', 3, 20), ('v', 3, 20)):
     events = [e['args'] for e in json.load(open(sys.argv[1] + '/' + name))['traceEvents'] if e.get('cat') == 'message']
     by = {k: [e for e in events if e['kind'] == k] for k in range(1, 9)}
     sent = {(e['task'], e['channel'], e['to'], e['peer'], e['number']): e for e in by[SEND]}
@@ -41,12 +45,16 @@ for name, tasks, n in (('r', 4, 8), ('s', 3, 20), ('v', 3, 20)):
         out = {(e['key'], e['number'], e['host']) for e in by[OUT]}
         assert len(out) < len(by[OUT]), 'nothing was resent'
         assert {(e['key'], e['number'], e['to']) for e in by[IN]} <= out
+    elif name == 'm':
+        # Each machine has received what the other has sent.
+        assert {e['host'] for e in by[OUT]} == {e['host'] for e in by[IN]} == {0, 1}
     elif name == 's':
         assert not by[OUT] and not by[IN]
     if name != 'v':
         assert by[ENGINE], name
 P
-for file in r s v; do
+"$QT_SOURCE/tests/harness/trace_check.py" "$dir/r" "$dir/m" "$dir/s" "$dir/v" || fail "the form of the files"
+for file in r m s v; do
 	t explain --message "$dir/$file" 0 1.0 2
 	expect 0 "a message"
 	said out '^message 2 of task 0.0 to task 1.0: [0-9]+ bytes, (internal )?dispatch ' "a message"
