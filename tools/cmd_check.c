@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "tools/check.h"
 #include "tools/cmd.h"
 #include "tools/json.h"
+#include "tools/nodelist.h"
 
 static const char doc[] =
     "Print what this machine offers, what it lacks, and how to get that. With "
@@ -23,11 +25,15 @@ static const char doc[] =
     "without it. Exit status 1 if something is fatal (--hosts: a host does not "
     "answer, two do not reach each other or have different versions), else 0.";
 
-enum { VALUE_HOSTS };
+enum { VALUE_HOSTS, VALUE_HOSTFILE };
 
 static const struct argp_option options[] = {
     {"hosts", ARGS_VALUE + VALUE_HOSTS, "LIST", 0,
-     "Try each pair of these hosts, written as for torus run", 0},
+     "Try each pair of these hosts, written as for torus run; slurm: the nodes of this Slurm "
+     "allocation",
+     0},
+    {"hostfile", ARGS_VALUE + VALUE_HOSTFILE, "FILE", 0,
+     "The same with the hosts of a file, a host a line", 0},
     {"json", ARGS_JSON, 0, 0, "Print one JSON array of objects: name, state, text, fix", 0},
     ARGS_OPTION_HELP,
     {0},
@@ -78,6 +84,38 @@ static void print_json(const char *name, const struct check *c, int first)
 	fflush(stdout); /* the next check forks */
 }
 
+/* Try the pairs of hosts that the arguments name. */
+static int check_named(const struct args *args)
+{
+	const char *list = args->value[VALUE_HOSTS];
+	char err[512], *made = NULL;
+	int rc;
+
+	if (list && args->value[VALUE_HOSTFILE]) {
+		fprintf(stderr, "torus check: give --hosts or --hostfile, not both\n");
+		return CMD_USAGE;
+	}
+	if (args->value[VALUE_HOSTFILE]) {
+		made = nodelist_of_file(args->value[VALUE_HOSTFILE], err, sizeof err);
+		if (!made) {
+			fprintf(stderr, "torus check: %s\n", err);
+			return CMD_USAGE;
+		}
+	} else if (!strcmp(list, "slurm")) {
+		made = nodelist_of_slurm();
+		if (!made) {
+			fprintf(stderr,
+				"torus check: --hosts slurm: this is no Slurm allocation of "
+				"several nodes; start it in one: salloc -N 2 torus check "
+				"--hosts slurm\n");
+			return CMD_USAGE;
+		}
+	}
+	rc = check_pairs(made ? made : list, args->json);
+	free(made);
+	return rc;
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct args args = {.options = options, .words_doc = "", .doc = doc};
@@ -86,11 +124,11 @@ int cmd_check(int argc, char **argv)
 	if (rc > 0)
 		return 0;
 	if (rc) {
-		fprintf(stderr, "torus check: takes --hosts, --json and --help only\n");
+		fprintf(stderr, "torus check: takes --hosts, --hostfile, --json and --help only\n");
 		return CMD_USAGE;
 	}
-	if (args.value[VALUE_HOSTS])
-		return check_pairs(args.value[VALUE_HOSTS], args.json);
+	if (args.value[VALUE_HOSTS] || args.value[VALUE_HOSTFILE])
+		return check_named(&args);
 	for (unsigned i = 0; check_list[i].name; i++) {
 		struct check c = {0};
 

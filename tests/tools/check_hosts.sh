@@ -53,6 +53,19 @@ export QUINTORUS_SSH=$dir/ssh QT_TEST_SSH=
 t check --json --hosts ssh:one,ssh:two
 expect 0 ssh
 pairs 'p["from"] == "ssh one" and p["same_machine"] and not "versions" in said' ssh
+printf '%s\n' '# a comment' one 'ssh:two' >"$dir/hosts"
+t check --json --hostfile "$dir/hosts"
+expect 0 "a host file"
+pairs 'p["from"] == "ssh one" and p["to"] == "ssh two" and p["same_machine"]' "a host file"
+t check --hostfile /no/such
+expect 2 "no host file"
+said err 'hostfile /no/such: No such file' "no host file"
+t check --hostfile "$dir/hosts" --hosts local,local
+expect 2 "two lists"
+env -u SLURM_JOB_NODELIST torus check --hosts slurm >"$dir/out" 2>"$dir/err"
+status=$?
+expect 2 "no allocation"
+said err 'no Slurm allocation of several nodes; start it in one: salloc' "no allocation"
 QT_TEST_SSH=other t check --json --hosts ssh:one,local
 expect 1 "another version"
 pairs '"the versions differ" in said and "same version" in fixes and "sundial" in said and not p["same_machine"]' "another version"
