@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# torus run inside a Slurm allocation: with a stand-in for srun, and with QT_LONG=1 and Slurm installed under slurmctld itself.
+# torus run inside a Slurm allocation: with a stand-in for srun, and where Slurm is installed under slurmctld itself.
 . "$QT_SOURCE/tests/harness/run.bash"
 task=$(realpath "$task")
 mkdir "$dir/bin"
@@ -41,6 +41,9 @@ expect 2 "no host file"
 SLURM_JOB_NODELIST='n[1-2]' SLURM_NTASKS=4 t run --report=json "$task" exchange
 [ "$status" = 1 ] && grep -q 'no IPv4 address but loopback\|several addresses' "$dir/err" ||
 	{ expect 0 "an allocation" && said err '"name": "slurm n2", "tasks": 2' "an allocation"; }
+SLURM_JOB_NODELIST='n[1-2]' t check --json --hosts slurm
+expect 0 "the pairs of an allocation"
+said out '"from": "slurm n1", "to": "slurm n2"' "the pairs of an allocation"
 # Not for virtual time, and not where hosts are given.
 SLURM_JOB_NODELIST='n[1-2]' t run -n 2 --clock virtual "$task" exchange
 expect 0 "virtual time in an allocation"
@@ -52,8 +55,8 @@ if ! command -v srun >/dev/null; then
 	said err 'cannot start srun' "no Slurm"
 fi
 
-if [ "${QT_LONG:-0}" = 0 ] || [ "$(id -u)" != 0 ] || ! command -v slurmctld slurmd munged >/dev/null; then
-	echo "Slurm itself was not tried: QT_LONG=1, root, and the packages slurmctld, slurmd, slurm-client and munge"
+if [ "$(id -u)" != 0 ] || ! command -v slurmctld >/dev/null || ! command -v slurmd >/dev/null || ! command -v munged >/dev/null; then
+	echo "Slurm itself was not tried: root, and the packages slurmctld, slurmd, slurm-client and munge"
 	finish
 fi
 . "$QT_SOURCE/tools/lib/slurm.sh"
@@ -68,6 +71,9 @@ expect 0 "Slurm"
 said err '"name": "slurm n2", "tasks": 2' "Slurm"
 under -N 2 torus run sh -c 'exit 7'
 expect 7 "Slurm, a failure"
+under -N 2 torus check --hosts slurm
+expect 0 "the pairs of Slurm's nodes"
+said out '^(ok|look) +slurm n1 - slurm n2: ' "the pairs of Slurm's nodes"
 timeout 60 srun --mpi=pmi2 -N 2 -n 4 "$task" exchange >"$dir/out" 2>"$dir/err" </dev/null
 status=$?
 expect 0 "srun --mpi=pmi2"

@@ -42,7 +42,7 @@ C
 		timeout 600 slurmd -D -N $i >"$d/$i.log" 2>&1 &
 		slurm_pids+=" $!"
 	done
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		[ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && return 0
 		sleep 0.1
 	done
