@@ -289,6 +289,30 @@ int mu_wait(struct mu_channel *ch, int found, unsigned how);
  */
 void mu_call_polls(const char *name);
 const char *mu_call_waits(const char *name);
+/*
+ * Real time: what the process's first thread waits for, for torus top. mu_waits_is_due(): it has
+ * waited for a millisecond, and what it waits for should be noted now, by mu_note_waits(). task: the
+ * task that must act, MU_WAITS_ANYONE: not known. mu_channel_find_waits(): an operation of the
+ * channel that is in flight, and at which task; false: none. User thread.
+ */
+enum mu_waits {
+	MU_WAITS_NOTHING,
+	MU_WAITS_MESSAGE,
+	MU_WAITS_GET,
+	MU_WAITS_PUT, /* that data or messages have arrived */
+	MU_WAITS_ATOMIC,
+	MU_WAITS_ANSWER,          /* that a message was received */
+	MU_WAITS_REST,            /* of a message whose beginning has arrived */
+	MU_WAITS_ROOM,            /* in the injection FIFO */
+	MU_WAITS_COLLECTIVE = 16, /* plus its type */
+};
+#define MU_WAITS_ANYONE UINT32_MAX
+bool mu_waits_is_due(void);
+void mu_note_waits(unsigned what, uint32_t task);
+bool mu_channel_find_waits(const struct mu_channel *ch, enum mu_waits *what, uint32_t *task);
+/* MU_SOFTWARE_COUNTS words of the channel, zero when it opens first, that torus top and torus stat
+ * read. One writer. */
+atomic_u64 *mu_channel_counts(struct mu_channel *ch);
 /* Run the engine without dispatching, so that a full injection FIFO empties; free slots, counters
  * and flush entries. Never yields or sleeps, calls no functions. For callers that got -EAGAIN. User
  * thread. */

@@ -15,8 +15,10 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/base/stat.h"
+#include "pami/coll/counts.h"
 #include "tools/agent.h"
 #include "tools/runs.h"
+#include "tools/waits.h"
 
 #define MS            1000000ull
 #define CHANNELS_SEEN 4u /* of a task that get rows */
@@ -29,7 +31,28 @@
 	  "clock.")                                                                                \
 	X("task_stretches", "waits", DRV_STAT_COUNTER,                                             \
 	  "Stretches of empty polls that began after a poll which found something.")               \
-	X("task_arena_bytes", "bytes", DRV_STAT_GAUGE, "Shared memory that the task has taken.")
+	X("task_arena_bytes", "bytes", DRV_STAT_GAUGE, "Shared memory that the task has taken.")   \
+	X("task_pid", "", DRV_STAT_GAUGE, "Its process.")                                          \
+	X("task_waits", "", DRV_STAT_GAUGE,                                                        \
+	  "What it waits for, after a millisecond in the real clock: 0 not known, 1 a message, "   \
+	  "2 get, 3 put, 4 atomic, 5 its message's receiver, 6 a message's rest, 7 room, "         \
+	  "16 + type of collective.")                                                              \
+	X("task_waits_for", "", DRV_STAT_GAUGE,                                                    \
+	  "1 + the task that must act before it goes on; 0: none, or not known.")                  \
+	X("collective_done", "operations", DRV_STAT_COUNTER,                                       \
+	  "Collectives of the task that are over, active messages not counted.")
+#define COMM_FAMILIES(X)                                                                           \
+	X("commthread_passes", "passes", DRV_STAT_COUNTER,                                         \
+	  "Times that the commthread looked at its channels. In virtual time: calls for one "      \
+	  "channel.")                                                                              \
+	X("commthread_busy", "passes", DRV_STAT_COUNTER, "Passes that found something to do.")     \
+	X("commthread_events", "events", DRV_STAT_COUNTER, "Events that they found.")              \
+	X("commthread_aside", "times", DRV_STAT_COUNTER,                                           \
+	  "Times that it left a channel to a thread of the program that polls it.")                \
+	X("commthread_sleeps", "sleeps", DRV_STAT_COUNTER, "Times that it slept.")
+#define COLLECTIVE_FAMILIES(X)                                                                     \
+	X("collective_started", "operations", DRV_STAT_COUNTER,                                    \
+	  "Collectives that the task has started, by type.")
 #define CHANNEL_FAMILIES(X)                                                                        \
 	X("channel_ring_lines", "lines", DRV_STAT_COUNTER,                                         \
 	  "Lines of 64 bytes that records took in the channel's reception ring.")                  \
@@ -76,6 +99,8 @@
 
 #define COUNT(...)   +1
 #define TASK_ROWS    (0 TASK_FAMILIES(COUNT))
+#define DONE_ROW     (TASK_ROWS - 1) /* of a task: collective_done */
+#define COMM_ROWS    (0 COMM_FAMILIES(COUNT))
 #define CHANNEL_ROWS (0 CHANNEL_FAMILIES(COUNT))
 #define LINK_ROWS    (0 LINK_FAMILIES(COUNT))
 #define WIRE_ROWS    (0 WIRE_FAMILIES(COUNT))
@@ -86,12 +111,21 @@ struct agent_stats {
 	struct drv_stat *file;
 	/* The first row of the first task, channel, link, wire and port; an object's rows follow
 	 * each other. */
-	uint32_t task, channel, link, wire, port;
-	uint32_t channels;  /* with rows, of each task */
-	uint32_t *link_row; /* [nodes * EMU_LINKS] the first row of a link; UINT32_MAX: none */
-	bool links;         /* links are sampled while the job runs */
+	uint32_t task, channel, commthread, collective, link, wire, port;
+	uint32_t channels;    /* with rows, of each task */
+	uint32_t commthreads; /* the same */
+	uint32_t *link_row;   /* [nodes * EMU_LINKS] the first row of a link; UINT32_MAX: none */
+	bool links;           /* links are sampled while the job runs */
+	uint64_t *waited_ns;  /* [locals] at the last sample */
 	uint64_t sampled_ns;
 };
+
+static void free_stats(struct agent_stats *s)
+{
+	free(s->link_row);
+	free(s->waited_ns);
+	free(s);
+}
 
 /* ---- rows ---- */
 
@@ -117,6 +151,12 @@ static uint32_t add_families(struct drv_stat *f, unsigned object)
 	switch (object) {
 	case 't':
 		TASK_FAMILIES(ADD)
+		break;
+	case 'm':
+		COMM_FAMILIES(ADD)
+		break;
+	case 'o':
+		COLLECTIVE_FAMILIES(ADD)
 		break;
 	case 'c':
 		CHANNEL_FAMILIES(ADD)
@@ -154,6 +194,24 @@ static void add_tasks(struct agent *a, struct agent_stats *s)
 			 i % s->channels);
 		row = add_rows(s->file, channels, CHANNEL_ROWS, label);
 		s->channel = i ? s->channel : row;
+	}
+	family = add_families(s->file, 'm');
+	for (uint32_t i = 0; i < a->locals * s->commthreads; i++) {
+		uint32_t row;
+
+		snprintf(label, sizeof label, "task=%u commthread=%u",
+			 a->task[i / s->commthreads].task, i % s->commthreads);
+		row = add_rows(s->file, family, COMM_ROWS, label);
+		s->commthread = i ? s->commthread : row;
+	}
+	family = add_families(s->file, 'o');
+	for (uint32_t i = 0; i < a->locals * PAMI_XFER_COUNT; i++) {
+		uint32_t row;
+
+		snprintf(label, sizeof label, "task=%u type=%s", a->task[i / PAMI_XFER_COUNT].task,
+			 collective_name(i % PAMI_XFER_COUNT));
+		row = drv_stat_row_add(s->file, family, label);
+		s->collective = i ? s->collective : row;
 	}
 }
 
@@ -245,7 +303,8 @@ static uint32_t count_rows(const struct agent *a, const struct agent_stats *s)
 {
 	uint32_t nodes = emu_shape_nodes(&a->plan.shape);
 
-	return a->locals * (TASK_ROWS + s->channels * CHANNEL_ROWS) +
+	return a->locals * (TASK_ROWS + s->channels * CHANNEL_ROWS + s->commthreads * COMM_ROWS +
+			    PAMI_XFER_COUNT) +
 	       nodes * EMU_LINKS * LINK_ROWS + a->host->hosts * WIRE_ROWS + PORT_ROWS;
 }
 
@@ -264,9 +323,18 @@ void agent_stats_open(struct agent *a)
 	if (!s)
 		return;
 	s->channels = a->host->channels < CHANNELS_SEEN ? a->host->channels : CHANNELS_SEEN;
-	s->file = drv_stat_new(FAMILIES_MAX, count_rows(a, s));
+	/* A commthread starts when a channel is given to it; the real clock has fewer of them than
+	 * processors, unless a setting says otherwise. */
+	s->commthreads = a->sim ? CHANNELS_SEEN : (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+	s->commthreads = s->commthreads < CHANNELS_SEEN    ? CHANNELS_SEEN
+			 : s->commthreads > MU_COMMTHREADS ? MU_COMMTHREADS
+							   : s->commthreads;
+	if (s->commthreads > a->host->channels)
+		s->commthreads = a->host->channels;
+	s->waited_ns = calloc(a->locals + 1, sizeof *s->waited_ns);
+	s->file = s->waited_ns ? drv_stat_new(FAMILIES_MAX, count_rows(a, s)) : NULL;
 	if (!s->file) {
-		free(s);
+		free_stats(s);
 		return;
 	}
 	add_facts(a, s->file);
@@ -280,8 +348,7 @@ void agent_stats_open(struct agent *a)
 		drv_warn("torus top and torus stat will not see this job: %s: %s", path,
 			 strerror(-rc));
 		drv_stat_end(s->file);
-		free(s->link_row);
-		free(s);
+		free_stats(s);
 		return;
 	}
 	a->stats = s;
@@ -297,25 +364,66 @@ static bool was_touched(const struct agent *a, const struct mu_channel_area *ch)
 	return lseek(a->segment, at, SEEK_DATA) == at;
 }
 
+static void sample_commthreads(struct agent_stats *s, const struct mu_task_area *area,
+			       uint32_t local)
+{
+	uint32_t row = s->commthread + local * s->commthreads * COMM_ROWS;
+
+	for (uint32_t k = 0; k < s->commthreads; k++) {
+		const struct mu_comm_counts *c = &area->comm[k];
+
+		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->passes));
+		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->busy));
+		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->events));
+		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->aside));
+		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->sleeps));
+	}
+}
+
+/* Does the first thread of the task still wait as it noted? waited_ns: of the last sample. */
+static bool is_waiting(const struct mu_task_area *area, uint64_t waited_ns)
+{
+	return atomic_load_acquire(&area->state) == MU_TASK_ATTACHED &&
+	       atomic_load_relaxed(&area->waited_ns) != waited_ns &&
+	       atomic_load_acquire(&area->waits_found) == atomic_load_relaxed(&area->found);
+}
+
+/* Add what the software above the channel has counted: pami/coll/state.h. */
+static void add_collectives(const struct mu_channel_area *ch, uint64_t *counts)
+{
+	for (unsigned i = 0; i < MU_SOFTWARE_COUNTS; i++)
+		counts[i] += atomic_load_relaxed(&ch->software[i]);
+}
+
 static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 {
 	struct mu_task_area *area = mu_host_area(a->host, local);
 	uint32_t row = s->task + local * TASK_ROWS;
 	uint32_t state = atomic_load_acquire(&area->state);
 	uint64_t open = atomic_load_relaxed(&area->channels_open);
+	uint64_t waited = atomic_load_relaxed(&area->waited_ns), counts[MU_SOFTWARE_COUNTS] = {0};
+	bool waits = is_waiting(area, s->waited_ns[local]);
 
 	if (state == MU_TASK_NONE)
 		return;
+	s->waited_ns[local] = waited;
 	drv_stat_set(s->file, row++, state);
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->waited_ns));
+	drv_stat_set(s->file, row++, waited);
 	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->found));
 	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->arena_used));
-	for (uint32_t c = 0; c < s->channels; c++) {
+	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->pid));
+	drv_stat_set(s->file, row++, waits ? atomic_load_relaxed(&area->waits) : 0);
+	drv_stat_set(s->file, row++, waits ? atomic_load_relaxed(&area->waits_for) : 0);
+	sample_commthreads(s, area, local);
+	for (uint32_t c = 0; c < a->host->channels; c++) {
 		struct mu_channel_area *ch = mu_host_channel(a->host, local, c);
 		uint64_t units = 0;
 		uint32_t lanes;
 
 		if (!(open & (1ull << c)) && !(state == MU_TASK_DETACHED && was_touched(a, ch)))
+			continue;
+		add_collectives(ch, counts);
+		if (c >= s->channels)
 			continue;
 		lanes = atomic_load_relaxed(&ch->ring.lanes_claimed);
 		for (unsigned l = 0; l < MU_LANES; l++)
@@ -330,6 +438,9 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 				 (ch->inj.size_1 + 1));
 		drv_stat_set(s->file, row++, ch->rget_hw.descCount);
 	}
+	drv_stat_set(s->file, s->task + local * TASK_ROWS + DONE_ROW, counts[PAMI_COLL_COUNT_DONE]);
+	for (unsigned i = 0; i < PAMI_XFER_COUNT; i++)
+		drv_stat_set(s->file, s->collective + local * PAMI_XFER_COUNT + i, counts[i]);
 }
 
 static void sample_link(void *arg, uint32_t node, unsigned link, const struct emu_link_stat *stat)
@@ -412,7 +523,6 @@ void agent_stats_close(struct agent *a)
 		return;
 	sample_stats(a, true);
 	drv_stat_end(a->stats->file);
-	free(a->stats->link_row);
-	free(a->stats);
+	free_stats(a->stats);
 	a->stats = NULL;
 }

@@ -17,10 +17,12 @@
 
 #define PERIOD_MS 1000
 
-enum { FLAG_ONCE };
+enum { FLAG_ONCE, FLAG_CALLS };
 
 static const struct argp_option options[] = {
     {"once", ARGS_FLAG + FLAG_ONCE, 0, 0, "Print everything once, with rates since the start", 1},
+    {"calls", ARGS_FLAG + FLAG_CALLS, 0, 0,
+     "With --once: also in which call each task is, which stops each for some milliseconds", 1},
     {"json", ARGS_JSON, 0, 0, "With --once: one object of JSON", 1},
     {"help", ARGS_HELP, 0, 0, "Print this", 2},
     {0},
@@ -31,7 +33,10 @@ static const char doc[] =
     "and wires. JOB is its number, the first digits of it, or a file of counters (default: the "
     "newest job that runs, else the newest). It works while the job runs, also for other users "
     "of the group, and on what a job has left.\v"
-    "Keys: p picture, t tasks, l links, w wires; s sort by the next column; u in a second or so "
+    "Keys: p picture, t tasks, o collectives and commthreads, l links, w wires, c calls of the "
+    "tasks "
+    "(each press reads them anew and stops each task for some milliseconds); s sort by the next "
+    "column; u in a second or so "
     "far; b bytes or packets; left and right pick a node, 0 none; space stands still; q ends.";
 
 #ifdef TOOLS_NCURSES
@@ -61,7 +66,8 @@ static void draw_screen(const struct top *t, struct top_screen *s, bool stands_s
 		attroff(A_BOLD);
 	}
 	attron(A_REVERSE);
-	mvprintw(rows - 1, 0, " p picture  t tasks  l links  w wires  s sort  u %s  b %s  ",
+	mvprintw(rows - 1, 0,
+		 " p picture  t tasks  o others  l links  w wires  c calls  s sort  u %s  b %s  ",
 		 s->totals ? "in a second" : "so far", s->packets ? "bytes" : "packets");
 	if (s->node >= 0)
 		printw("node %d  ", s->node);
@@ -72,14 +78,19 @@ static void draw_screen(const struct top *t, struct top_screen *s, bool stands_s
 }
 
 /* Returns false for the key that ends. */
-static bool take_key(int key, const struct top *t, struct top_screen *s, bool *stands_still)
+static bool take_key(int key, struct top *t, struct top_screen *s, bool *stands_still)
 {
-	static const char views[] = "ptlw";
+	static const char views[] = "ptolwc";
+	char why[256];
 	const char *view = key > 0 && key < 128 ? strchr(views, key) : NULL;
 
 	if (view)
 		s->view = (enum top_view)(view - views);
-	else if (key == 's')
+	if (s->view == TOP_CALLS && key == 'c')
+		top_read_calls(t, why, sizeof why); /* without them the view says so */
+	if (view)
+		return true;
+	if (key == 's')
 		s->sort++;
 	else if (key == 'u')
 		s->totals = !s->totals;
@@ -146,6 +157,10 @@ int cmd_top(int argc, char **argv)
 		return CMD_USAGE;
 	}
 	setlocale(LC_CTYPE, ""); /* not the decimal point */
+	if (a.flag[FLAG_CALLS] && !a.flag[FLAG_ONCE]) {
+		fprintf(stderr, "torus top: --calls is for --once; press c for the calls\n");
+		return CMD_USAGE;
+	}
 	if (a.json && !a.flag[FLAG_ONCE]) {
 		fprintf(stderr, "torus top: --json is for --once; torus stat --json streams\n");
 		return CMD_USAGE;
@@ -160,6 +175,8 @@ int cmd_top(int argc, char **argv)
 	}
 	if (columns && atoi(columns) > 40)
 		all.columns = (unsigned)atoi(columns);
+	if (a.flag[FLAG_CALLS] && top_read_calls(&t, why, sizeof why))
+		fprintf(stderr, "torus top: the calls of the tasks are not known: %s\n", why);
 	if (a.json)
 		top_print_json(stdout, &t);
 	else if (a.flag[FLAG_ONCE])

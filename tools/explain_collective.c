@@ -13,13 +13,9 @@
 
 #include "pami/core/dispatch.h"
 #include "tools/explain.h"
+#include "tools/waits.h"
 
 #define STEPS_MAX 256
-
-static const char *const types[] = {
-    "broadcast", "allreduce", "reduce",       "allgather",     "allgatherv", "allgatherv_int",
-    "scatter",   "scatterv",  "scatterv_int", "gather",        "gatherv",    "gatherv_int",
-    "barrier",   "alltoall",  "alltoallv",    "alltoallv_int", "scan",       "reduce_scatter"};
 
 /* A step of the path: a member at work, and the message that it then sent. */
 struct step {
@@ -171,8 +167,8 @@ static void print_text(const struct messages *s, const struct operation *o, cons
 	const struct message_event *late = o->first;
 
 	printf("%s %u of geometry %016" PRIx64 ": %u members, %.3f us\n\n",
-	       o->first->e.task < sizeof types / sizeof *types ? types[o->first->e.task]
-							       : "active message",
+	       o->first->e.task < PAMI_XFER_AMBROADCAST ? collective_name(o->first->e.task)
+							: "active message",
 	       o->first->e.number, o->first->e.key, o->members, whole / 1e6);
 	printf("  %12s  %12s  %-10s\n", "enters us", "stays ns", "member");
 	for (size_t i = 0; i < s->count; i++) {

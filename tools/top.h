@@ -20,6 +20,13 @@ struct top_task {
 	double receives;   /* bytes a second that came in, in whole lines and units */
 	uint64_t received; /* the same, so far */
 	uint64_t arena_bytes, injected, injecting;
+	unsigned what;      /* enum mu_waits: what it waits for; 0: not known */
+	uint32_t waits_for; /* the task that must act; UINT32_MAX: not known */
+	uint32_t pid;
+	uint64_t collectives, collectives_done; /* started without active messages, and over */
+	uint64_t comm_events, comm_sleeps;      /* of its commthreads */
+	double comm_busy;                       /* share of their passes, 0 to 1 */
+	double comm_passes;                     /* so many in a second */
 };
 
 struct top_wire {
@@ -35,18 +42,23 @@ struct top {
 	struct runs_job job;
 	struct emu_shape shape;
 	uint32_t nodes;
-	uint64_t at_ns, before_ns; /* of the values, and of those that rates are relative to */
-	uint64_t **before;         /* [hosts][rows] */
-	struct top_task *task;     /* [tasks], those of this machine's hosts */
-	uint32_t tasks;
+	uint64_t at_ns, before_ns;  /* of the values, and of those that rates are relative to */
+	uint64_t **before;          /* [hosts][rows] */
+	struct top_task *task;      /* [tasks], those of this machine's hosts */
+	uint32_t tasks, task_at;    /* task_at: the last one that was looked up */
 	struct emu_link_stat *link; /* [nodes * EMU_LINKS] so far */
 	struct emu_link_stat *rate; /* the same in a second */
 	bool has_links;
 	struct top_wire *wire;
 	uint32_t wires;
+	struct {
+		uint32_t task;
+		char *text;
+	} * call; /* [calls] what top_read_calls() found */
+	uint32_t calls;
 };
 
-enum top_view { TOP_TORUS, TOP_TASKS, TOP_LINKS, TOP_WIRES, TOP_VIEWS };
+enum top_view { TOP_TORUS, TOP_TASKS, TOP_SOFTWARE, TOP_LINKS, TOP_WIRES, TOP_CALLS, TOP_VIEWS };
 
 struct top_screen {
 	enum top_view view; /* TOP_VIEWS: all of them, one below the other */
@@ -62,6 +74,9 @@ struct top_screen {
 int top_open(struct top *t, const char *which, char *why, size_t why_bytes);
 int top_refresh(struct top *t);
 void top_close(struct top *t);
+/* Find out in which call each task of this machine is. Each stands still for some milliseconds, and
+ * must be a process that this user may trace. 0, or a negative errno with why. */
+int top_read_calls(struct top *t, char *why, size_t why_bytes);
 
 void top_print(FILE *f, const struct top *t, const struct top_screen *s);
 void top_print_json(FILE *f, const struct top *t);

@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "drivers/base/lane.h"
+#include "drivers/base/module.h"
 #include "drivers/base/ring.h"
+#include "mu/segment/host.h"
+#include "tools/stack.h"
 
 /* A value, and its change per second. */
 struct moving {
@@ -35,10 +38,14 @@ static struct top_task *task_of(struct top *t, uint32_t number)
 {
 	struct top_task *more;
 
-	/* Rows of a task follow each other. */
-	for (uint32_t i = t->tasks; i-- > 0;)
-		if (t->task[i].task == number)
-			return &t->task[i];
+	/* Rows of a task follow each other, also those of its channels, commthreads and
+	 * collectives, which come in the same order. */
+	for (uint32_t i = 0; i < t->tasks; i++, t->task_at++) {
+		if (t->task_at >= t->tasks)
+			t->task_at = 0;
+		if (t->task[t->task_at].task == number)
+			return &t->task[t->task_at];
+	}
 	if (!(t->tasks & (t->tasks - 1))) {
 		more = realloc(t->task, (t->tasks ? 2 * t->tasks : 1) * sizeof *more);
 		if (!more)
@@ -47,6 +54,7 @@ static struct top_task *task_of(struct top *t, uint32_t number)
 	}
 	memset(&t->task[t->tasks], 0, sizeof *t->task);
 	t->task[t->tasks].task = number;
+	t->task[t->tasks].waits_for = UINT32_MAX;
 	return &t->task[t->tasks++];
 }
 
@@ -62,6 +70,24 @@ static void take_task(struct top *t, const char *name, uint32_t number, struct m
 		k->waits = m.rate / 1e9 > 1 ? 1 : m.rate / 1e9;
 	else if (is_named(name, "task_", "arena_bytes"))
 		k->arena_bytes = m.value;
+	else if (is_named(name, "task_", "pid"))
+		k->pid = (uint32_t)m.value;
+	else if (is_named(name, "task_", "waits"))
+		k->what = (unsigned)m.value;
+	else if (is_named(name, "task_", "waits_for"))
+		k->waits_for = (uint32_t)m.value - 1;
+	else if (is_named(name, "collective_", "started"))
+		k->collectives += m.value;
+	else if (is_named(name, "collective_", "done"))
+		k->collectives_done = m.value;
+	else if (is_named(name, "commthread_", "passes"))
+		k->comm_passes += m.rate;
+	else if (is_named(name, "commthread_", "busy"))
+		k->comm_busy += m.rate; /* divided by the passes at the end */
+	else if (is_named(name, "commthread_", "events"))
+		k->comm_events += m.value;
+	else if (is_named(name, "commthread_", "sleeps"))
+		k->comm_sleeps += m.value;
 	else if (is_named(name, "channel_", "injected"))
 		k->injected += m.value;
 	else if (is_named(name, "channel_", "injecting"))
@@ -158,9 +184,54 @@ static void take_wire(struct top *t, const char *name, const struct drv_stat_row
 		w->connected = m.value != 0;
 }
 
+/* Collectives by active messages end at others than those that started them. */
+static bool is_active_message(const char *name, const struct drv_stat_row *row)
+{
+	char type[20];
+
+	return !strcmp(name, "collective_started") &&
+	       !strncmp(drv_stat_label(row, "type", type, sizeof type), "am", 2);
+}
+
+static void free_calls(struct top *t)
+{
+	for (uint32_t i = 0; i < t->calls; i++)
+		free(t->call[i].text);
+	free(t->call);
+	t->call = NULL;
+	t->calls = 0;
+}
+
+int top_read_calls(struct top *t, char *why, size_t why_bytes)
+{
+	stack_describe_fn describe;
+	char text[600];
+
+	free_calls(t);
+	if (!runs_is_live(&t->job)) {
+		snprintf(why, why_bytes, "the job does not run any more");
+		return -ESRCH;
+	}
+	unsetenv("DEBUGINFOD_URLS"); /* libdw would ask the network for symbols */
+	*(void **)&describe =
+	    drv_module_symbol(STACK_MODULE, TOOLS_BUILD_MODULES, STACK_SYMBOL, why, why_bytes);
+	t->call = describe ? calloc(t->tasks + 1, sizeof *t->call) : NULL;
+	if (!t->call)
+		return describe ? -ENOMEM : -ENOENT;
+	for (uint32_t i = 0; i < t->tasks; i++) {
+		if (t->task[i].state != MU_TASK_ATTACHED || !t->task[i].pid)
+			continue;
+		describe((pid_t)t->task[i].pid, text, sizeof text);
+		t->call[t->calls].task = t->task[i].task;
+		t->call[t->calls].text = strdup(text);
+		t->calls += t->call[t->calls].text != NULL;
+	}
+	return 0;
+}
+
 static void compute_rates(struct top *t)
 {
-	t->tasks = t->wires = 0;
+	t->tasks = t->wires = t->task_at = 0;
 	memset(t->link, 0, (size_t)t->nodes * EMU_LINKS * sizeof *t->link);
 	memset(t->rate, 0, (size_t)t->nodes * EMU_LINKS * sizeof *t->rate);
 	t->at_ns = runs_sampled_ns(&t->job);
@@ -176,12 +247,14 @@ static void compute_rates(struct top *t)
 				take_link(t, name, row, m);
 			else if (!strncmp(name, "wire_", 5))
 				take_wire(t, name, row, m);
-			else if (!strncmp(name, "port_", 5))
+			else if (!strncmp(name, "port_", 5) || is_active_message(name, row))
 				continue;
 			else
 				take_task(t, name, runs_number(row, "task"), m);
 		}
 	}
+	for (uint32_t i = 0; i < t->tasks; i++)
+		t->task[i].comm_busy /= t->task[i].comm_passes > 0 ? t->task[i].comm_passes : 1;
 }
 
 int top_open(struct top *t, const char *which, char *why, size_t why_bytes)
@@ -234,6 +307,7 @@ void top_close(struct top *t)
 	for (uint32_t h = 0; t->before && h < t->job.hosts; h++)
 		free(t->before[h]);
 	free(t->before);
+	free_calls(t);
 	free(t->link);
 	free(t->rate);
 	free(t->task);

@@ -4,6 +4,7 @@
 
 #include "tools/json.h"
 #include "tools/top.h"
+#include "tools/waits.h"
 
 static void print_facts(FILE *f, const struct top *t)
 {
@@ -27,6 +28,23 @@ static void print_facts(FILE *f, const struct top *t)
 			(unsigned)strtoul(drv_stat_view_fact(v, numbers[i]), NULL, 10));
 }
 
+/* The last members of a task's object, and its end. */
+static void print_waits(FILE *f, const struct top *t, const struct top_task *k)
+{
+	fprintf(f, "\"waits_in\": ");
+	json_print_text(f, waits_name(k->what));
+	if (k->waits_for == UINT32_MAX)
+		fprintf(f, ", \"waits_for\": null");
+	else
+		fprintf(f, ", \"waits_for\": %u", k->waits_for);
+	for (uint32_t i = 0; i < t->calls; i++)
+		if (t->call[i].task == k->task) {
+			fprintf(f, ", \"call\": ");
+			json_print_text(f, t->call[i].text);
+		}
+	fputc('}', f);
+}
+
 void top_print_json(FILE *f, const struct top *t)
 {
 	const char *comma = "";
@@ -39,10 +57,16 @@ void top_print_json(FILE *f, const struct top *t)
 		fprintf(f,
 			"%s{\"task\": %u, \"state\": %u, \"waits\": %.4f, \"received\": %llu, "
 			"\"receives\": %.1f, \"injected\": %llu, \"injecting\": %llu, "
-			"\"arena_bytes\": %llu}",
+			"\"arena_bytes\": %llu, \"pid\": %u, \"collectives\": %llu, "
+			"\"collectives_done\": %llu, \"commthread_events\": %llu, "
+			"\"commthread_sleeps\": %llu, \"commthread_busy\": %.4f, ",
 			i ? ", " : "", k->task, k->state, k->waits, (unsigned long long)k->received,
 			k->receives, (unsigned long long)k->injected,
-			(unsigned long long)k->injecting, (unsigned long long)k->arena_bytes);
+			(unsigned long long)k->injecting, (unsigned long long)k->arena_bytes,
+			k->pid, (unsigned long long)k->collectives,
+			(unsigned long long)k->collectives_done, (unsigned long long)k->comm_events,
+			(unsigned long long)k->comm_sleeps, k->comm_busy);
+		print_waits(f, t, k);
 	}
 	fprintf(f, "], \"link\": [");
 	for (uint32_t i = 0; i < t->nodes * EMU_LINKS; i++) {

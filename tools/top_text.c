@@ -7,6 +7,7 @@
 
 #include "tools/draw.h"
 #include "tools/top.h"
+#include "tools/waits.h"
 
 static void print_head(FILE *f, const struct top *t, const struct top_screen *s)
 {
@@ -96,12 +97,57 @@ static unsigned rows_of(const struct top_screen *s, unsigned all)
 	return all < room ? all : room;
 }
 
+/* "allreduce, for 3"; "" if nothing is known. */
+static const char *describe_waits(const struct top_task *k, char *text, size_t bytes)
+{
+	if (k->waits_for == UINT32_MAX)
+		snprintf(text, bytes, "%s", waits_name(k->what));
+	else
+		snprintf(text, bytes, "%s, for %u", waits_name(k->what), k->waits_for);
+	return text;
+}
+
+static void print_software(FILE *f, const struct top *t, const struct top_screen *s)
+{
+	unsigned shown = rows_of(s, t->tasks);
+
+	fprintf(f, "  %6s  %12s  %8s  %19s  %12s  %6s\n", "task", "collectives", "run now",
+		"commthreads' events", "sleeps", "busy");
+	for (unsigned i = 0; i < shown; i++) {
+		const struct top_task *k = &t->task[i];
+
+		fprintf(f, "  %6u  %12llu  %8llu  %19llu  %12llu  %5.1f%%\n", k->task,
+			(unsigned long long)k->collectives,
+			(unsigned long long)(k->collectives > k->collectives_done
+						 ? k->collectives - k->collectives_done
+						 : 0),
+			(unsigned long long)k->comm_events, (unsigned long long)k->comm_sleeps,
+			k->comm_busy * 100);
+	}
+	if (shown < t->tasks)
+		fprintf(f, "  and %u more\n", t->tasks - shown);
+	fputc('\n', f);
+}
+
+static void print_calls(FILE *f, const struct top *t, const struct top_screen *s)
+{
+	unsigned shown = rows_of(s, t->calls);
+
+	for (unsigned i = 0; i < shown; i++)
+		fprintf(f, "  task %u: %s\n", t->call[i].task, t->call[i].text);
+	if (!t->calls)
+		fprintf(f, "  no calls are known\n");
+	if (shown < t->calls)
+		fprintf(f, "  and %u more\n", t->calls - shown);
+	fputc('\n', f);
+}
+
 static void print_tasks(FILE *f, const struct top *t, const struct top_screen *s)
 {
 	static const char *const state[] = {"not joined", "joined", "left"};
 	const struct top_task **order = malloc((t->tasks + 1) * sizeof *order);
 	unsigned shown = rows_of(s, t->tasks);
-	char in[32], all[32], arena[32];
+	char in[32], all[32], arena[32], waits[48];
 
 	if (!order)
 		return;
@@ -109,17 +155,19 @@ static void print_tasks(FILE *f, const struct top *t, const struct top_screen *s
 		order[i] = &t->task[i];
 	sort_column = s->sort % 4;
 	qsort(order, t->tasks, sizeof *order, compare_tasks);
-	fprintf(f, "  %6s  %-10s  %6s  %12s  %12s  %12s  %11s  %8s\n", "task", "state", "waits",
-		"by memory/s", "by memory", "descriptors", "in its FIFO", "arena");
+	fprintf(f, "  %6s  %-10s  %6s  %12s  %12s  %12s  %11s  %8s  %s\n", "task", "state", "waits",
+		"by memory/s", "by memory", "descriptors", "in its FIFO", "arena",
+		"waits in, for task");
 	for (unsigned i = 0; i < shown; i++) {
 		const struct top_task *k = order[i];
 
-		fprintf(f, "  %6u  %-10s  %5.1f%%  %12s  %12s  %12llu  %11llu  %8s\n", k->task,
+		fprintf(f, "  %6u  %-10s  %5.1f%%  %12s  %12s  %12llu  %11llu  %8s  %s\n", k->task,
 			state[k->state < 3 ? k->state : 0], k->waits * 100,
 			draw_bytes((uint64_t)k->receives, in, sizeof in),
 			draw_bytes(k->received, all, sizeof all), (unsigned long long)k->injected,
 			(unsigned long long)k->injecting / 64,
-			draw_bytes(k->arena_bytes, arena, sizeof arena));
+			draw_bytes(k->arena_bytes, arena, sizeof arena),
+			describe_waits(k, waits, sizeof waits));
 	}
 	if (shown < t->tasks)
 		fprintf(f, "  and %u more\n", t->tasks - shown);
@@ -219,8 +267,12 @@ void top_print(FILE *f, const struct top *t, const struct top_screen *s)
 		print_links(f, t, s);
 	if (all || s->view == TOP_TASKS)
 		print_tasks(f, t, s);
+	if (all || s->view == TOP_SOFTWARE)
+		print_software(f, t, s);
 	if ((all && t->has_links) || s->view == TOP_LINKS)
 		print_links(f, t, s);
 	if ((all && t->wires) || s->view == TOP_WIRES)
 		print_wires(f, t, s);
+	if ((all && t->calls) || s->view == TOP_CALLS)
+		print_calls(f, t, s);
 }

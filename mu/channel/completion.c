@@ -198,6 +198,29 @@ static void complete_counters(struct mu_channel *ch)
 	}
 }
 
+bool mu_channel_find_waits(const struct mu_channel *ch, enum mu_waits *what, uint32_t *task)
+{
+	const struct mu_channel_completion *c = &ch->completion;
+
+	for (unsigned i = 0; i < c->counters_busy; i++) {
+		*what = MU_WAITS_GET;
+		*task = c->counter_task[c->counter_busy[i]];
+		return true;
+	}
+	for (unsigned i = 0; c->acks_free < MU_ACKS && i < MU_ACKS; i++)
+		if (c->ack[i].op) {
+			*what = c->ack[i].channel == MU_NO_CHANNEL ? MU_WAITS_ATOMIC : MU_WAITS_PUT;
+			*task = atomic_load_relaxed(&c->ack[i].task);
+			return true;
+		}
+	return false;
+}
+
+atomic_u64 *mu_channel_counts(struct mu_channel *ch)
+{
+	return ch->a->software;
+}
+
 static inline __attribute__((always_inline)) void collect_completed(struct mu_channel *ch)
 {
 	if (ch->completion.counters_busy)

@@ -105,6 +105,7 @@ static int serve_channel(struct mu_process *p, unsigned k, struct mu_comm_entry 
 	stamp = atomic_load_relaxed(&ch->progress.stamp);
 	if (stamp != e->stamp) {
 		e->stamp = stamp;
+		mu_comm_count(&p->area->comm[k].aside, !e->serve_at);
 		step_aside(e, drv_clock_ns());
 		return 0;
 	}
@@ -127,6 +128,7 @@ static int serve_channel(struct mu_process *p, unsigned k, struct mu_comm_entry 
 int mu_commthread_run_pass(struct mu_process *p, unsigned k)
 {
 	uint64_t owned = atomic_load_acquire(&p->comm.owned[k]);
+	struct mu_comm_counts *counts = &p->area->comm[k];
 	int n = 0, again = 0;
 
 	for (; owned; owned &= owned - 1) {
@@ -139,6 +141,11 @@ int mu_commthread_run_pass(struct mu_process *p, unsigned k)
 			again |= found < 0;
 			mu_lock_release(&e->running);
 		}
+	}
+	mu_comm_count(&counts->passes, 1);
+	if (n) {
+		mu_comm_count(&counts->busy, 1);
+		mu_comm_count(&counts->events, (uint64_t)n);
 	}
 	return n ? n : -again;
 }
@@ -194,15 +201,19 @@ void mu_commthread_sleep(struct mu_process *p, unsigned k, int64_t ns)
 {
 	struct mu_wakeup region = {.count = 0};
 
-	if (mu_commthread_sleep_fixed(p, ns))
+	if (mu_commthread_sleep_fixed(p, ns)) {
+		mu_comm_count(&p->area->comm[k].sleeps, 1);
 		return;
+	}
 	/* Check before arming, which costs a barrier in every process. */
 	if (mu_commthread_has_work(p, k, &ns))
 		return;
 	mu_wakeup_watch(&region, &p->area->wake[k + 1]);
 	mu_wakeup_arm(&region);
-	if (!mu_commthread_has_work(p, k, &ns) && !atomic_load_acquire(&p->thread_stop) && ns > 0)
+	if (!mu_commthread_has_work(p, k, &ns) && !atomic_load_acquire(&p->thread_stop) && ns > 0) {
+		mu_comm_count(&p->area->comm[k].sleeps, 1);
 		mu_wakeup_wait(&region, ns);
+	}
 	mu_wakeup_disarm(&region);
 }
 
@@ -420,11 +431,17 @@ int mu_commthread_serve_all(struct mu_process *p)
 	for (; all; all &= all - 1) {
 		struct mu_comm_entry *e = &p->comm.entry[__builtin_ctzll(all)];
 
+		int found;
+
 		if (!mu_lock_try(&e->running))
 			continue;
 		mu_vt_side_begin(e->owner);
-		n += e->fn && call_function(e);
+		found = e->fn && call_function(e);
 		mu_vt_side_end(e->owner);
+		n += found;
+		mu_comm_count(&p->area->comm[e->owner].passes, 1);
+		mu_comm_count(&p->area->comm[e->owner].busy, (uint64_t)found);
+		mu_comm_count(&p->area->comm[e->owner].events, (uint64_t)found);
 		mu_lock_release(&e->running);
 	}
 	return n;

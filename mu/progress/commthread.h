@@ -56,6 +56,12 @@ struct mu_comm_passes {
 	unsigned loops, limit;
 };
 
+/* Add to a count of a commthread, which has one writer at a time. */
+static inline void mu_comm_count(atomic_u64 *count, uint64_t n)
+{
+	atomic_store_relaxed(count, atomic_load_relaxed(count) + n);
+}
+
 /* Read the settings. cpus: processors that this process may use. */
 void mu_commthreads_init(struct mu_process *p, unsigned cpus);
 /* Thread k passes once over its channels. Returns the number of events; < 0: none, but a function

@@ -230,16 +230,21 @@ static void engine_sleep(struct mu_process *p, struct engine *e)
 
 	e->quiet_since = 0;
 	if (atomic_load_relaxed(&p->comm.owned[0]) && mu_commthread_sleep_fixed(p, ns)) {
+		mu_comm_count(&p->area->comm[0].sleeps, 1);
 		e->next_ns = 0;
 	} else if (e->alone) {
 		e->next_ns = 0;
 		/* The work may be for the channel whose engine is held: do not hurry. */
-		if (e->held && mu_process_has_work(p, 0, &unsent))
+		if (e->held && mu_process_has_work(p, 0, &unsent)) {
 			sleep_ns(MU_SERVICE_TICK_MIN_NS);
-		else if (mu_process_has_work(p, 0, &unsent) || mu_commthread_has_work(p, 0, &ns))
+		} else if (mu_process_has_work(p, 0, &unsent) ||
+			   mu_commthread_has_work(p, 0, &ns)) {
 			sched_yield();
-		else
+		} else {
+			mu_comm_count(&p->area->comm[0].sleeps,
+				      atomic_load_relaxed(&p->comm.owned[0]) != 0);
 			mu_idle_sleep(p, NULL, MU_SERVICE_SLEEP_MAX_NS);
+		}
 	} else if (left > 0 && atomic_load_relaxed(&p->comm.owned[0])) {
 		mu_commthread_sleep(p, 0, left);
 	} else if (left > 0) {

@@ -153,6 +153,29 @@ static void note_waited(struct mu_process *p, int new_stretch, uint64_t now)
 	t->noted = now;
 }
 
+#define WAITS_FIRST_NS 1000000u   /* of waiting before the first note of a stretch */
+#define WAITS_AGAIN_NS 100000000u /* from one note to the next */
+
+bool mu_waits_is_due(void)
+{
+	struct mu_idle_thread *t = &mu_idle_thread;
+
+	if (t->first_thread != 1 || t->noted - t->stretch_at < WAITS_FIRST_NS ||
+	    (t->described_at && t->noted - t->described_at < WAITS_AGAIN_NS))
+		return false;
+	t->described_at = t->noted;
+	return true;
+}
+
+void mu_note_waits(unsigned what, uint32_t task)
+{
+	struct mu_task_area *a = mu_self.area;
+
+	atomic_store_relaxed(&a->waits, what);
+	atomic_store_relaxed(&a->waits_for, task == MU_WAITS_ANYONE ? 0 : task + 1);
+	atomic_store_release(&a->waits_found, atomic_load_relaxed(&a->found));
+}
+
 /*
  * Sleep without the barrier that makes this sleeper visible to all wakers at once. The writer of a
  * word with a bell fences; another waker may, rarely, miss the sleeper, which then wakes at the end
@@ -221,6 +244,8 @@ static int apply_policy(struct mu_channel *ch, unsigned how)
 	if (new_stretch) {
 		atomic_store_relaxed(&p->area->found, atomic_load_relaxed(&p->area->found) + 1);
 		t->idle.since = 0;
+		t->stretch_at = before;
+		t->described_at = 0;
 	}
 	if (bell)
 		how |= MU_IDLE_BELL;

@@ -9,9 +9,11 @@
 /* State of this thread, whichever channels it polls. mu_idle_polls (mu.h) counts beside it. */
 struct mu_idle_thread {
 	struct mu_idle idle;
-	uint32_t posted;  /* the posted word at the last look */
-	int first_thread; /* 1: of the process, 2: another, 0: not looked up */
-	uint64_t noted;   /* the last call of note_waited() */
+	uint32_t posted;       /* the posted word at the last look */
+	int first_thread;      /* 1: of the process, 2: another, 0: not looked up */
+	uint64_t noted;        /* the last call of note_waited() */
+	uint64_t stretch_at;   /* first look of this stretch */
+	uint64_t described_at; /* mu_waits_is_due() last said so; 0: not in this stretch */
 	int helping; /* another channel is polled right behind this one, which polled the port */
 };
 extern _Thread_local struct mu_idle_thread mu_idle_thread

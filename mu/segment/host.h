@@ -45,7 +45,7 @@
 #include "mu/segment/node_table.h"
 
 #define MU_HOST_MAGIC   0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION 9u
+#define MU_HOST_VERSION 10u
 #define MU_CHANNELS_MAX 64 /* channels of a task at most */
 #define MU_HOSTS_MAX    256
 #define MU_COMMTHREADS  15 /* commthreads of a task at most */
@@ -114,6 +114,15 @@ struct mu_vt_area {
 	} store[MU_VT_STORES];
 };
 
+/* What one commthread has done, for display; the thread that serves its channels writes it. */
+struct mu_comm_counts {
+	_Alignas(64) atomic_u64 passes; /* over its channels */
+	atomic_u64 busy;                /* passes that found something */
+	atomic_u64 events;              /* what they found */
+	atomic_u64 aside;               /* times that it left a channel to the program's threads */
+	atomic_u64 sleeps;
+};
+
 /* One task of this host. Unless a field says otherwise the task writes it and others read it. */
 struct mu_task_area {
 	atomic_u32 pid;
@@ -144,16 +153,22 @@ struct mu_task_area {
 	 * empty polls began after a poll that found something. */
 	atomic_u64 waited_ns;
 	atomic_u64 found;
+	/* What the first thread waited for when it last looked (mu_note_waits()), in the stretch
+	 * that waits_found counts: enum mu_waits, and 1 + the task that must act; 0: not known. */
+	atomic_u64 waits_found;
+	atomic_u32 waits, waits_for;
+	struct mu_comm_counts comm[MU_COMMTHREADS];
 };
 
-#define MU_AREA_HEAD     0x10000u /* bytes before the first channel */
-#define MU_CHANNEL_BYTES 0x100000u
-#define MU_INJ_SLOTS     1024u /* descriptors of the injection FIFO; one stays unused */
-#define MU_RGET_SLOTS    1024u
-#define MU_SLOT_BYTES    128u /* payload buffer beside each injection slot */
-#define MU_COUNTERS      512u
-#define MU_RING_LINES    4096u /* 256 KiB */
-#define MU_LANES         8u    /* of a channel, each for one sending channel */
+#define MU_AREA_HEAD       0x10000u /* bytes before the first channel */
+#define MU_CHANNEL_BYTES   0x100000u
+#define MU_SOFTWARE_COUNTS 32u
+#define MU_INJ_SLOTS       1024u /* descriptors of the injection FIFO; one stays unused */
+#define MU_RGET_SLOTS      1024u
+#define MU_SLOT_BYTES      128u /* payload buffer beside each injection slot */
+#define MU_COUNTERS        512u
+#define MU_RING_LINES      4096u /* 256 KiB */
+#define MU_LANES           8u    /* of a channel, each for one sending channel */
 /* 2 MiB: records of the tasks of this host for other hosts, if the agent holds the port. */
 #define MU_OUTBOUND_LINES 32768u
 
@@ -180,6 +195,9 @@ struct mu_channel_area {
 	MUHWI_Fifo_t rget; /* remote-get FIFO: the engine writes its tail */
 	MUHWI_InjFifo_t rget_hw;
 	uint64_t bat[8]; /* base address table: entry 0 is 0, all memory */
+	/* Counts of the software above, which the user thread of the channel writes, for display:
+	 * pami/coll/state.h. */
+	_Alignas(64) atomic_u64 software[MU_SOFTWARE_COUNTS];
 	_Alignas(4096) atomic_u64 counter[MU_COUNTERS]; /* reception counters */
 	uint64_t when_ps[MU_INJ_SLOTS]; /* virtual clock: time of each slot's tail store */
 	uint8_t awaited[MU_INJ_SLOTS];  /* virtual clock: software waits for its completion */

@@ -121,7 +121,7 @@ struct pami_coll {
 		void *buffer[PAMI_COLL_BUFFERS];
 		uint32_t outstanding; /* sends, receives and RDMA of this phase */
 		uint8_t thens, buffers, inline_used, buffers_kept, inline_kept;
-		bool running, polled, starting, linked;
+		bool running, polled, starting, linked, counted;
 	} engine;
 
 	/* The operation: its object, and the algorithm that runs. */
@@ -135,6 +135,7 @@ struct pami_coll {
 
 	/* The members that take part in this stage, and what their messages are matched by. */
 	bool commutative;
+	uint32_t awaited; /* 1 + the task whose word in a team's memory a step looked at in vain */
 	const struct pami_topology *topology; /* what ranks mean */
 	uint32_t rank, size, root;
 	uint32_t kind, sequence; /* kind: PAMI_COLL_ below */

@@ -48,6 +48,11 @@ int pami_coll_init(struct pami_context *ctx)
 	return pami_coll_reserve(ctx);
 }
 
+void pami_coll_open(struct pami_context *ctx)
+{
+	ctx->coll->counts = mu_channel_counts(ctx->channel);
+}
+
 /* ---- Objects ---- */
 
 /*
@@ -181,6 +186,8 @@ static void call_back(struct pami_coll *c)
 
 	if (c->done)
 		c->done(c);
+	if (c->engine.counted)
+		pami_coll_count(&ctx->coll->counts[PAMI_COLL_COUNT_DONE]);
 	fn = c->cb_done;
 	cookie = c->cookie;
 	pami_coll_free(c);
@@ -335,6 +342,31 @@ int pami_coll_poll(struct pami_context *ctx)
 	return events;
 }
 
+bool pami_coll_find_waits(const struct pami_context *ctx, unsigned *type, uint32_t *task)
+{
+	const struct pami_coll_state *s = ctx->coll;
+	const struct pami_coll *c = NULL;
+
+	if (s->shorts) {
+		*type = s->shorts->op.type;
+		*task = s->shorts->task[s->shorts->op.cursor];
+		return true;
+	}
+	for (unsigned b = 0; b < BUCKETS; b++)
+		if (s->active[b].first && (!c || s->active[b].first->sequence < c->sequence))
+			c = s->active[b].first;
+	if (!c)
+		return false;
+	*type = c->type;
+	*task = MU_WAITS_ANYONE;
+	if (c->engine.posted)
+		*task =
+		    pami_endpoint_task(pami_topology_endpoint(c->topology, c->engine.posted->rank));
+	else if (c->engine.polled && c->awaited)
+		*task = c->awaited - 1;
+	return true;
+}
+
 /* ---- The call ---- */
 
 /* True if completion of the operation here means that every member has entered it. */
@@ -432,6 +464,7 @@ static __attribute__((noinline)) pami_result_t start_whole(struct pami_context *
 	c->cb_done = cmd->cb_done;
 	c->cookie = cmd->cookie;
 	c->xfer = *cmd;
+	c->engine.counted = true;
 	mu_charge(MU_COST_send, 1);
 	rc = read_and_begin(c);
 	if (rc) {
@@ -472,11 +505,15 @@ PAMI_EXPORT pami_result_t PAMI_Collective(pami_context_t context, pami_xfer_t *c
 	type = cmd->algorithm >> 8 & 0xff;
 	if (s->last.member->shm && may_be_short(type) &&
 	    try_short_lane(ctx, s->last.geometry, s->last.member, type, s->last.info, cmd))
-		return PAMI_SUCCESS;
-	if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
-		return pami_result(pami_am_start(ctx, s->last.geometry, s->last.member, type,
-						 (uint32_t)(cmd->algorithm & 0xff), cmd));
-	return start_whole(ctx, cmd);
+		rc = PAMI_SUCCESS;
+	else if (PAMI_UNLIKELY(type >= PAMI_XFER_AMBROADCAST))
+		rc = pami_result(pami_am_start(ctx, s->last.geometry, s->last.member, type,
+					       (uint32_t)(cmd->algorithm & 0xff), cmd));
+	else
+		rc = start_whole(ctx, cmd);
+	if (PAMI_LIKELY(rc == PAMI_SUCCESS))
+		pami_coll_count(&s->counts[type]);
+	return rc;
 }
 
 void pami_coll_drop(struct pami_context *ctx)

@@ -4,6 +4,7 @@
 #define PAMI_COLL_STATE_H
 
 #include "pami/coll/coll.h"
+#include "pami/coll/counts.h"
 
 struct coll_header {
 	uint64_t key;
@@ -45,6 +46,7 @@ struct coll_chain { /* oldest first */
 #define SPARE_MAX        (8u << 20)
 
 struct pami_coll_state {
+	atomic_u64 *counts;
 	struct coll_chain active[BUCKETS];
 	struct coll_message *early[BUCKETS], **early_last[BUCKETS];
 	size_t early_bytes;           /* of early messages and of `held` */

@@ -240,6 +240,8 @@ static PAMI_INLINE pami_result_t advance_rounds(pami_context_t context[], size_t
 	}
 	if (last || (!mu_virtual && !(mu_idle_polls % ABSENT_POLLS)))
 		pami_absent_serve(pami_context_of(context[0])->client);
+	if (last && mu_waits_is_due())
+		pami_waits_note(context, count, round == trylock_round);
 	if (last && maximum > 1) {
 		unsigned again = 0;
 

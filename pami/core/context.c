@@ -83,6 +83,7 @@ static int context_create(struct pami_client *c, uint32_t offset, struct pami_co
 		context_free(ctx);
 		return rc;
 	}
+	pami_coll_open(ctx);
 	mu_channel_on_death(ctx->channel, pami_apply_deaths);
 	mu_channel_on_note(ctx->channel, pami_geometry_note);
 	mu_channel_on_has_work(ctx->channel, pami_post_has_work);

@@ -41,6 +41,11 @@ struct pami_pending {
 	_Alignas(8) unsigned char payload[];
 };
 
+uint32_t pami_queue_first_task(const struct pami_context *ctx)
+{
+	return pami_endpoint_task(ctx->queue.first->dest);
+}
+
 static int start_pending(struct pami_context *ctx, const struct pami_pending *p)
 {
 	uint32_t task = pami_endpoint_task(p->dest), channel = pami_endpoint_channel(ctx, p->dest);

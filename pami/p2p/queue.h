@@ -40,6 +40,8 @@ int pami_queue_reserve(struct pami_context *ctx);
  * first in the queue and its error is returned.
  */
 int pami_queue_drain(struct pami_context *ctx);
+/* The target of the first queued operation; there is one. */
+uint32_t pami_queue_first_task(const struct pami_context *ctx);
 /* Push the network until at most pami_limits.queue_max bytes are queued; dispatches nothing. Does
  * nothing inside a progress call. */
 void pami_queue_throttle(struct pami_context *ctx);

@@ -78,6 +78,22 @@ struct pami_request *pami_request_find(struct pami_context *ctx, uint32_t token)
 	return r->awaited & PAMI_REQUEST_LIVE ? r : NULL;
 }
 
+bool pami_request_find_waits(const struct pami_context *ctx, uint32_t *task)
+{
+	const unsigned open = PAMI_REQUEST_LOCAL | PAMI_REQUEST_REMOTE;
+
+	for (uint32_t i = 0; i < ctx->requests.slabs; i++)
+		for (uint32_t k = 0; k < PAMI_REQUEST_SLAB; k++) {
+			const struct pami_request *r = &ctx->requests.slab[i][k];
+
+			if ((r->awaited & PAMI_REQUEST_LIVE) && (r->awaited & open) && r->answer) {
+				*task = r->task;
+				return true;
+			}
+		}
+	return false;
+}
+
 void pami_request_defer(struct pami_request *r, pami_request_fn run, int result)
 {
 	struct pami_context *ctx = r->context;

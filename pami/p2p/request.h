@@ -7,6 +7,7 @@
 #ifndef PAMI_P2P_REQUEST_H
 #define PAMI_P2P_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mu/mu.h"
@@ -57,6 +58,9 @@ void pami_request_free(struct pami_request *r);
 /* Return the live request with this token, which came from another task, or NULL if there is
  * none. */
 struct pami_request *pami_request_find(struct pami_context *ctx, uint32_t token);
+/* A request whose message has not been received yet: at which task. Returns false if there is none.
+ */
+bool pami_request_find_waits(const struct pami_context *ctx, uint32_t *task);
 /* Call run(r, result) in the next progress call. */
 void pami_request_defer(struct pami_request *r, pami_request_fn run, int result);
 

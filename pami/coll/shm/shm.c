@@ -234,6 +234,7 @@ bool pami_shm_await_word(struct pami_coll *c, const struct pami_shm *s, atomic_u
 		if (atomic_load_acquire(word) >= value)
 			return true;
 	watch_word(c, word, value);
+	c->awaited = 0;
 	return false;
 }
 
@@ -255,6 +256,7 @@ bool pami_shm_await_all_done(struct pami_coll *c, struct pami_shm *s, uint64_t t
 		 */
 		atomic_store_seq_cst(&s->area->stalled, 1);
 		watch_word(c, &s->done[i].count, turn);
+		c->awaited = s->task[i] + 1;
 		*seen = atomic_load_acquire(&s->done[i].count);
 		if (*seen < turn)
 			return false;
@@ -269,6 +271,7 @@ bool pami_shm_await_published(struct pami_coll *c, struct pami_shm *s, uint32_t 
 	if (pami_shm_is_published(s, member, turn, loads_of(c, s)))
 		return true;
 	watch_word(c, &pami_shm_slot_of(s, member, turn)->number, turn + 1);
+	c->awaited = s->task[member] + 1;
 	return false;
 }
 

@@ -204,6 +204,7 @@ static void end_short(struct pami_context *ctx, struct pami_shm **at, int result
 	if (!ctx->coll->shorts)
 		ctx->todo &= ~(unsigned)PAMI_TODO_SHORT;
 	pami_shm_complete_turns(s, s->op.turn + 1);
+	pami_coll_count(&ctx->coll->counts[PAMI_COLL_COUNT_DONE]);
 	if (s->op.watched)
 		mu_watch(ctx->channel, NULL, 0);
 	if (s->op.cb_done)
