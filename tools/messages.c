@@ -255,7 +255,9 @@ static bool flow_of(const struct message_event *m, char *text, size_t bytes)
 		return true;
 	case MU_TRACE_OUT:
 	case MU_TRACE_IN:
-		snprintf(text, bytes, "f%" PRIx64 "-%u", e->key, e->number);
+		/* Both directions of a wire count their frames from the same number. */
+		snprintf(text, bytes, "f%" PRIx64 "-%u-%u", e->key,
+			 e->kind == MU_TRACE_OUT ? m->host : e->task, e->number);
 		return true;
 	case MU_TRACE_NONE:
 	case MU_TRACE_ENGINE:

@@ -79,7 +79,9 @@ def check(path):
         into = [e['ts'] + e['dur'] for e in events if 'flow_in' in e]
         # A step that the end of the job cut off has no end. One that comes in has a beginning.
         assert out or not into, f'flow {number} comes in and has no beginning'
-        assert not into or min(out) <= min(into), f'flow {number} ends before it begins'
+        # The holder of a port records a frame after it was handed over, and may lose the processor in between.
+        is_frame = any(e['name'] in ('frame_out', 'frame_in') for e in events)
+        assert is_frame or not into or min(out) <= min(into), f'flow {number} ends before it begins'
         arrows += bool(out and into)
     assert arrows, 'no flow has both ends'
     print(f'{path}: {slices} slices, {arrows} flows')
