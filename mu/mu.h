@@ -291,8 +291,8 @@ void mu_call_polls(const char *name);
 const char *mu_call_waits(const char *name);
 /*
  * Real time: what the process's first thread waits for, for torus top. mu_waits_is_due(): it has
- * waited for a millisecond, and what it waits for should be noted now, by mu_note_waits(). task: the
- * task that must act, MU_WAITS_ANYONE: not known. mu_channel_find_waits(): an operation of the
+ * waited for a millisecond, and what it waits for should be noted now, by mu_note_waits(). task:
+ * the task that must act, MU_WAITS_ANYONE: not known. mu_channel_find_waits(): an operation of the
  * channel that is in flight, and at which task; false: none. User thread.
  */
 enum mu_waits {
