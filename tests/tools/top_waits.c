@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What top_waits.sh watches: tasks of which one keeps the others waiting until the file of the
- * second argument is there. The first argument says in what they wait.
+ * second argument is there. The first argument says in what they wait. The third is a file that
+ * tells that a commthread takes messages now.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "tests/harness/pami_job.h"
@@ -99,9 +101,13 @@ int main(int argc, char **argv)
 	} else { /* commthread */
 		if (is_late) {
 			call_async("enable"); /* a commthread takes the messages meanwhile */
+			close(creat(argv[3], 0600));
 			stay_away(argv[2]);
 			call_async("disable");
 		} else {
+			/* The last call of the barrier would take the messages that come early. */
+			if (access(argv[2], F_OK))
+				stay_away(argv[3]);
 			for (int i = 0; i < 100; i++) {
 				done = 0;
 				send_to(tasks - 1, 8);

@@ -51,9 +51,9 @@ done
 
 # A commthread takes a hundred messages while its task makes no call, in both clocks.
 for clock in real virtual; do
-	rm -rf "$QUINTORUS_RUN_DIR" "$dir/go"
+	rm -rf "$QUINTORUS_RUN_DIR" "$dir/go" "$dir/enabled"
 	[ $clock = real ] || touch "$dir/go"
-	torus run -n 2 --shape 2x1x1x1x1 --clock $clock "$task" commthread "$dir/go" >"$dir/log" 2>&1 </dev/null &
+	torus run -n 2 --shape 2x1x1x1x1 --clock $clock "$task" commthread "$dir/go" "$dir/enabled" >"$dir/log" 2>&1 </dev/null &
 	job=$!
 	[ $clock = virtual ] || until_holds 'k[1]["commthread_events"] >= 100 and k[0]["commthread_events"] == 0' "commthreads"
 	touch "$dir/go"
