@@ -8,6 +8,8 @@ QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-
 QT_PACKAGES_MPI="libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
 # Global Arrays and what its library wants (tests/apps/ga.sh).
 QT_PACKAGES_GA="libglobalarrays-dev libscalapack-openmpi-dev libscalapack-mpich-dev liblapack-dev libblas-dev gfortran"
+# Slurm, started by a test with nodes of its own (tests/tools/slurm.sh).
+QT_PACKAGES_SLURM="slurmctld slurmd slurm-client munge"
 QT_PACKAGES_PEERS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox"
 
 qt_packages_missing() # packages... : prints those not installed
