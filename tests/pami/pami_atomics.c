@@ -86,7 +86,7 @@ static void many_tasks(void)
 			sum += all[k];
 		CHECK_EQ(sum, (uint64_t)ROUNDS * tasks * (ROUNDS * tasks - 1) / 2);
 	}
-	CHECK_EQ(word[1], ROUNDS * tasks);
+	CHECK_EQ(atomic_load_acquire(&word[1]), ROUNDS * tasks);
 }
 
 /* More at once than the channel has entries for answers; those of one pair take effect in order. */
@@ -102,7 +102,7 @@ static void more_than_fit(void)
 	for (uint64_t i = 0; i < MANY; i++)
 		CHECK_EQ(old[i], i);
 	run_barrier();
-	CHECK_EQ(word[2], MANY);
+	CHECK_EQ(atomic_load_acquire(&word[2]), MANY);
 }
 
 static void note_error(pami_context_t c, void *cookie, pami_result_t result)
@@ -123,7 +123,7 @@ static void word_not_mapped(void)
 	CHECK_EQ(old, 5);
 	CHECK_EQ(fetch_add(t, word_of[t] + 3, 7), 0);
 	run_barrier();
-	CHECK_EQ(word[3], 7);
+	CHECK_EQ(atomic_load_acquire(&word[3]), 7);
 }
 
 /* A set that is counted: every old value is there once the count is complete, no function is called
@@ -168,7 +168,7 @@ static void counted_set(const char *level)
 	CHECK_EQ(failures, 1);
 	CHECK_EQ(count, MANY);
 	run_barrier();
-	CHECK_EQ(word[4], MANY);
+	CHECK_EQ(atomic_load_acquire(&word[4]), MANY);
 }
 
 /* What the extension says of each level. */
