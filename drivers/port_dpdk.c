@@ -347,22 +347,36 @@ static void dpdk_receive_nothing(const struct dpdk_port *d)
 	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
+static void remove_device(void *port)
+{
+	const struct dpdk_port *d = port;
+	struct rte_eth_dev_info info;
+	bool known;
+
+	if (d->started)
+		rte_eth_dev_stop(d->id);
+	if (!d->probed)
+		return;
+	known = !rte_eth_dev_info_get(d->id, &info);
+	rte_eth_dev_close(d->id);
+	if (known)
+		rte_dev_remove(info.device);
+}
+
 static void dpdk_stop_device(struct dpdk_port *d)
 {
 	uint64_t cookie = d->device.kind == DPDK_AF_XDP ? socket_cookie(d->fd) : 0;
-	struct rte_eth_dev_info info;
 
 	if (d->releaser >= 0)
 		dpdk_receive_nothing(d);
-	if (d->started)
-		rte_eth_dev_stop(d->id);
-	if (d->probed) {
-		int known = !rte_eth_dev_info_get(d->id, &info);
-
-		rte_eth_dev_close(d->id);
-		if (known)
-			rte_dev_remove(info.device);
-	}
+	/*
+	 * The handler of net_memif (22.11) disconnects, too, when the peer does. Two threads that
+	 * disconnect close the same file descriptors twice, perhaps one that was opened in between.
+	 */
+	if (d->device.kind == DPDK_MEMIF)
+		dpdk_eal_run_alone(remove_device, d);
+	else
+		remove_device(d);
 	/*
 	 * net_af_xdp (22.11) leaves its socket open, which keeps the queue of the interface
 	 * occupied.

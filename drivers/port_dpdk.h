@@ -38,6 +38,13 @@ int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why);
 const char *dpdk_eal_complaint(void);
 void dpdk_eal_complaint_clear(void);
 
+/*
+ * Run fn(arg) in the thread in which EAL calls the handlers of interrupts, so that none of them
+ * runs meanwhile. Returns when fn has returned. Without such a thread (after a fork) or without
+ * memory for the request fn runs here.
+ */
+void dpdk_eal_run_alone(void (*fn)(void *arg), void *arg);
+
 /* The sockets of a family that this process has open. The caller frees the list. */
 struct dpdk_sockets {
 	int *fd;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rte_alarm.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
@@ -46,6 +48,8 @@ static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
 	if (n >= sizeof complaint)
 		n = sizeof complaint - 1;
 	drv_debug("dpdk: %.*s", (int)n, text);
+	if (rte_log_cur_msg_loglevel() <= (int)RTE_LOG_CRIT) /* EAL may end the process next */
+		drv_error("dpdk: %.*s", (int)n, text);
 	if (!complaint[0] && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_WARNING) {
 		memcpy(complaint, text, n);
 		complaint[n] = 0;
@@ -207,6 +211,38 @@ int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why)
 				   "PCI port before the others");
 	pthread_mutex_unlock(&eal_lock);
 	return rc;
+}
+
+/* ---- running beside no handler of an interrupt ---- */
+
+struct request {
+	void (*fn)(void *arg);
+	void *arg;
+	sem_t done;
+};
+
+static void serve_request(void *request)
+{
+	struct request *r = request;
+
+	r->fn(r->arg);
+	sem_post(&r->done);
+}
+
+void dpdk_eal_run_alone(void (*fn)(void *arg), void *arg)
+{
+	struct request r = {.fn = fn, .arg = arg};
+
+	if (eal_pid != getpid() || sem_init(&r.done, 0, 0)) {
+		fn(arg);
+		return;
+	}
+	if (rte_eal_alarm_set(1, serve_request, &r))
+		fn(arg);
+	else
+		while (sem_wait(&r.done) && errno == EINTR)
+			;
+	sem_destroy(&r.done);
 }
 
 /* ---- finding the socket that a PMD hides ---- */
