@@ -6,9 +6,9 @@
  *
  * The word of a mutex says who holds it. Where the MUs have compare and swap (--hw
  * mu_atomics=full), the MU of the owner gives a free mutex to the caller and takes it back, and no
- * software of the owner takes part. Who finds the mutex held sends the request; the owner marks the
- * word while anybody waits, and only the owner's program changes a marked word. On other machines
- * Lock and Unlock are requests to the owner's SERVE context, also when the owner itself calls.
+ * software of the owner takes part. A caller that finds the mutex held sends the request. The owner
+ * marks the word while anybody waits, and only the owner's program changes a marked word. On other
+ * machines Lock and Unlock are requests to the owner's SERVE context, also when the owner calls.
  *
  * Each thread of a process may wait for a mutex, also for one that another thread of the process
  * holds. Only SERVE's handlers use the owner's lists; making and destroying a set changes the

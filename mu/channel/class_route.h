@@ -48,8 +48,9 @@ int mu_class_release(struct mu_channel *ch, unsigned id);
  */
 void mu_class_abandon(struct mu_channel *ch, unsigned id);
 
-/* Where direct puts of this route land here, and that `bytes` of them are expected. Who polls is
- * asked to look again when the last is here, and whenever about `notify` (or 0) more have come. */
+/* Say where direct puts of this route land here, and that `bytes` of them are expected. The thread
+ * that polls is asked to look again when the last is here, and whenever about `notify` (or 0) more
+ * have come. */
 void mu_coll_expect(struct mu_channel *ch, unsigned id, void *base, uint64_t bytes,
 		    uint64_t notify);
 /* Bytes still to come (acquire). */
