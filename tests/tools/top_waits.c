@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What top_waits.sh watches: tasks of which one keeps the others waiting until the file of the
- * second argument is there. The first argument says in what they wait. The third is a file that
- * tells that a commthread takes messages now.
+ * second argument is there. The first argument says in what they wait. The task makes the third, a
+ * file, when it has made its last call.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -69,6 +69,14 @@ int main(int argc, char **argv)
 	dispatch_set(context, 5, on_message, NULL, hint);
 	is_late = me == tasks - 1;
 	run_barrier();
+	/* Messages that come early would be taken by the last task's last call of the barrier. */
+	if (is_late) {
+		if (!strcmp(how, "commthread"))
+			call_async("enable"); /* a commthread takes the messages meanwhile */
+		close(creat(argv[3], 0600));
+	} else if (access(argv[2], F_OK)) {
+		stay_away(argv[3]);
+	}
 	if (!strcmp(how, "barrier")) {
 		if (is_late)
 			stay_away(argv[2]);
@@ -100,14 +108,9 @@ int main(int argc, char **argv)
 			WAIT(taken);
 	} else { /* commthread */
 		if (is_late) {
-			call_async("enable"); /* a commthread takes the messages meanwhile */
-			close(creat(argv[3], 0600));
 			stay_away(argv[2]);
 			call_async("disable");
 		} else {
-			/* The last call of the barrier would take the messages that come early. */
-			if (access(argv[2], F_OK))
-				stay_away(argv[3]);
 			for (int i = 0; i < 100; i++) {
 				done = 0;
 				send_to(tasks - 1, 8);

@@ -25,8 +25,8 @@ calls=
 for case in 'barrier|barrier|2' 'allreduce|allreduce|2' 'receiver|a receiver|2' 'message|a message|0'; do
 	IFS='|' read -r how in who <<<"$case"
 	for hosts in '' '--hosts local,local,local'; do
-		rm -rf "$QUINTORUS_RUN_DIR" "$dir/go"
-		torus run -n 3 $hosts "$task" "$how" "$dir/go" >"$dir/log" 2>&1 </dev/null &
+		rm -rf "$QUINTORUS_RUN_DIR" "$dir/go" "$dir/away"
+		torus run -n 3 $hosts "$task" "$how" "$dir/go" "$dir/away" >"$dir/log" 2>&1 </dev/null &
 		job=$!
 		# The task that makes no call waits for nothing.
 		until_holds "k[0]['waits_in'] == '$in' and last(0) == $who and k[0]['waits'] > 0 and k[2]['waits_in'] == '' and k[2]['waits_for'] is None" "$how $hosts"
@@ -51,9 +51,9 @@ done
 
 # A commthread takes a hundred messages while its task makes no call, in both clocks.
 for clock in real virtual; do
-	rm -rf "$QUINTORUS_RUN_DIR" "$dir/go" "$dir/enabled"
+	rm -rf "$QUINTORUS_RUN_DIR" "$dir/go" "$dir/away"
 	[ $clock = real ] || touch "$dir/go"
-	torus run -n 2 --shape 2x1x1x1x1 --clock $clock "$task" commthread "$dir/go" "$dir/enabled" >"$dir/log" 2>&1 </dev/null &
+	torus run -n 2 --shape 2x1x1x1x1 --clock $clock "$task" commthread "$dir/go" "$dir/away" >"$dir/log" 2>&1 </dev/null &
 	job=$!
 	[ $clock = virtual ] || until_holds 'k[1]["commthread_events"] >= 100 and k[0]["commthread_events"] == 0' "commthreads"
 	touch "$dir/go"
