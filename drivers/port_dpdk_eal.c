@@ -228,8 +228,8 @@ static void serve_request(void *request)
 {
 	struct request *r = request;
 
-	if (!atomic_load_acquire(&r->is_made))
-		return;
+	while (!atomic_load_acquire(&r->is_made))
+		; /* never: the caller stored it before it asked EAL */
 	r->fn(r->arg);
 	sem_post(&r->done);
 }
