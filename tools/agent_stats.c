@@ -417,21 +417,15 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 	sample_commthreads(s, area, local);
 	for (uint32_t c = 0; c < a->host->channels; c++) {
 		struct mu_channel_area *ch = mu_host_channel(a->host, local, c);
-		uint64_t units = 0;
-		uint32_t lanes;
 
 		if (!(open & (1ull << c)) && !(state == MU_TASK_DETACHED && was_touched(a, ch)))
 			continue;
 		add_collectives(ch, counts);
 		if (c >= s->channels)
 			continue;
-		lanes = atomic_load_relaxed(&ch->ring.lanes_claimed);
-		for (unsigned l = 0; l < MU_LANES; l++)
-			if (lanes >> l & 1)
-				units += atomic_load_relaxed(&ch->lane[l].tail);
 		row = s->channel + (local * s->channels + c) * CHANNEL_ROWS;
 		drv_stat_set(s->file, row++, atomic_load_relaxed(&ch->ring.tail));
-		drv_stat_set(s->file, row++, units);
+		drv_stat_set(s->file, row++, mu_host_lane_units(ch));
 		drv_stat_set(s->file, row++, ch->inj_hw.descCount);
 		drv_stat_set(s->file, row++,
 			     (ch->inj.pa_tail - ch->inj.pa_head + ch->inj.size_1 + 1) %

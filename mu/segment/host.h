@@ -459,6 +459,19 @@ static inline struct mu_channel_area *mu_host_channel(struct mu_host *h, uint32_
 					  (uint64_t)MU_CHANNEL_BYTES * channel);
 }
 
+/* Returns the units that short messages took in the lanes of the channel. Only lanes that have a
+ * producer are read: reading memory of the segment that no task has written would allocate it. */
+static inline uint64_t mu_host_lane_units(const struct mu_channel_area *ch)
+{
+	uint32_t claimed = atomic_load_relaxed(&ch->ring.lanes_claimed);
+	uint64_t units = 0;
+
+	for (unsigned i = 0; i < MU_LANES; i++)
+		if (claimed >> i & 1)
+			units += atomic_load_relaxed(&ch->lane[i].tail);
+	return units;
+}
+
 /* Wake the thread that serves the channel of this ring of task `local`. Costs one load if no thread
  * sleeps. */
 static inline void mu_host_wake(struct mu_host *h, uint32_t local, const struct drv_ring *ring)
