@@ -49,6 +49,7 @@
 #define DPDK_DESCS   512u
 #define RECONNECT_US 10000u
 #define HANDSHAKE_US 500000u
+#define CONNECT_US   2000000u /* two handshakes, and the server may open later than the client */
 #define XDP_HINT     "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
 
 struct dpdk_port {
@@ -64,6 +65,8 @@ struct dpdk_port {
 
 	int is_client; /* client end of a memif */
 	uint64_t reconnect_ticks;
+	uint64_t
+	    connect_ticks; /* memif: until then frames wait for the first connection; 0: it came */
 
 	struct rte_ether_addr *peer;
 	int peers;
@@ -170,16 +173,18 @@ static int dpdk_is_cut(struct dpdk_port *d)
 
 /*
  * Frames that a cut device does not take are lost, as on a cable; otherwise they stay with the
- * caller.
+ * caller. A memif that has just been opened is not cut: EAL's thread still connects it.
  */
 static unsigned dpdk_lose_if_cut(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
 {
-	if (!dpdk_is_cut(d)) {
+	bool is_cut = dpdk_is_cut(d);
+
+	if (is_cut && d->is_client)
+		dpdk_reconnect(d);
+	if (!is_cut || drv_clock_ticks() < d->connect_ticks) {
 		d->port.stat.tx_busy++;
 		return 0;
 	}
-	if (d->is_client)
-		dpdk_reconnect(d);
 	for (unsigned i = 0; i < n; i++)
 		rte_pktmbuf_free(m[i]);
 	return n;
@@ -198,6 +203,8 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 	sent = d->started ? rte_eth_tx_burst(d->id, 0, m, (uint16_t)n) : 0;
 	if (__builtin_expect(sent < n, 0))
 		sent += dpdk_lose_if_cut(d, m + sent, n - sent);
+	else
+		d->connect_ticks = 0;
 	p->stat.tx_frames += sent;
 	for (unsigned i = 0; i < sent; i++) {
 		d->tx_lent -= !f[i].keep;
@@ -533,6 +540,8 @@ static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 		       !strstr(d->device.args, "role=master");
 	d->reconnect_ticks =
 	    drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
+	if (d->device.kind == DPDK_MEMIF)
+		d->connect_ticks = drv_clock_ticks() + CONNECT_US * drv_clock_ticks_per_us();
 	if (rc && d->is_client && strstr(dpdk_eal_complaint(), "Failed to connect"))
 		rc = 0; /* it connects later */
 	if (rc)
