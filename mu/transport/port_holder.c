@@ -1,21 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The holder: records between this host's rings and the wires to other hosts. Hot where a task
- * holds the port: guarded by bench/micro/pami_latency and bench/micro/pami_rate.
- *
- * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
- * stands for all packets of that stretch of the message; the first packet's header travels.
- *
- *   offset 0  u64 zero        16  packet header, 32 bytes
- *          8  u32 payload     48  payload
- *         12  u32 source
- *
- * Short messages from one task to one channel that are handed in one behind the other share a run,
- * of which the tag is the source: 24 bytes each for 8 bytes of payload, where a record of its own
- * takes 80.
- *
- *   offset 0  u32 coordinates, u16 channel number, u16 0
- *          8  u16 bytes, 14 bytes of software's, payload padded to 8; the next one
+ * The holder: records of this host's tasks to the wires to other hosts, its rounds and its sleep.
+ * port_receive.c has the way back. Hot where a task holds the port: guarded by
+ * bench/micro/pami_latency and bench/micro/pami_rate.
  */
 #define _GNU_SOURCE
 #include "mu/transport/port_holder.h"
@@ -39,254 +26,21 @@
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
 #include "mu/process.h"
-#include "mu/segment/places.h"
 #include "mu/trace.h"
 #include "mu/transport/node_live.h"
+#include "mu/transport/port_holder_state.h"
 #include "mu/transport/transport.h"
 
-#define RUN_HEAD       48u
-#define SHORTS_HEAD    8u
-#define SHORT_HEAD     16u
 #define PIECE_MAX      32768u
 #define CONNECT_NS     1000000
 #define PUBLISH_ROUNDS 0x1fffu /* mu_holder_publish() once in so many and one */
 #define TICK_NS        50000   /* sleep where the port cannot wake us */
 #define OUTBOUND_MAX   256     /* records of tasks per round */
 
-/* For each host: the run of short messages that may still grow, and how much of a received run was
- * taken. */
-struct shorts {
-	unsigned char *run; /* NULL: none; else where its payload begins */
-	uint32_t source, coords, number;
-	uint32_t grows; /* the message being written joins it */
-	uint32_t taken; /* bytes of the run that is being offered; 0: it is new */
-};
-
-struct shorts_head {
-	uint32_t coords;
-	uint16_t number, zero;
-};
-_Static_assert(sizeof(struct shorts_head) == SHORTS_HEAD, "head of a run of short messages");
-
-struct mu_holder {
-	struct mu_host *host;
-	struct mu_process *p;           /* NULL in an agent */
-	struct drv_port *port, *faulty; /* NULL: no faults by script */
-	struct drv_wires *wires;
-	struct drv_ring_tx *tx; /* [locals * channels] */
-	struct drv_ring_rx outbound;
-	struct mu_places places;
-	uint32_t unconnected;  /* hosts whose address is not known yet */
-	struct shorts *shorts; /* [hosts] */
-	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
-	uint64_t dropped[MU_HOSTS_MAX / 64]; /* hosts without a living task */
-	uint32_t rounds;
-	uint64_t bad;
-	int armed, broken;
-	uint32_t deaths_seen, announcements_seen;
-	uint64_t *announced; /* [hosts * locals] the word of each local task that each host knows */
-	struct mu_live *live; /* agent, fabric torus */
-};
-
 /* In a task several threads may use the port: assert that one holds its lock. */
 static void assert_locked(const struct mu_holder *h)
 {
 	DRV_ASSERT(!h->p || mu_lock_is_held(&h->p->port_lock));
-}
-
-static uint32_t find_task_at(const struct mu_holder *h, uint32_t coords, unsigned number)
-{
-	return mu_places_task_at(&h->places, coords, number / h->host->channels);
-}
-
-static uint32_t find_task(const struct mu_holder *h, const MUHWI_PacketHeader_t *header)
-{
-	return find_task_at(h, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
-			    mu_header_number(header));
-}
-
-/*
- * Does no earlier record wait on the channel, so that a record may be taken in place? The tail
- * decides, not whether the first record is complete: a record that another thread is still writing
- * may have others behind it.
- */
-static bool is_channel_drained(struct mu_channel *ch)
-{
-	return atomic_load_acquire(&ch->a->ring.tail) == atomic_load_relaxed(&ch->rx.ring.head) &&
-	       !ch->rx.spill_first &&
-	       (!ch->rx.fifo || ch->rx.fifo_hw.pa_head == ch->rx.fifo_hw.pa_tail);
-}
-
-/* What was found in an earlier round may have been unmapped since. */
-static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
-{
-	if (ch->rx.written_round == h->rounds)
-		return;
-	ch->rx.written_round = h->rounds;
-	mu_forget_checks(&ch->rx.written);
-}
-
-/* A task that holds the port takes records for itself without the detour through its ring. */
-static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
-			 const MUHWI_PacketHeader_t *header, uint32_t source,
-			 const unsigned char *payload, uint32_t bytes)
-{
-	int rc = -EBUSY;
-
-	if (ch == atomic_ptr_load_relaxed(&h->p->dispatching)) {
-		if (!is_channel_drained(ch))
-			return -EBUSY;
-		begin_round(h, ch);
-		return mu_receive_record(ch, header, source, payload, bytes, 1);
-	}
-	/* A channel that a commthread owns is served by that. */
-	if (!atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)) {
-		if (is_channel_drained(ch)) {
-			begin_round(h, ch);
-			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
-		}
-		mu_lock_release(&ch->engine.lock);
-		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
-			atomic_store_relaxed(&h->p->comm.wanted, 1);
-			h->p->pending_gets |= 1ull << ch->index;
-		}
-	}
-	return rc;
-}
-
-static int drop_run(struct mu_holder *h, const char *why)
-{
-	if (!h->bad++)
-		drv_warn("wire: a record that %s was dropped (further ones are counted)", why);
-	return 0;
-}
-
-/* Deliver a record to a task of this host. 0, or -EAGAIN. */
-static int deliver_record(struct mu_holder *h, uint32_t task, const MUHWI_PacketHeader_t *header,
-			  uint32_t source, const unsigned char *payload, uint32_t bytes)
-{
-	unsigned channel = mu_header_number(header) % h->host->channels;
-	uint32_t local = mu_host_entry(h->host, task)->local;
-
-	if (h->p) {
-		struct mu_channel *ch = atomic_ptr_load_acquire(&h->p->channel[channel]);
-		int rc = ch ? take_in_place(h, ch, header, source, payload, bytes) : -EBUSY;
-
-		if (rc != -EBUSY)
-			return rc;
-	}
-	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel,
-			  header, source, payload, bytes);
-}
-
-static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const unsigned char *run,
-		     uint32_t run_bytes)
-{
-	uint32_t at = h->shorts[host].taken ? h->shorts[host].taken : SHORTS_HEAD, task;
-	struct shorts_head head;
-	MUHWI_PacketHeader_t header;
-
-	h->shorts[host].taken = 0;
-	if (run_bytes < SHORTS_HEAD || source >= h->host->tasks)
-		return drop_run(h, "names no task");
-	memcpy(&head, run, sizeof head);
-	task = find_task_at(h, head.coords, head.number);
-	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
-		return drop_run(h, "fits no task here");
-	if (mu_host_task_end(h->host, task))
-		return 0;
-	while (at < run_bytes) {
-		uint16_t bytes = UINT16_MAX;
-
-		if (run_bytes - at >= SHORT_HEAD)
-			memcpy(&bytes, run + at, 2);
-		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - SHORT_HEAD)
-			return drop_run(h, "is cut short");
-		mu_header_short(&header, head.coords, head.number, bytes, run + at + 2);
-		if (deliver_record(h, task, &header, source, run + at + SHORT_HEAD, bytes)) {
-			h->shorts[host].taken = at; /* the wire offers the run again */
-			return -EAGAIN;
-		}
-		at += SHORT_HEAD + ((bytes + 7u) & ~7u);
-	}
-	return 0;
-}
-
-static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
-{
-	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
-	uint32_t bytes, source, task;
-
-	if (run_bytes < RUN_HEAD)
-		return drop_run(h, "is cut short");
-	memcpy(&bytes, run + 8, 4);
-	memcpy(&source, run + 12, 4);
-	if (bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
-	    (task = find_task(h, header)) == UINT32_MAX ||
-	    mu_host_entry(h->host, task)->host != h->host->host)
-		return drop_run(h, "fits no task here");
-	if (mu_host_task_end(h->host, task))
-		return 0; /* no reader: drop the record */
-	return deliver_record(h, task, header, source, run + RUN_HEAD, bytes);
-}
-
-/*
- * The tasks of this host wait for the line together. The holder writes it, the first word last, so
- * that no task has to run before the others see it.
- */
-static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *payload,
-		    uint32_t bytes)
-{
-	struct mu_host *host = h->host;
-	uint64_t first = (uint64_t)host->arenas_at_pages * 4096,
-		 room = host->arena_bytes * host->locals, *to;
-	struct mu_store s;
-
-	if (bytes != sizeof s || task >= host->tasks ||
-	    mu_host_entry(host, task)->host != host->host)
-		return drop_run(h, "is no line for here");
-	memcpy(&s, payload, sizeof s);
-	if (s.at % 64 || s.at - first >= room || !mu_host_map_range(host, s.at, sizeof s.line))
-		return drop_run(h, "is a line for where no arena is");
-	to = (uint64_t *)(void *)((char *)host + s.at);
-	memcpy(to + 1, s.line + 1, sizeof s.line - sizeof s.line[0]);
-	atomic_store_release(to, s.line[0]);
-	for (uint32_t i = 0; i < host->locals; i++)
-		mu_host_wake_waiters(host, i);
-	return 0;
-}
-
-static int on_announced(struct mu_holder *h, uint32_t host, uint32_t task,
-			const unsigned char *payload, uint32_t bytes)
-{
-	uint64_t word;
-
-	if (bytes != sizeof word || task >= h->host->tasks ||
-	    mu_host_entry(h->host, task)->host != host)
-		return drop_run(h, "tells nothing of a task of its host");
-	memcpy(&word, payload, sizeof word);
-	atomic_store_release(&mu_host_announced(h->host)[task], word);
-	return 0;
-}
-
-static int on_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
-		  const unsigned char *payload, uint32_t bytes)
-{
-	struct mu_holder *h = arg;
-
-	if (kind == MU_RUN_RECORD)
-		return on_record(h, payload, bytes);
-	if (kind == MU_RUN_SHORTS)
-		return on_shorts(h, host, tag, payload, bytes);
-	if (kind == MU_RUN_STORE)
-		return on_store(h, tag, payload, bytes);
-	if (kind == MU_RUN_TOLD)
-		return on_announced(h, host, tag, payload, bytes);
-	if (h->live)
-		return mu_live_receive_run(h->live, host, kind, tag, payload, bytes);
-	if (!h->bad++)
-		drv_warn("wire: a run of unknown kind %u from host %u was dropped", kind, host);
-	return 0;
 }
 
 static void holder_commit_run(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag,
@@ -689,7 +443,7 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		sent = drain_outbound(h);
 	if (h->p)
 		atomic_ptr_store_relaxed(&h->p->dispatching, ch);
-	n = drv_wires_poll(h->wires, wires_now_ns(), on_run, h);
+	n = drv_wires_poll(h->wires, wires_now_ns(), mu_holder_take_run, h);
 	if (h->p)
 		atomic_ptr_store_relaxed(&h->p->dispatching, NULL);
 	if (n < 0) {

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the parts of the port holder share: its state, and how a run lies on a wire. port_holder.c
+ * sends, polls and sleeps; port_receive.c takes what the wires deliver.
+ *
+ * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
+ * stands for all packets of that stretch of the message; the first packet's header travels.
+ *
+ *   offset 0  u64 zero        16  packet header, 32 bytes
+ *          8  u32 payload     48  payload
+ *         12  u32 source
+ *
+ * Short messages from one task to one channel that are handed in one behind the other share a run,
+ * of which the tag is the source: 24 bytes each for 8 bytes of payload, where a record of its own
+ * takes 80.
+ *
+ *   offset 0  u32 coordinates, u16 channel number, u16 0
+ *          8  u16 bytes, 14 bytes of software's, payload padded to 8; the next one
+ */
+#ifndef MU_TRANSPORT_PORT_HOLDER_STATE_H
+#define MU_TRANSPORT_PORT_HOLDER_STATE_H
+
+#include <stdint.h>
+
+#include "drivers/base/ring.h"
+#include "mu/hw/desc_build.h"
+#include "mu/segment/host.h"
+#include "mu/segment/places.h"
+
+#define RUN_HEAD    48u
+#define SHORTS_HEAD 8u
+#define SHORT_HEAD  16u
+
+/* For each host: the run of short messages that may still grow, and how much of a received run was
+ * taken. */
+struct shorts {
+	unsigned char *run; /* NULL: none; else where its payload begins */
+	uint32_t source, coords, number;
+	uint32_t grows; /* the message being written joins it */
+	uint32_t taken; /* bytes of the run that is being offered; 0: it is new */
+};
+
+struct shorts_head {
+	uint32_t coords;
+	uint16_t number, zero;
+};
+_Static_assert(sizeof(struct shorts_head) == SHORTS_HEAD, "head of a run of short messages");
+
+struct mu_holder {
+	struct mu_host *host;
+	struct mu_process *p;           /* NULL in an agent */
+	struct drv_port *port, *faulty; /* NULL: no faults by script */
+	struct drv_wires *wires;
+	struct drv_ring_tx *tx; /* [locals * channels] */
+	struct drv_ring_rx outbound;
+	struct mu_places places;
+	uint32_t unconnected;  /* hosts whose address is not known yet */
+	struct shorts *shorts; /* [hosts] */
+	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
+	uint64_t dropped[MU_HOSTS_MAX / 64]; /* hosts without a living task */
+	uint32_t rounds;
+	uint64_t bad;
+	int armed, broken;
+	uint32_t deaths_seen, announcements_seen;
+	uint64_t *announced; /* [hosts * locals] the word of each local task that each host knows */
+	struct mu_live *live; /* agent, fabric torus */
+};
+
+/* Returns the task whose channel `number` is at these coordinates; UINT32_MAX: none. */
+static inline uint32_t find_task_at(const struct mu_holder *h, uint32_t coords, unsigned number)
+{
+	return mu_places_task_at(&h->places, coords, number / h->host->channels);
+}
+
+/* Returns the task to which the header goes; UINT32_MAX: none. */
+static inline uint32_t find_task(const struct mu_holder *h, const MUHWI_PacketHeader_t *header)
+{
+	return find_task_at(h, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			    mu_header_number(header));
+}
+
+/*
+ * port_receive.c: deliver a run that came from a host; drv_wires_poll() calls it. arg: the holder.
+ * Returns 0, or -EAGAIN: there is no room now, so the wire offers the run again.
+ */
+int mu_holder_take_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
+		       const unsigned char *payload, uint32_t bytes);
+
+#endif
