@@ -22,13 +22,11 @@
 
 #define MS 1000000ull
 
-/* The longest waits of torus run for the answers about the calls of tasks. */
-#define CALLS_MS        5000
-#define CALLS_SIGNAL_MS 3000 /* before a signal is passed on */
+#define CALLS_SIGNAL_MS 3000 /* the longest wait for answers before a signal is passed on */
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
-__attribute__((format(printf, 1, 2))) static void print_line(const char *format, ...)
+void job_print(const char *format, ...)
 {
 	char text[2048];
 	va_list ap;
@@ -46,23 +44,21 @@ __attribute__((format(printf, 1, 2))) static void print_line(const char *format,
 
 /* ---- the end ---- */
 
-static void send_all(struct job *j, uint32_t type, uint32_t value)
+void job_send_all(struct job *j, uint32_t type, uint32_t value)
 {
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
 		if (!j->agent[i].lost && !j->agent[i].done)
 			ctl_send(&j->agent[i].ctl, type, &value, sizeof value);
 }
 
-static void job_end(struct job *j, uint32_t grace_ms)
+void job_end(struct job *j, uint32_t grace_ms)
 {
 	j->ending = true;
 	j->end_at_ns = drv_clock_ns() + (grace_ms + JOB_END_MS) * MS;
-	send_all(j, CTL_END, grace_ms);
+	job_send_all(j, CTL_END, grace_ms);
 }
 
-/* The first failure decides the exit status and ends the job; later ones are its consequences.
- * Returns true for the first. */
-static bool record_failure(struct job *j, int status)
+bool job_record_failure(struct job *j, int status)
 {
 	if (j->failed)
 		return 0;
@@ -72,297 +68,18 @@ static bool record_failure(struct job *j, int status)
 	return 1;
 }
 
-/* ---- messages from agents ---- */
-
-static bool is_going_on(const struct job *j)
+bool job_is_going_on(const struct job *j)
 {
 	return j->plan->on_death == MU_ON_DEATH_ERROR && !j->asked && !j->ending;
 }
 
-/* The job goes on without a task: tell the other hosts. The host of the task has told its own
- * tasks. */
-static void report_task_ended(struct job *j, uint32_t task, enum mu_task_end how)
+void job_report_task_ended(struct job *j, uint32_t task, enum mu_task_end how)
 {
 	uint32_t word[2] = {task, how};
 
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
 		if (i != j->plan->task_host[task] && !j->agent[i].lost && !j->agent[i].done)
 			ctl_send(&j->agent[i].ctl, CTL_GONE, word, sizeof word);
-}
-
-static void say_task_failed(struct job *j, uint32_t host, uint32_t task, int status,
-			    const char *then)
-{
-	char who[256], where[160], text[128];
-
-	snprintf(who, sizeof who, "task %u at %s on host %s", task,
-		 plan_task_coords(j->plan, task, text, sizeof text),
-		 plan_host_text(j->plan, host, where, sizeof where));
-	if (WIFSIGNALED(status))
-		print_line("torus run: %s was killed by %s%s; %s", who,
-			   proc_signal_text(WTERMSIG(status), text, sizeof text),
-			   WCOREDUMP(status) ? ", core dumped" : "", then);
-	else
-		print_line("torus run: %s ended with exit status %d; %s", who, WEXITSTATUS(status),
-			   then);
-}
-
-/*
- * A task has ended with status 0, but without leaving the job. That is no failure if no other task
- * needs it any more. If all others have waited for messages for left_ms, they wait for it.
- */
-static void task_left(struct job *j, uint32_t task)
-{
-	if (j->left || !j->left_ms)
-		return;
-	j->left = true;
-	j->left_task = task;
-	send_all(j, CTL_WATCH, j->left_ms);
-}
-
-static void host_waits(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	char where[160], text[128];
-	uint32_t task = j->left_task, at;
-
-	j->agent[host].waits = ctl_get_u32(m) != 0;
-	if (!j->left || j->ending)
-		return;
-	for (uint32_t i = 0; i < j->plan->tasks; i++)
-		if (!j->exited[i] && !j->agent[j->plan->task_host[i]].waits)
-			return;
-	at = j->plan->task_host[task];
-	if (record_failure(j, 1))
-		print_line(
-		    "torus run: task %u at %s on host %s ended with exit status 0 without "
-		    "finalizing, "
-		    "and all other tasks have waited for messages for %u s since; the job is ended "
-		    "(QUINTORUS_LEFT_WAIT=SECONDS sets the time, 0: for ever)",
-		    task, plan_task_coords(j->plan, task, text, sizeof text),
-		    plan_host_text(j->plan, at, where, sizeof where), j->left_ms / 1000);
-}
-
-/* ---- a job without progress ---- */
-
-static void say_stall(struct job *j)
-{
-	if (j->ending)
-		return;
-	print_line(
-	    "torus run: all tasks wait for messages, and none has come for %u s; the job goes on "
-	    "(QUINTORUS_STALL=SECONDS sets the time, 0: never)",
-	    j->stall_ms / 1000);
-	job_calls_print(j);
-}
-
-static void host_stalls(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	j->agent[host].stalls = ctl_get_u32(m) != 0;
-	if (j->stall_said || j->ending || j->left)
-		return;
-	for (uint32_t i = 0; i < j->plan->tasks; i++)
-		if (!j->exited[i] && !j->agent[j->plan->task_host[i]].stalls)
-			return;
-	j->stall_said = job_calls_ask(j, CALLS_MS, say_stall);
-}
-
-static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	uint32_t task = ctl_get_u32(m);
-	int status = (int)ctl_get_u32(m);
-	int joined = (int)ctl_get_u32(m);
-	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-
-	if (m->bad || task >= j->plan->tasks || !j->running || j->exited[task])
-		return;
-	j->exited[task] = 1;
-	j->running--;
-	if (is_going_on(j)) {
-		report_task_ended(j, task, status ? MU_TASK_DIED : MU_TASK_LEFT);
-		if (status)
-			say_task_failed(j, host, task, status,
-					j->running ? "the others go on"
-						   : "it was the last of the job");
-		if (code && !j->status)
-			j->status = code;
-		if (!j->running)
-			job_end(j, 0);
-		return;
-	}
-	if (!status) {
-		if (!j->running)
-			job_end(j, 0);
-		else if (joined)
-			task_left(j, task);
-		return;
-	}
-	if (!record_failure(j, code))
-		return;
-	/* The task died of the signal that the user sent: no message. */
-	if (j->asked && WIFSIGNALED(status) && WTERMSIG(status) == j->asked)
-		return;
-	say_task_failed(j, host, task, status, "the job is ended");
-}
-
-static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	int status = (int)ctl_get_u32(m);
-	const char *text = ctl_get_text(m);
-	char where[160];
-
-	if (record_failure(j, status ? status : 1))
-		print_line("torus run: host %s: %s",
-			   plan_host_text(j->plan, host, where, sizeof where), text);
-}
-
-static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	const char *text = ctl_get_text(m), *port = ctl_get_text(m);
-
-	if (m->bad || j->agent[host].address)
-		return;
-	j->agent[host].address = strdup(text);
-	j->agent[host].port = strdup(port);
-	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		struct ctl_buf b = {0};
-
-		if (i == host || j->agent[i].lost)
-			continue;
-		ctl_put_u32(&b, host);
-		ctl_put_text(&b, text);
-		ctl_send_buf(&j->agent[i].ctl, CTL_ADDRESS, &b);
-	}
-}
-
-static void task_output(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	uint32_t task = ctl_get_u32(m), which = ctl_get_u32(m), room;
-	struct out *o = &j->out[which == 2];
-
-	if (m->bad || task >= j->plan->tasks || which < 1 || which > 2)
-		return;
-	room = (uint32_t)(m->bytes - m->at);
-	if (j->plan->tag)
-		out_put_tagged(o, task, (const char *)m->data + m->at, room);
-	else
-		out_put(o, m->data + m->at, room);
-	out_flush(o);
-	j->agent[host].to_grant += room;
-}
-
-static void link_sums(struct job *j, struct ctl_msg *m)
-{
-	uint32_t links = emu_shape_nodes(&j->plan->shape) * EMU_LINKS;
-
-	if (!j->sums)
-		j->sums = calloc(links, sizeof *j->sums);
-	while (j->sums && m->at < m->bytes) {
-		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
-		struct emu_link_sum s;
-
-		s.sent.packets = ctl_get_u64(m);
-		s.sent.sum = ctl_get_u64(m);
-		s.received.packets = ctl_get_u64(m);
-		s.received.sum = ctl_get_u64(m);
-		if (m->bad || node >= links / EMU_LINKS || link >= EMU_LINKS)
-			return;
-		j->sums[node * EMU_LINKS + link] = s;
-	}
-}
-
-static void task_pids(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	struct job_agent *a = &j->agent[host];
-
-	free(a->pids);
-	a->locals = (uint32_t)(m->bytes / sizeof(uint32_t));
-	a->pids = calloc(a->locals + 1, sizeof *a->pids);
-	for (uint32_t i = 0; a->pids && i < a->locals; i++)
-		a->pids[i] = ctl_get_u32(m);
-}
-
-static void link_counts(struct job *j, struct ctl_msg *m)
-{
-	while (j->links && m->at < m->bytes) {
-		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
-		uint64_t packets = ctl_get_u64(m), bytes = ctl_get_u64(m);
-		uint64_t errors = ctl_get_u64(m);
-
-		if (m->bad || node >= emu_shape_nodes(&j->plan->shape) || link >= EMU_LINKS)
-			return;
-		j->links[node * EMU_LINKS + link].packets += packets;
-		j->links[node * EMU_LINKS + link].bytes += bytes;
-		j->links[node * EMU_LINKS + link].errors += errors;
-	}
-}
-
-static void virtual_report(struct job_virtual *v, struct ctl_msg *m)
-{
-	v->ps = ctl_get_u64(m);
-	v->hash = ctl_get_u64(m);
-	v->events = ctl_get_u64(m);
-	v->packets = ctl_get_u64(m);
-	v->hops = ctl_get_u64(m);
-	v->events_ns = ctl_get_u64(m);
-	v->tasks_ns = ctl_get_u64(m);
-	v->reproducible = ctl_get_u32(m) != 0;
-	v->known = !m->bad;
-}
-
-static void handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
-{
-	switch (m->type) {
-	case CTL_STARTED:
-		task_pids(j, host, m);
-		break;
-	case CTL_FAIL:
-		host_failed(j, host, m);
-		break;
-	case CTL_OWN_ADDRESS:
-		host_address(j, host, m);
-		break;
-	case CTL_EXIT:
-		task_exited(j, host, m);
-		break;
-	case CTL_WAITS:
-		host_waits(j, host, m);
-		break;
-	case CTL_STALLED:
-		host_stalls(j, host, m);
-		break;
-	case CTL_CALLED:
-		job_calls_take(j, host, m);
-		break;
-	case CTL_OUTPUT:
-		task_output(j, host, m);
-		break;
-	case CTL_STDIN_ROOM:
-		j->input_room += ctl_get_u32(m);
-		break;
-	case CTL_LINKS:
-		link_counts(j, m);
-		break;
-	case CTL_SUMS:
-		link_sums(j, m);
-		break;
-	case CTL_HISTORY:
-		if (j->history)
-			history_take(j->history, m);
-		break;
-	case CTL_TRACE:
-		if (messages_take(&j->messages, m))
-			print_line("torus run: --trace: no memory for the messages of host %u",
-				   host);
-		break;
-	case CTL_VIRTUAL:
-		virtual_report(&j->virt, m);
-		break;
-	case CTL_DONE:
-		j->agent[host].done = true;
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- agents ---- */
@@ -387,13 +104,13 @@ static void strays_kill(struct job *j)
 static uint32_t host_tasks_ended(struct job *j, uint32_t host)
 {
 	if (j->plan->fabric == MU_FABRIC_TORUS)
-		send_all(j, CTL_LOST, host);
+		job_send_all(j, CTL_LOST, host);
 	for (uint32_t i = 0; i < j->plan->tasks; i++) {
 		if (j->plan->task_host[i] != host || j->exited[i])
 			continue;
 		j->exited[i] = 1;
 		j->running--;
-		report_task_ended(j, i, MU_TASK_DIED);
+		job_report_task_ended(j, i, MU_TASK_DIED);
 	}
 	return j->running;
 }
@@ -406,14 +123,14 @@ static void agent_lost(struct job *j, uint32_t host, const char *how)
 	if (a->done || a->lost)
 		return;
 	a->lost = true;
-	if (is_going_on(j) && host_tasks_ended(j, host)) {
-		print_line(
+	if (job_is_going_on(j) && host_tasks_ended(j, host)) {
+		job_print(
 		    "torus run: the agent of host %s %s, and with it its tasks; the others go on",
 		    plan_host_text(j->plan, host, where, sizeof where), how);
 		j->status = j->status ? j->status : 1;
-	} else if (record_failure(j, 1))
-		print_line("torus run: the agent of host %s %s; the job is ended",
-			   plan_host_text(j->plan, host, where, sizeof where), how);
+	} else if (job_record_failure(j, 1))
+		job_print("torus run: the agent of host %s %s; the job is ended",
+			  plan_host_text(j->plan, host, where, sizeof where), how);
 	if (a->is_remote && a->pid > 0)
 		kill(a->pid, SIGTERM);
 }
@@ -427,7 +144,7 @@ static int agent_read(struct job *j, uint32_t host)
 
 	a->heard_ns = drv_clock_ns();
 	while ((taken = ctl_next(&a->ctl, &m)) > 0)
-		handle_message(j, host, &m);
+		job_handle_message(j, host, &m);
 	if (taken < 0)
 		agent_lost(
 		    j, host,
@@ -504,9 +221,9 @@ static void end_after_timeout(struct job *j)
 {
 	char text[160];
 
-	if (!j->running || !record_failure(j, JOB_STATUS_TIMEOUT))
+	if (!j->running || !job_record_failure(j, JOB_STATUS_TIMEOUT))
 		return;
-	print_line(
+	job_print(
 	    "torus run: the job took longer than --timeout allows; it is ended; still running: %s",
 	    running_text(j, text, sizeof text));
 	job_calls_print(j);
@@ -518,17 +235,17 @@ static void pass_signal(struct job *j)
 	uint32_t value = (uint32_t)j->asked;
 
 	if (job_calls_known(j))
-		print_line("torus run: where the tasks were when SIG%s came:",
-			   sigabbrev_np(j->asked));
+		job_print("torus run: where the tasks were when SIG%s came:",
+			  sigabbrev_np(j->asked));
 	job_calls_print(j);
 	j->asked_ns = drv_clock_ns();
-	send_all(j, CTL_SIGNAL, value);
+	job_send_all(j, CTL_SIGNAL, value);
 }
 
 static void say_places(struct job *j)
 {
 	if (job_calls_known(j))
-		print_line("torus run: where the tasks are after SIG%s:", sigabbrev_np(j->asked));
+		job_print("torus run: where the tasks are after SIG%s:", sigabbrev_np(j->asked));
 	job_calls_print(j);
 }
 
@@ -540,11 +257,11 @@ static void user_signal(struct job *j, const struct signalfd_siginfo *info)
 
 	if (sig != SIGUSR1 && sig != SIGUSR2) {
 		if (j->asked) { /* a second signal kills the job */
-			if (record_failure(j, 128 + sig))
-				print_line("torus run: killed the job after a second signal; still "
-					   "running: "
-					   "%s",
-					   running_text(j, text, sizeof text));
+			if (job_record_failure(j, 128 + sig))
+				job_print("torus run: killed the job after a second signal; still "
+					  "running: "
+					  "%s",
+					  running_text(j, text, sizeof text));
 			job_end(j, 0);
 			return;
 		}
@@ -638,7 +355,7 @@ static void agent_kill(struct job *j, uint32_t host)
 		return;
 	}
 	a->lost = true;
-	print_line(
+	job_print(
 	    "torus run: the agent of host %s did not end in %u s and was killed; all tasks had "
 	    "ended "
 	    "before",
@@ -681,7 +398,7 @@ static int run_timers(struct job *j)
 		int64_t ms = 1000 - (int64_t)((now - j->asked_ns) / MS);
 
 		if (ms <= 0) {
-			print_line(
+			job_print(
 			    "torus run: SIG%s was passed on to the tasks; once more kills them",
 			    sigabbrev_np(j->asked));
 			j->asked_ns = 0;
@@ -698,7 +415,7 @@ static int run_timers(struct job *j)
 		int64_t ms = ((int64_t)(j->timeout_at_ns - now) + 999999) / (int64_t)MS;
 
 		if (ms <= 0) {
-			if (job_calls_ask(j, CALLS_MS, end_after_timeout))
+			if (job_calls_ask(j, JOB_CALLS_MS, end_after_timeout))
 				left = 0;
 		} else if (left < 0 || ms < left) {
 			left = ms < 1000000 ? (int)ms : 1000000;
@@ -775,7 +492,7 @@ static void handle_events(struct job *j, struct pollfd *fds)
 		if (fds[2 * hosts + 1 + i].revents)
 			out_flush(&j->out[i]);
 	if (j->out[0].broken) /* a program whose reader has gone ends in this way */
-		record_failure(j, 128 + SIGPIPE);
+		job_record_failure(j, 128 + SIGPIPE);
 	if (fds[2 * hosts + 3].revents)
 		input_read(j);
 	output_grant(j);
@@ -848,7 +565,7 @@ static void page_write(const struct job *j)
 	int rc = j->plan->html ? job_page_write(j) : 0;
 
 	if (rc)
-		print_line("torus run: --html %s: %s", j->plan->html, strerror(-rc));
+		job_print("torus run: --html %s: %s", j->plan->html, strerror(-rc));
 }
 
 static void trace_write_real(struct job *j)
@@ -856,7 +573,7 @@ static void trace_write_real(struct job *j)
 	int rc = j->plan->trace[0] && j->plan->clock == MU_CLOCK_REAL ? job_trace_write(j) : 0;
 
 	if (rc)
-		print_line("torus run: --trace %s: %s", j->plan->trace, strerror(-rc));
+		job_print("torus run: --trace %s: %s", j->plan->trace, strerror(-rc));
 }
 
 int job_run(struct job *j, const struct plan *plan, double timeout_s)
@@ -883,7 +600,7 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	j->exited = calloc(plan->tasks, 1);
 	if (!fds || !j->agent || !j->exited || (plan_counts_links(plan) && !j->links) ||
 	    (plan->html && !j->history)) {
-		print_line("torus run: out of memory");
+		job_print("torus run: out of memory");
 		return 1;
 	}
 	for (uint32_t i = 0; i < plan->hosts; i++)
@@ -898,7 +615,7 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	}
 	pmi_close_ends();
 	if (j->stall_ms && !j->failed)
-		send_all(j, CTL_STALL, j->stall_ms);
+		job_send_all(j, CTL_STALL, j->stall_ms);
 	while (!is_over(j))
 		handle_events(j, fds);
 	j->ended_ns = drv_clock_ns();

@@ -20,6 +20,7 @@
 #define JOB_GRACE_ASKED_MS 2000 /* the same after the user ended the job */
 #define JOB_END_MS         3000 /* after this time an agent that has not ended is killed */
 #define JOB_STATUS_TIMEOUT 124  /* as timeout(1) */
+#define JOB_CALLS_MS       5000 /* the longest wait for the answers to job_calls_ask() */
 
 struct job;
 
@@ -71,8 +72,8 @@ struct job {
 	int input_fd; /* stdin when task 0 is on another machine, else -1 */
 	uint32_t input_room;
 	sigset_t mask;               /* signal mask at the start of torus run */
-	struct emu_link_sum *sums;   /* the same, if the links have checksums */
 	struct emu_link_stat *links; /* [nodes * EMU_LINKS], if plan_counts_links() */
+	struct emu_link_sum *sums;   /* the same, if the links have checksums */
 	struct history *history;     /* with plan->html */
 	struct messages messages;    /* real clock, with plan->trace */
 	struct job_virtual virt;
@@ -84,6 +85,24 @@ struct job {
 
 /* Run the job to its end. Returns the exit status of torus run. timeout_s 0: no limit. */
 int job_run(struct job *j, const struct plan *plan, double timeout_s);
+
+/* Print one line to stderr. */
+void job_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Send a message that has one word to every agent that has not ended. */
+void job_send_all(struct job *j, uint32_t type, uint32_t value);
+/* End the job: tasks that still run get SIGTERM, and SIGKILL after grace_ms. */
+void job_end(struct job *j, uint32_t grace_ms);
+/* The first failure decides the exit status and ends the job; later ones are its consequences.
+ * Returns true for the first. */
+bool job_record_failure(struct job *j, int status);
+/* Returns true if the job goes on without a task that ends now. */
+bool job_is_going_on(const struct job *j);
+/* The job goes on without a task: tell the other hosts. The host of the task has told its own
+ * tasks. */
+void job_report_task_ended(struct job *j, uint32_t task, enum mu_task_end how);
+
+/* job_messages.c: do what the message of an agent asks for. */
+void job_handle_message(struct job *j, uint32_t host, struct ctl_msg *m);
 
 /* job_agents.c: start all agents. Returns 0, or -1 after a message. */
 int job_agents_start(struct job *j);
