@@ -61,9 +61,9 @@ static int check_names(const struct args *a, const struct runs_job *j)
 				found |= !fnmatch(a->word[i], j->host[h].family[f].name, 0);
 		if (!found) {
 			fprintf(stderr,
-				"torus stat: this job has no counter '%s'; torus stat --once lists "
-				"them\n",
-				a->word[i]);
+				"torus stat: job %016" PRIx64 " has no counter '%s'; torus stat "
+				"--once lists them, --list the jobs, --job takes another\n",
+				j->job, a->word[i]);
 			return CMD_USAGE;
 		}
 	}
