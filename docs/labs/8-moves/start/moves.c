@@ -47,9 +47,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "moves: at least 3 ranks\n");
 		return 2;
 	}
-	/* A page for each rank; the block is the second one, whose home is rank 1 for ever. */
-	block =
-	    agas_map_all(agas_page_size() * (size_t)agas_npes(), AGAS_CYCLIC) + agas_page_size();
+	/* A page for each rank; the block is the page whose home is rank 1, and that for ever. */
+	block = agas_map_all(agas_page_size() * (size_t)agas_npes(), AGAS_CYCLIC);
+	while (agas_home(block) != 1)
+		block += agas_page_size();
 	check_result(agas_barrier());
 	for (int owner = 1; owner < agas_npes(); owner++) {
 		if (agas_pe() == 1 && owner > 1)
