@@ -271,6 +271,7 @@ int mu_sim_run(struct mu_sim *s)
 	struct emu_world_stat w;
 	int rc = run_events(s);
 
+	sim_spin_run_all(s);
 	s->all_ticks += drv_clock_ticks() - ticks;
 	sim_log_errors(s);
 	emu_world_stat(s->world, &w);

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "mu/sim/spin.h"
 #include "mu/sim/state.h"
@@ -20,10 +22,12 @@
 #define SPIN_NOTICE_NS 2000000u /* CPU time in which a task notices a change of its memory */
 /* The limit for programs that use the registers of the MU, which wait for memory as their normal
  * way. */
-#define SPIN_REGISTERS_NS 8000000u
-#define SPIN_LEAST_NS     2000000u
+#define SPIN_REGISTERS_NS   8000000u
+#define NOTICE_REGISTERS_NS 1000000u
+#define SPIN_LEAST_NS       2000000u
 /* A task that did wait when it was preempted is next preempted after this part of the time. */
 #define QUICKER_DIVISOR 8u
+#define SHARE_EVERY_NS  10000000u
 #define ASLEEP_CHECKS   20u /* 1 ms each; then the stand-in thread counts as asleep */
 #define UNNOTICED_MOST  64u /* packets of a long put between two chances to notice */
 #define LOOP_KIB        64u /* writable memory that a loop on a flag uses at most */
@@ -64,6 +68,39 @@ static bool preempt_writer(enum mu_turn_word word, uint32_t *at, uint32_t from, 
 	mu_turn_cas(word, at, to, from, MU_TURN_BY_SIMULATOR);
 	syscall(SYS_futex, at, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	return false;
+}
+
+/* ---- who may use the processor ---- */
+
+/*
+ * Stop the process of a task that spins, or let it run. A stopped task leaves the processor to the
+ * others, so that what one of them waits for does not take as many times longer as tasks spin.
+ */
+static void set_stopped(struct mu_sim *s, uint32_t local, bool stopped)
+{
+	struct sim_task *t = &s->task[local];
+	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
+
+	if (t->spin.stopped == stopped || t->gone || pid <= 1)
+		return;
+	if (!kill(pid, stopped ? SIGSTOP : SIGCONT))
+		t->spin.stopped = stopped;
+}
+
+/* Stop all tasks that spin but this one, which runs. One whose stand-in thread waits for another
+ * thread of it must run on. */
+static void run_alone(struct mu_sim *s, uint32_t local)
+{
+	for (uint32_t i = 0; i < s->locals; i++)
+		if (i != local && s->task[i].state == SIM_TASK_SPINS)
+			set_stopped(s, i, !s->task[i].spin.standin_blocked);
+	set_stopped(s, local, false);
+}
+
+void sim_spin_run_all(struct mu_sim *s)
+{
+	for (uint32_t i = 0; i < s->locals; i++)
+		set_stopped(s, i, false);
 }
 
 /* True if the task hands in descriptors by stores, without a call. */
@@ -122,6 +159,7 @@ bool sim_spin_begin(struct mu_sim *s, uint32_t local)
 	sim_task_set(t, SIM_TASK_SPINS);
 	t->spin.cpu_from_ns = sim_cpu_ns(s, local);
 	t->spin.unanswered = t->spin.unnoticed = t->spin.sampled = 0;
+	set_stopped(s, local, true);
 	s->spins.tasks++;
 	s->quiet = 0;
 	sim_take_requests(s, local);
@@ -155,6 +193,7 @@ static void end_spin(struct mu_sim *s, uint32_t local, uint64_t at, int noticed)
 	}
 	s->spins.tasks--;
 	s->quiet = 0;
+	set_stopped(s, local, false);
 	sim_task_set(t, SIM_TASK_READY);
 	at = at > own ? at : own;
 	sim_resume_at(s, local, at > s->now ? at : s->now);
@@ -226,6 +265,7 @@ static int run_standin(struct mu_sim *s, uint32_t local, uint64_t *at)
 	vt->serve_ps = *at;
 	vt->serve_wants = 0;
 	t->spin.standin_blocked = 0;
+	run_alone(s, local);
 	standin_run(vt);
 	while ((is = atomic_load_acquire(&vt->serve)) == MU_STANDIN_RUNS ||
 	       is == MU_STANDIN_STORES) {
@@ -257,6 +297,7 @@ static int run_standin(struct mu_sim *s, uint32_t local, uint64_t *at)
 	sim_take_requests(s, local);
 	if (t->spin.standin_blocked)
 		return 0;
+	set_stopped(s, local, t->state == SIM_TASK_SPINS);
 	*at = vt->serve_ps > *at ? vt->serve_ps : *at;
 	if (vt->serve_more)
 		schedule_serve(s, local, *at);
@@ -297,8 +338,13 @@ int sim_spin_serve_blocked(struct mu_sim *s, uint32_t local)
 static bool has_noticed(struct mu_sim *s, uint32_t local, int *stop)
 {
 	struct mu_vt_area *vt = vt_area(s, local);
+	uint64_t ns = uses_registers(s, local) ? NOTICE_REGISTERS_NS : SPIN_NOTICE_NS;
+	bool noticed;
 
-	return sim_wait_while(s, local, &vt->back, 0, SPIN_NOTICE_NS, stop) == SIM_CHANGED;
+	run_alone(s, local);
+	noticed = sim_wait_while(s, local, &vt->back, 0, ns, stop) == SIM_CHANGED;
+	set_stopped(s, local, !s->task[local].spin.standin_blocked);
+	return noticed;
 }
 
 static int handle_touched(struct mu_sim *s, uint32_t local)
@@ -522,16 +568,44 @@ static int resume_callers(struct mu_sim *s, bool block)
 	return block && is_every_task_given_up(s) ? -EDEADLK : 0;
 }
 
+/*
+ * While the others go on, one task after the other that spins gets a share of the processor, since
+ * it may compute.
+ */
+static int share_processor(struct mu_sim *s)
+{
+	uint64_t now = drv_clock_ns();
+	uint32_t i = s->spins.next_share;
+	int stop = 0;
+
+	if (now - s->spins.shared_ns < SHARE_EVERY_NS)
+		return 0;
+	do
+		i = (i + 1) % s->locals;
+	while (s->task[i].state != SIM_TASK_SPINS);
+	s->spins.next_share = i;
+	has_noticed(s, i, &stop);
+	s->spins.shared_ns = drv_clock_ns();
+	return stop;
+}
+
 int sim_spin_poll(struct mu_sim *s, bool *wait)
 {
+	int stop;
+
+	*wait = false;
+	if (!s->spins.tasks)
+		return 0;
 	/* The task may compute, so no virtual time passes while the others only wait for it. */
-	*wait = s->spins.tasks && !s->news && sim_is_nothing_under_way(s) && !is_overdue(s);
-	return s->spins.tasks ? resume_callers(s, *wait) : 0;
+	*wait = !s->news && sim_is_nothing_under_way(s) && !is_overdue(s);
+	stop = *wait ? 0 : share_processor(s);
+	return stop ? stop : resume_callers(s, *wait);
 }
 
 void sim_spin_leave(struct mu_sim *s, uint32_t local)
 {
 	s->spins.tasks -= s->task[local].state == SIM_TASK_SPINS;
+	set_stopped(s, local, false);
 }
 
 void sim_spin_message(struct mu_sim *s, uint32_t local, uint32_t channel)

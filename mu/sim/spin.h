@@ -5,7 +5,9 @@
  * The simulator preempts such a task ("it spins"), and the other tasks continue. When an event
  * changes the memory of a spinning task, nothing else happens until the task has had SPIN_NOTICE_NS
  * of CPU time to notice that and make a call. The stand-in thread of its process (vtime/standin.c)
- * serves messages for its commthreads; it gets turns of its own.
+ * serves messages for its commthreads; it gets turns of its own. All share a processor, so the
+ * simulator stops (SIGSTOP) the processes of spinning tasks that have no such time. While other
+ * tasks go on, each of them in turn gets 2 ms now and then, since it may compute.
  *
  *   preempted --> the others continue --> an event changes its memory, or brings it messages
  *                      ^                 |  the stand-in thread serves them
@@ -42,6 +44,7 @@ struct sim_spin {
 	uint8_t was_wrong;       /* it was preempted once, and computed */
 	uint8_t warned;          /* the warning that all others wait for it was logged */
 	uint8_t sampled;         /* the kernel counts the pages it uses */
+	uint8_t stopped;         /* its process was stopped, so that others get the processor */
 	uint32_t empty_serves;   /* times in a row that it was served although nothing had come */
 	uint32_t unanswered;     /* messages for channels that no commthread serves */
 	uint64_t touched_at;     /* virtual time of the last touch, ps */
@@ -53,12 +56,17 @@ struct sim_spins {
 	uint32_t tasks;        /* tasks that spin */
 	uint32_t touched;      /* spinning tasks that an event has touched */
 	uint64_t ns, limit_ns; /* QUINTORUS_SPIN_MS, QUINTORUS_SPIN_LIMIT_S */
+	uint64_t shared_ns;    /* real time at which a task got a share of the processor */
+	uint32_t next_share;   /* the task that got it */
 };
 
 /* Return the CPU time without a call after which the task is preempted, in ns. */
 uint64_t sim_spin_ns(const struct mu_sim *s, uint32_t local);
 /* Preempt a task that has used that much. Returns false if it is in a call and keeps the turn. */
 bool sim_spin_begin(struct mu_sim *s, uint32_t local);
+/* Let all processes run that were stopped: a task waits in real time for another, or the run ends.
+ */
+void sim_spin_run_all(struct mu_sim *s);
 /* Note that a spinning task has left the job. */
 void sim_spin_leave(struct mu_sim *s, uint32_t local);
 

@@ -23,8 +23,10 @@
 #include "drivers/base/log.h"
 #include "mu/sim/state.h"
 
+#define WAIT_LEAST_NS   50000u
 #define WAIT_FIRST_NS   1000000u
 #define WAIT_LONGEST_NS 10000000u
+#define WAIT_ALONE      16u /* checks; then tasks that spin run too, since it may wait for them */
 /*
  * The clock of a task whose polls find nothing jumps: by a share of the time that it was idle so
  * far, within bounds.
@@ -77,6 +79,7 @@ enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word,
 	/* A short limit counts from now, not from the first check. */
 	uint64_t ns = WAIT_FIRST_NS,
 		 burned = burn_ns && burn_ns <= WAIT_LONGEST_NS ? sim_cpu_ns(s, local) : 0, now;
+	unsigned checks = 0;
 
 	while (atomic_load_acquire(word) == value) {
 		struct timespec timeout = {0, (long)ns};
@@ -89,6 +92,8 @@ enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word,
 		*stop = s->conf.check ? s->conf.check(s->conf.arg) : 0;
 		if (*stop)
 			return SIM_STOPPED;
+		if (++checks == WAIT_ALONE)
+			sim_spin_run_all(s);
 		/* check() has seen the end of the task; its CPU time can no longer be read. */
 		if (s->task[local].gone)
 			return SIM_ENDED;
@@ -97,8 +102,10 @@ enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word,
 			burned = now;
 		else if (now > burned && now - burned >= burn_ns)
 			return SIM_BURNED;
-		if (burn_ns > WAIT_LONGEST_NS) /* a short limit is checked often */
+		if (burn_ns > WAIT_LONGEST_NS)
 			ns = ns * 2 < WAIT_LONGEST_NS ? ns * 2 : WAIT_LONGEST_NS;
+		else if (burn_ns) /* a short limit is met closely */
+			ns = burn_ns - (now - burned) + WAIT_LEAST_NS;
 	}
 	return SIM_CHANGED;
 }
