@@ -120,7 +120,14 @@ void agas_ops_release(void)
 
 static void log_failure(const struct agas_op *op)
 {
-	static const char *const kind[] = {"put", "get", "atomic operation", "call", "query"};
+	static const char *const kind[AGAS_REQUEST_KINDS] = {
+	    [AGAS_REQUEST_PUT] = "put",
+	    [AGAS_REQUEST_GET] = "get",
+	    [AGAS_REQUEST_CALL] = "call",
+	    [AGAS_REQUEST_ATOMIC] = "atomic operation",
+	    [AGAS_REQUEST_PULL] = "put",
+	    [AGAS_REQUEST_QUERY] = "question for the owner",
+	    [AGAS_REQUEST_ATTRIBUTES] = "change of attributes"};
 
 	if (op->op_kind == AGAS_OP_REQUEST)
 		drv_warn("agas: %s of %u bytes at %#llx: %s", kind[op->r.kind], op->r.bytes,
@@ -129,6 +136,14 @@ static void log_failure(const struct agas_op *op)
 		drv_warn("agas: %s of %#llx: %s",
 			 op->op_kind == AGAS_OP_MOVE ? "move" : "mapping or freeing",
 			 (unsigned long long)op->r.gva, agas_why_text(op->error));
+}
+
+/* As in a handler: what it starts must not wait for other operations. */
+static void op_then(const struct agas_op *op)
+{
+	AGAS_HANDLER;
+
+	op->then(op);
 }
 
 static void op_end(struct agas_op *op)
@@ -141,9 +156,11 @@ static void op_end(struct agas_op *op)
 		if (error && !op->req->error)
 			op->req->error = error;
 		op->req->pending--;
-	} else if (error && !agas_world.fence_error) {
+	} else if (error && !op->then && !agas_world.fence_error) {
 		agas_world.fence_error = error;
 	}
+	if (op->then)
+		op_then(op);
 	free(op->copy);
 	op->copy = NULL;
 	op->used = false;
@@ -329,7 +346,8 @@ static void op_start_here(struct agas_op *op, const struct agas_party *p)
 		op_send(op, hop.to);
 		break;
 	case AGAS_REFUSE:
-		op_refused(op, hop.error);
+		op_refused(op, hop.error == AGAS_WHY_UNMAPPED ? agas_home_why_unmapped(p->key)
+							      : hop.error);
 		break;
 	}
 }
@@ -409,6 +427,7 @@ static void answer_take(struct agas_op *op, const struct agas_reply *reply)
 	}
 	if (op->value_to)
 		*op->value_to = reply->value;
+	op->owner = reply->owner;
 	agas_op_complete(op, 0);
 }
 

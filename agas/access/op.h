@@ -20,11 +20,16 @@ struct agas_op {
 	uint32_t sent_to;
 	uint32_t acks; /* CONTROL: answers to come */
 	uint32_t tries;
-	struct agas_request r;       /* REQUEST */
-	char *local;                 /* PUT, CALL: payload; GET: where the data goes */
-	void *copy;                  /* payload that the library frees */
-	uint64_t *value_to;          /* ATOMIC, QUERY, CONTROL: where the value goes */
-	struct agas_req *req;        /* NULL: counted by agas_fence() alone */
+	struct agas_request r; /* REQUEST */
+	char *local;           /* PUT, CALL: payload; GET: where the data goes */
+	void *copy;            /* payload that the library frees */
+	uint64_t *value_to;    /* ATOMIC, QUERY, CONTROL: where the value goes */
+	struct agas_req *req;  /* NULL: counted by agas_fence() alone */
+	/* NULL, or called under the lock when the operation has ended, with op->error and
+	 * op->owner. It may start other operations but must not wait. */
+	void (*then)(const struct agas_op *op);
+	void *then_arg;
+	uint32_t owner;              /* QUERY: the owner that the home has named */
 	double retry_at, give_up_at; /* seconds; 0: not */
 	struct agas_op *next;        /* of the free ones */
 };

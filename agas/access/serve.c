@@ -84,8 +84,11 @@ static void send_answer_as_owner(const struct agas_request *r, const struct agas
 
 static void answer_error(const struct agas_request *r, uint8_t why)
 {
+	uint64_t key = agas_key_of(&agas_world.space, r->gva);
 	struct agas_reply reply = {.error = why, .owner = agas_world.me, .id = r->id};
 
+	if (why == AGAS_WHY_UNMAPPED)
+		reply.error = agas_home_why_unmapped(key);
 	send_answer(r, &reply);
 }
 
@@ -245,6 +248,9 @@ static void carry_out(const struct agas_request *r, struct agas_block *b, const 
 	case AGAS_REQUEST_CALL:
 		reply.error = agas_action_run(r, at, payload);
 		break;
+	case AGAS_REQUEST_ATTRIBUTES:
+		b->attributes = (uint32_t)r->operand;
+		break;
 	case AGAS_REQUEST_QUERY:
 	case AGAS_REQUEST_KINDS:
 		break;
@@ -383,7 +389,7 @@ static void answer_query(const struct agas_request *r)
 
 	AGAS_COUNT(lookups);
 	if (!h || h->freeing) {
-		reply.error = AGAS_WHY_UNMAPPED;
+		reply.error = agas_home_why_unmapped(agas_key_of(&agas_world.space, r->gva));
 	} else if (h->lost || (agas_is_dead(h->owner) && !h->moving)) {
 		reply.error = AGAS_WHY_LOST;
 	} else {

@@ -17,6 +17,7 @@ enum agas_request_kind {
 	AGAS_REQUEST_CALL,  /* payload: the argument */
 	AGAS_REQUEST_QUERY, /* home answers with the owner; value: blocks of the allocation */
 	AGAS_REQUEST_PULL,  /* a put whose payload the owner fetches from `operand` at the source */
+	AGAS_REQUEST_ATTRIBUTES, /* the block's attributes become `operand` */
 	AGAS_REQUEST_KINDS
 };
 

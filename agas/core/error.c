@@ -40,6 +40,8 @@ const char *agas_error_text(int error)
 
 static const char *const why_text[AGAS_WHYS] = {
     [AGAS_WHY_UNMAPPED] = "no block is mapped at this address: it was freed, or never mapped",
+    [AGAS_WHY_FREED] = "the block at this address was freed",
+    [AGAS_WHY_NEVER] = "no block was ever mapped at this address",
     [AGAS_WHY_LOST] = "the rank that had the block has died",
     [AGAS_WHY_HOME_DEAD] = "the home of the block has died, and no other rank knows its owner",
     [AGAS_WHY_TARGET_DEAD] = "the rank to which the block should move has died",
@@ -51,7 +53,8 @@ static const char *const why_text[AGAS_WHYS] = {
 int agas_error_of(uint8_t why)
 {
 	static const int error[AGAS_WHYS] = {
-	    [AGAS_WHY_UNMAPPED] = AGAS_EUNMAPPED, [AGAS_WHY_LOST] = AGAS_EDEAD,
+	    [AGAS_WHY_UNMAPPED] = AGAS_EUNMAPPED, [AGAS_WHY_FREED] = AGAS_EUNMAPPED,
+	    [AGAS_WHY_NEVER] = AGAS_EUNMAPPED,    [AGAS_WHY_LOST] = AGAS_EDEAD,
 	    [AGAS_WHY_HOME_DEAD] = AGAS_EDEAD,    [AGAS_WHY_TARGET_DEAD] = AGAS_EDEAD,
 	    [AGAS_WHY_MEMORY] = AGAS_ENOMEM,      [AGAS_WHY_LOOP] = AGAS_ELOOP,
 	    [AGAS_WHY_ACTION] = AGAS_EACTION,
@@ -67,7 +70,8 @@ const char *agas_why_text(uint8_t why)
 
 int agas_fail(const char *call, int error, const char *why)
 {
-	drv_failure_of_call(call, "agas_", table[row_of(error)].name, why);
+	drv_failure_of_call(call, !strncmp(call, "hpx_", 4) ? "hpx_" : "agas_",
+			    table[row_of(error)].name, why);
 	return error;
 }
 

@@ -10,6 +10,7 @@
 #include "agas/core/coll.h"
 #include "agas/core/lock.h"
 #include "agas/core/world.h"
+#include "agas/hpx/lco.h"
 #include "agas/memory/control.h"
 #include "agas/move/move.h"
 #include "drivers/base/log.h"
@@ -272,6 +273,7 @@ static void close_all(void)
 	agas_blocks_release();
 	agas_ops_release();
 	agas_actions_release();
+	agas_lcos_release();
 	agas_serve_release();
 	agas_coll_close();
 	agas_cache_destroy(agas_world.cache);

@@ -58,6 +58,7 @@ struct agas_world {
 	struct agas_table *seen; /* keys that were in the cache once: compulsory misses */
 	bool *dead;
 	unsigned deaths;
+	uint64_t highest[3]; /* key that had its home here: linear, local, cyclic */
 	int fence_error;
 	struct agas_ranges heap;        /* this rank's local segment */
 	struct agas_ranges pages, rows; /* rank 0: linear pages; bytes of the cyclic segments */

@@ -102,7 +102,7 @@ void agas_freeing_count_down(struct agas_freeing *f)
 {
 	if (--f->left)
 		return;
-	send_answer(f->source, f->id, f->missing ? AGAS_WHY_UNMAPPED : 0, f->moved);
+	send_answer(f->source, f->id, f->why, f->moved);
 	free(f);
 }
 
@@ -127,7 +127,7 @@ static void extent_free_here(const struct agas_extent *e, uint32_t source, uint6
 		f->left++;
 		if (!agas_home_free(key, f)) {
 			f->left--;
-			f->missing++;
+			f->why = agas_home_why_unmapped(key);
 		}
 	}
 	agas_freeing_count_down(f);
@@ -218,19 +218,25 @@ void agas_control_receive(pami_context_t context, void *cookie, const void *head
 
 /* ---- the caller's side ---- */
 
-/* Send to one rank, or (to == ranks) to all, this one included, and wait for all answers. */
-static int ask_ranks(struct agas_control *c, uint32_t to, const void *payload, size_t bytes,
-		     uint64_t *value)
+/*
+ * Send to one rank, or (to == ranks) to all, this one included. All answers end the operation: of
+ * req, or with `then`. *value becomes the sum of what they say. Returns false if there is no memory
+ * for the operation.
+ */
+static bool ask_start(struct agas_control *c, uint32_t to, const void *payload, size_t bytes,
+		      uint64_t *value, agas_req_t *req, void (*then)(const struct agas_op *op),
+		      void *arg)
 {
 	uint32_t ranks = agas_world.space.ranks, first = to == ranks ? 0 : to, r;
 	uint32_t end = to == ranks ? ranks : to + 1;
-	agas_req_t req = {0};
-	struct agas_op *op = agas_op_create(AGAS_OP_CONTROL, &req);
+	struct agas_op *op = agas_op_create(AGAS_OP_CONTROL, req);
 
 	*value = 0; /* callers read it after an error, too */
 	if (!op)
-		return AGAS_ENOMEM;
+		return false;
 	op->value_to = value;
+	op->then = then;
+	op->then_arg = arg;
 	op->acks = end - first;
 	op->sent_to = to;
 	op->r.gva = c->e.base;
@@ -240,22 +246,34 @@ static int ask_ranks(struct agas_control *c, uint32_t to, const void *payload, s
 		if (r != agas_world.me &&
 		    !agas_send(r, AGAS_DISPATCH_CONTROL, c, sizeof(*c), payload, bytes, NULL)) {
 			agas_op_complete(op, AGAS_WHY_LOST);
-			return agas_req_wait(&req);
+			return true;
 		}
 	if (agas_world.me >= first && agas_world.me < end)
 		take_message(c, payload, bytes);
+	return true;
+}
+
+/* The same, and wait for the answers. */
+static int ask_ranks(struct agas_control *c, uint32_t to, const void *payload, size_t bytes,
+		     uint64_t *value)
+{
+	agas_req_t req = {0};
+
+	if (!ask_start(c, to, payload, bytes, value, &req, NULL, NULL))
+		return AGAS_ENOMEM;
 	return agas_req_wait(&req);
 }
 
-int agas_range_take(enum agas_ranges_of which, uint64_t count, uint64_t align, uint64_t *first)
+int agas_range_take(enum agas_ranges_of which, uint32_t keeper, uint64_t count, uint64_t align,
+		    uint64_t *first)
 {
 	struct agas_control c = {.kind = AGAS_CONTROL_RANGE, .which = (uint8_t)which};
 
 	c.e.count = count;
 	c.e.base = align;
-	if (which != AGAS_RANGE_LOCAL)
-		return ask_ranks(&c, 0, NULL, 0, first);
-	return agas_ranges_take(&agas_world.heap, count, align, first) ? 0 : AGAS_ENOMEM;
+	if (keeper != agas_world.me)
+		return ask_ranks(&c, keeper, NULL, 0, first);
+	return agas_ranges_take(ranges_of(which), count, align, first) ? 0 : AGAS_ENOMEM;
 }
 
 void agas_range_give(enum agas_ranges_of which, uint32_t keeper, uint64_t first, uint64_t count)
@@ -270,6 +288,7 @@ void agas_range_give(enum agas_ranges_of which, uint32_t keeper, uint64_t first,
 		agas_send(keeper, AGAS_DISPATCH_CONTROL, &c, sizeof(c), NULL, 0, NULL);
 }
 
+/* All homes, and at first all owners, are one rank. */
 static bool is_private(const struct agas_extent *e)
 {
 	return e->dist == AGAS_LOCAL && !agas_is_linear(e->base);
@@ -282,10 +301,10 @@ int agas_extent_create(const struct agas_extent *e, const uint32_t *owners)
 	uint64_t none;
 	int rc = 0;
 
-	if (is_private(e)) {
+	if (is_private(e) && e->caller == agas_world.me) {
 		rc = agas_extent_install(e, NULL, 0, e->count) ? AGAS_ENOMEM : 0;
 	} else if (e->dist != AGAS_USER) {
-		rc = ask_ranks(&c, all, NULL, 0, &none);
+		rc = ask_ranks(&c, is_private(e) ? e->caller : all, NULL, 0, &none);
 	} else {
 		for (; !rc && c.first < e->count; c.first += OWNERS_MAX) {
 			uint64_t n = e->count - c.first;
@@ -299,20 +318,72 @@ int agas_extent_create(const struct agas_extent *e, const uint32_t *owners)
 	return rc;
 }
 
+/* ---- freeing, the caller's side ---- */
+
+struct extent_freeing {
+	struct agas_extent e;
+	uint64_t value;
+	int rc;
+	void (*then)(void *arg, int rc);
+	void *arg;
+};
+
+static void extent_free_end(struct extent_freeing *f, int rc)
+{
+	f->then(f->arg, rc);
+	free(f);
+}
+
+static void extent_forgotten(const struct agas_op *op)
+{
+	struct extent_freeing *f = op->then_arg;
+
+	extent_free_end(f, op->error ? AGAS_EDEAD : f->rc);
+}
+
+static void extent_freed(const struct agas_op *op)
+{
+	struct extent_freeing *f = op->then_arg;
+	struct agas_control c = {.kind = AGAS_CONTROL_FORGET, .e = f->e};
+
+	f->rc = op->error ? agas_error_of(op->error) : 0;
+	/* Blocks of a local allocation that have never moved are known to their home only. */
+	if (!f->value && is_private(&f->e))
+		extent_free_end(f, f->rc);
+	else if (!ask_start(&c, agas_world.space.ranks, NULL, 0, &f->value, NULL, extent_forgotten,
+			    f))
+		extent_free_end(f, AGAS_ENOMEM);
+}
+
+void agas_extent_free_start(const struct agas_extent *e, void (*then)(void *arg, int rc), void *arg)
+{
+	struct agas_control c = {.kind = AGAS_CONTROL_FREE, .e = *e};
+	struct extent_freeing *f = calloc(1, sizeof(*f));
+	uint32_t homes = agas_is_linear(e->base) || agas_is_cyclic(e->base)
+			     ? agas_world.space.ranks
+			     : agas_home_of(&agas_world.space, e->base);
+
+	if (!f) {
+		then(arg, AGAS_ENOMEM);
+		return;
+	}
+	*f = (struct extent_freeing){.e = *e, .then = then, .arg = arg};
+	if (!ask_start(&c, homes, NULL, 0, &f->value, NULL, extent_freed, f))
+		extent_free_end(f, AGAS_ENOMEM);
+}
+
+static void note_end(void *arg, int rc)
+{
+	agas_req_t *req = arg;
+
+	req->error = rc;
+	req->pending = 0;
+}
+
 int agas_extent_free(const struct agas_extent *e)
 {
-	uint32_t all = agas_world.space.ranks;
-	struct agas_control c = {.kind = AGAS_CONTROL_FREE, .e = *e};
-	/* Local segments have all their homes at one rank. */
-	uint32_t homes = agas_is_linear(e->base) || agas_is_cyclic(e->base)
-			     ? all
-			     : agas_home_of(&agas_world.space, e->base);
-	uint64_t moved, none;
-	int rc = ask_ranks(&c, homes, NULL, 0, &moved);
+	agas_req_t req = {.pending = 1};
 
-	if (!moved && is_private(e))
-		return rc;
-	c.kind = AGAS_CONTROL_FORGET;
-	none = 0;
-	return ask_ranks(&c, all, NULL, 0, &none) ? AGAS_EDEAD : rc;
+	agas_extent_free_start(e, note_end, &req);
+	return agas_req_wait(&req);
 }

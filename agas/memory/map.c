@@ -46,7 +46,7 @@ static gva_t map_blocks(const char *call, size_t size, enum agas_dist dist, cons
 
 	AGAS_LOCK;
 	count = pages_of(0, size);
-	if (agas_range_take(AGAS_RANGE_PAGES, count, 1, &first)) {
+	if (agas_range_take(AGAS_RANGE_PAGES, 0, count, 1, &first)) {
 		agas_fail(call, AGAS_ENOMEM, "the address space has no such range free");
 		return 0;
 	}
@@ -121,7 +121,7 @@ gva_t agas_map_all(size_t size, enum agas_dist dist)
 	AGAS_LOCK;
 	count = pages_of(0, size);
 	if (agas_world.me == 0)
-		found.rc = agas_range_take(AGAS_RANGE_PAGES, count, 1, &found.first);
+		found.rc = agas_range_take(AGAS_RANGE_PAGES, 0, count, 1, &found.first);
 	if (agas_coll_bcast(&found, sizeof(found), 0) || found.rc) {
 		agas_fail(__func__, AGAS_ENOMEM, "the address space has no such range free");
 		return 0;

@@ -153,6 +153,22 @@ struct agas_home *agas_home_find(uint64_t key)
 							   : NULL;
 }
 
+static uint64_t *highest_of(uint64_t key)
+{
+	return &agas_world.highest[agas_is_linear(key) ? 0 : agas_is_cyclic(key) ? 2 : 1];
+}
+
+/* Addresses are handed out from the lowest free one on. So all pages below the highest were mapped
+ * once; in segments there are gaps, and blocks of other sizes. */
+uint8_t agas_home_why_unmapped(uint64_t key)
+{
+	uint64_t highest = *highest_of(key), at = key & AGAS_OFFSET_MASK;
+
+	if (at > (highest & AGAS_OFFSET_MASK) || !highest)
+		return AGAS_WHY_NEVER;
+	return agas_is_linear(key) ? AGAS_WHY_FREED : AGAS_WHY_UNMAPPED;
+}
+
 bool agas_home_install(uint64_t key, uint32_t owner, uint64_t blocks, uint32_t user_bytes)
 {
 	struct agas_home *h = agas_home_find(key) ? NULL : calloc(1, sizeof(*h));
@@ -161,6 +177,8 @@ bool agas_home_install(uint64_t key, uint32_t owner, uint64_t blocks, uint32_t u
 		free(h);
 		return false;
 	}
+	if ((key & AGAS_OFFSET_MASK) > (*highest_of(key) & AGAS_OFFSET_MASK))
+		*highest_of(key) = key;
 	h->owner = owner;
 	h->blocks = blocks;
 	h->user_bytes = user_bytes;
@@ -236,12 +254,14 @@ static void event_send(struct agas_out *out, const struct agas_move_msg *m)
 	struct event *e = (struct event *)(void *)out;
 	struct agas_move_wire w = {.m = *m};
 
+	if (m->kind == AGAS_REBOUND && m->error == AGAS_WHY_UNMAPPED)
+		w.m.error = agas_home_why_unmapped(m->key);
 	if (m->peer == agas_world.me && m->kind == AGAS_DONE_MOVER) {
 		op_end(m->token, m->error);
 	} else if (m->peer == agas_world.me) {
 		DRV_ASSERT(e->loops < LOOP_MAX);
 		if (e->loops < LOOP_MAX)
-			e->loop[e->loops++] = *m;
+			e->loop[e->loops++] = w.m;
 	} else if (m->kind == AGAS_DATA) {
 		data_send(e->p.block, m);
 	} else if (e->state == AGAS_INCOMING && !m->error && e->lates < LATE_MAX &&
@@ -278,7 +298,7 @@ static void event_abort(struct event *e)
 	free(b->landing);
 	b->landing = NULL;
 	agas_serve_parked(b);
-	if (e->out.error == AGAS_WHY_UNMAPPED)
+	if (agas_error_of(e->out.error) == AGAS_EUNMAPPED)
 		agas_block_forget(e->p.key);
 }
 

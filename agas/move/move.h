@@ -26,6 +26,9 @@ void agas_block_forget(uint64_t key);
 
 struct agas_home *agas_home_find(uint64_t key);
 bool agas_home_install(uint64_t key, uint32_t owner, uint64_t blocks, uint32_t user_bytes);
+/* Return the most exact of AGAS_WHY_UNMAPPED, FREED and NEVER, at the home of a block that it does
+ * not know. */
+uint8_t agas_home_why_unmapped(uint64_t key);
 /* Begin to free a block; note->left counts down when it is freed. Returns false if there is no such
  * block. */
 bool agas_home_free(uint64_t key, struct agas_freeing *note);

@@ -52,6 +52,9 @@ enum agas_why {
 	AGAS_WHY_LOOP,   /* more than AGAS_HOPS_MAX forwards */
 	AGAS_WHY_RETRY,  /* not an error: ask home again, a little later */
 	AGAS_WHY_ACTION, /* no such action is registered */
+	/* UNMAPPED in the words of a home that knows which of the two it is (move/move.c). */
+	AGAS_WHY_FREED,
+	AGAS_WHY_NEVER,
 	AGAS_WHYS
 };
 

@@ -14,7 +14,12 @@ survive() {
 	[ "$(grep -c '^survivor [0-9]*: right' "$dir/err")" = "$survivors" ] ||
 		{ fail "$*: not $survivors survived (status $status)"; grep -v warning "$dir/err" | head -30; }
 	unsound "$*"
+	heard+=$(grep -Eo "$reasons" "$dir/err" | sort -u)$'\n'
 }
+
+# Each reason in words must be said in some run.
+reasons='home of the block has died|rank that had the block has died|rank to which the block should move has died'
+heard=''
 
 for seed in 1 2 3; do
 	export QT_SEED=$seed
@@ -29,4 +34,7 @@ if [ "${QT_SANITIZE:-}" != thread ]; then
 		survive 2 --clock virtual --shape 3x1x1x1x1 --fault kill=2@$us "$task" virtual
 	done
 fi
+while read -r reason; do
+	[[ $heard = *"$reason"* ]] || fail "no run said: the $reason"
+done < <(tr '|' '\n' <<<"$reasons")
 finish

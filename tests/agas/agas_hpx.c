@@ -19,7 +19,7 @@ static void array_of(hpx_addr_t base, size_t n, uint32_t bsize)
 {
 	size_t bytes = n * bsize, i;
 	unsigned char v;
-	hpx_lco_t all = hpx_lco_new();
+	hpx_addr_t all = hpx_lco_and_new(0);
 
 	for (i = (size_t)me; i < bytes; i += (size_t)ranks) {
 		v = (unsigned char)(i * 7 + 3);
@@ -34,7 +34,7 @@ static void array_of(hpx_addr_t base, size_t n, uint32_t bsize)
 		CHECK_EQ(v, (unsigned char)(i * 7 + 3));
 		CHECK_EQ(hpx_addr_sub(hpx_addr_add(base, (int64_t)i, bsize), base, bsize), i);
 	}
-	hpx_lco_delete(all);
+	hpx_lco_delete_sync(all);
 	CHECK_EQ(agas_barrier(), 0);
 }
 
@@ -70,12 +70,12 @@ static void distributions_place_blocks(void)
 			hpx_addr_t last = hpx_addr_add(a, (N - 1) * BSIZE, BSIZE);
 
 			if (me == r) {
-				hpx_lco_t moved = hpx_lco_new();
+				hpx_addr_t moved = hpx_lco_future_new(0);
 
 				hpx_gas_move(last, HPX_HERE, moved);
 				CHECK_EQ(hpx_lco_wait(moved), 0);
 				CHECK(hpx_gas_try_pin(last, NULL));
-				hpx_lco_delete(moved);
+				hpx_lco_delete_sync(moved);
 			}
 			CHECK_EQ(agas_barrier(), 0);
 		}
