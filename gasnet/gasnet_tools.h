@@ -37,14 +37,37 @@ GASNETT_BEGIN_EXTERNC
 #define _CONCAT_HELPER(a, b) a##b
 #define _CONCAT(a, b)        _CONCAT_HELPER(a, b)
 #endif
+/* As the header of portable platforms has them. */
 #ifndef PLATFORM_COMPILER_FAMILYNAME
 #if defined(__clang__)
-#define PLATFORM_COMPILER_FAMILYNAME CLANG
-#else
-#define PLATFORM_COMPILER_FAMILYNAME GNU
-#endif
-#define PLATFORM_COMPILER_FAMILYID    1
+#define PLATFORM_COMPILER_FAMILYNAME  CLANG
+#define PLATFORM_COMPILER_CLANG       1
+#define PLATFORM_COMPILER_VERSION     PLATFORM_VERSION_INT(__clang_major__, __clang_minor__, 0)
 #define PLATFORM_COMPILER_VERSION_STR __VERSION__
+#else
+#define PLATFORM_COMPILER_FAMILYNAME  GNU
+#define PLATFORM_COMPILER_GNU         1
+#define PLATFORM_COMPILER_VERSION     PLATFORM_VERSION_INT(__GNUC__, __GNUC_MINOR__, 0)
+#define PLATFORM_COMPILER_VERSION_STR __VERSION__
+#endif
+#define PLATFORM_COMPILER_FAMILYID             1
+#define PLATFORM_VERSION_INT(major, minor, pl) (((major) << 16) | ((minor) << 8) | (pl))
+#define PLATFORM_COMPILER_VERSION_GT(a, b, c)                                                      \
+	(PLATFORM_COMPILER_VERSION > PLATFORM_VERSION_INT(a, b, c))
+#define PLATFORM_COMPILER_VERSION_GE(a, b, c)                                                      \
+	(PLATFORM_COMPILER_VERSION >= PLATFORM_VERSION_INT(a, b, c))
+#define PLATFORM_COMPILER_VERSION_EQ(a, b, c)                                                      \
+	(PLATFORM_COMPILER_VERSION == PLATFORM_VERSION_INT(a, b, c))
+#define PLATFORM_COMPILER_VERSION_LE(a, b, c)                                                      \
+	(PLATFORM_COMPILER_VERSION <= PLATFORM_VERSION_INT(a, b, c))
+#define PLATFORM_COMPILER_VERSION_LT(a, b, c)                                                      \
+	(PLATFORM_COMPILER_VERSION < PLATFORM_VERSION_INT(a, b, c))
+#define PLATFORM_OS_FAMILYNAME      LINUX
+#define PLATFORM_OS_LINUX           1
+#define PLATFORM_ARCH_FAMILYNAME    X86_64
+#define PLATFORM_ARCH_X86_64        1
+#define PLATFORM_ARCH_64            1
+#define PLATFORM_ARCH_LITTLE_ENDIAN 1
 #endif
 #ifndef PRIuSZ
 #define PRIuSZ "zu"
@@ -66,14 +89,40 @@ GASNETT_BEGIN_EXTERNC
 #define GASNETT_FORMAT_PRINTF(name, a, b, decl) __attribute__((format(printf, a, b))) decl
 #define GASNETT_NORETURN                        __attribute__((noreturn))
 #define GASNETT_NORETURNP(name)
-#define GASNETT_MALLOC           __attribute__((malloc))
-#define GASNETT_PURE             __attribute__((pure))
-#define GASNETT_CONST            __attribute__((const))
-#define GASNETT_HOT              __attribute__((hot))
-#define GASNETT_COLD             __attribute__((cold))
-#define GASNETT_UNUSED           __attribute__((unused))
-#define GASNETT_RESTRICT         __restrict__
-#define GASNETT_CURRENT_FUNCTION __func__
+#define GASNETT_MALLOC __attribute__((malloc))
+#define GASNETT_MALLOCP(name)
+#define GASNETT_PURE __attribute__((pure))
+#define GASNETT_PUREP(name)
+#define GASNETT_CONST __attribute__((const))
+#define GASNETT_CONSTP(name)
+#define GASNETT_WARN_UNUSED_RESULT                      __attribute__((warn_unused_result))
+#define GASNETT_HOT                                     __attribute__((hot))
+#define GASNETT_COLD                                    __attribute__((cold))
+#define GASNETT_USED                                    __attribute__((used))
+#define GASNETT_UNUSED                                  __attribute__((unused))
+#define GASNETT_DEPRECATED                              __attribute__((deprecated))
+#define GASNETT_RESTRICT                                __restrict__
+#define GASNETT_CURRENT_FUNCTION                        __func__
+#define GASNETT_FORMAT_PRINTF_FUNCPTR(name, a, b, decl) decl __attribute__((format(printf, a, b)))
+#define GASNETT_FORMAT_PRINTF_FUNCPTR_ARG(name, a, b, decl)                                        \
+	decl __attribute__((format(printf, a, b)))
+#define gasnett_constant_p(x) __builtin_constant_p(x)
+#define gasnett_unreachable() __builtin_unreachable()
+#define gasnett_assume(cond)  ((cond) ? (void)0 : __builtin_unreachable())
+/* These end the program. The second one does nothing without GASNET_DEBUG or GASNETT_DEBUG. */
+#define gasnett_assert_always(cond)                                                                \
+	(__builtin_expect(!!(cond), 1)                                                             \
+	     ? (void)0                                                                             \
+	     : gasnett_fatalerror("%s:%d: assertion failure: %s", __FILE__, __LINE__, #cond))
+#if defined(GASNET_DEBUG) || defined(GASNETT_DEBUG)
+#define gasnett_assert(cond) gasnett_assert_always(cond)
+#ifndef GASNETT_DEBUG
+#define GASNETT_DEBUG 1
+#endif
+#else
+#define gasnett_assert(cond) ((void)0)
+#define GASNETT_NDEBUG       1
+#endif
 /* A text that `strings` finds in the program. */
 #define GASNETT_IDENT(name, text)                                                                  \
 	extern char const name[];                                                                  \
@@ -91,8 +140,23 @@ GASNETT_BEGIN_EXTERNC
 #define GASNETT_RELEASE_VERSION_MAJOR 2019
 #define GASNETT_RELEASE_VERSION_MINOR 9
 #define GASNETT_RELEASE_VERSION_PATCH 0
-#define GASNETT_THREADMODEL           PAR
-#define GASNETT_THREADMODEL_STR       "PAR"
+/* Every function of this header serves several threads; a program may say that it has one. */
+#if defined(GASNETT_THREAD_SINGLE) && defined(GASNETT_THREAD_SAFE)
+#error "define at most one of GASNETT_THREAD_SINGLE and GASNETT_THREAD_SAFE"
+#elif !defined(GASNETT_THREAD_SINGLE) && !defined(GASNETT_THREAD_SAFE)
+#ifdef GASNET_SEQ
+#define GASNETT_THREAD_SINGLE 1
+#else
+#define GASNETT_THREAD_SAFE 1
+#endif
+#endif
+#ifdef GASNETT_THREAD_SINGLE
+#define GASNETT_THREADMODEL     SEQ
+#define GASNETT_THREADMODEL_STR "SEQ"
+#else
+#define GASNETT_THREADMODEL     PAR
+#define GASNETT_THREADMODEL_STR "PAR"
+#endif
 
 /* Tracing does not exist; the arguments are not evaluated. */
 #define GASNETT_TRACE_ENABLED                     0
@@ -152,6 +216,10 @@ int gasnett_getenv_yesno_withdefault(const char *name, int standard);
 int64_t gasnett_getenv_int_withdefault(const char *name, int64_t standard, uint64_t unit);
 double gasnett_getenv_dbl_withdefault(const char *name, double standard);
 int gasnett_verboseenv(void);
+/* Say the value of a variable on standard error, if gasnett_verboseenv(). */
+void gasnett_envstr_display(const char *name, const char *value, int is_default);
+void gasnett_envint_display(const char *name, int64_t value, int is_default, int is_size);
+void gasnett_envdbl_display(const char *name, double value, int is_default);
 /* A whole number with an optional unit (k, m, g, t). unit: bytes of a plain number, or 0. */
 int64_t gasnett_parse_int(const char *text, uint64_t unit);
 /* Write a number for people; is_size: with a unit. Returns buffer. */
@@ -159,6 +227,11 @@ char *gasnett_format_number(int64_t value, char *buffer, size_t bytes, int is_si
 const char *gasnett_performance_warning_str(void);
 int gasnett_isLittleEndian(void);
 uint64_t gasnett_checksum(void *p, size_t bytes);
+/* How many bytes are 0; the second copies them, too. */
+size_t gasnett_count0s(const void *src, size_t bytes);
+size_t gasnett_count0s_copy(void *dst, const void *src, size_t bytes);
+/* Private memory of whole pages; MAP_FAILED: there is none. */
+void *gasnett_mmap(uintptr_t bytes);
 int gasnett_maximize_rlimits(void);
 int gasnett_maximize_rlimit(int resource, const char *name);
 void gasnett_flush_streams(void);
@@ -167,6 +240,17 @@ void gasnett_killmyprocess(int exitcode) __attribute__((noreturn));
 int gasnett_print_backtrace(int fd);
 int gasnett_print_backtrace_ifenabled(int fd);
 void gasnett_backtrace_init(const char *program);
+/* A program's own way to print a backtrace. It is not called: the library prints its own. */
+typedef struct {
+	const char *name;
+	int (*fnp)(int fd);
+	int threadsupport;
+	int required;
+} gasnett_backtrace_type_t;
+extern gasnett_backtrace_type_t gasnett_backtrace_user;
+/* Wait for a debugger to set *flag to 0. The second waits only with GASNET_FREEZE_ON_ERROR. */
+void gasnett_freezeForDebuggerNow(volatile int *flag, const char *name);
+void gasnett_freezeForDebuggerErr(void);
 void gasnett_set_affinity(int rank);
 typedef void (*gasnett_sighandlerfn_t)(int);
 gasnett_sighandlerfn_t gasnett_reghandler(int sigtocatch, gasnett_sighandlerfn_t fp);
@@ -251,6 +335,9 @@ gasnett_sighandlerfn_t gasnett_reghandler(int sigtocatch, gasnett_sighandlerfn_t
 GEXI_ATOMICS(gasnett_atomic, GASNETT_ATOMIC, uint32_t, int32_t)
 GEXI_ATOMICS(gasnett_atomic32, GASNETT_ATOMIC32, uint32_t, int32_t)
 GEXI_ATOMICS(gasnett_atomic64, GASNETT_ATOMIC64, uint64_t, int64_t)
+GEXI_ATOMICS(gasnett_strongatomic, GASNETT_STRONGATOMIC, uint32_t, int32_t)
+GEXI_ATOMICS(gasnett_strongatomic32, GASNETT_STRONGATOMIC32, uint32_t, int32_t)
+GEXI_ATOMICS(gasnett_strongatomic64, GASNETT_STRONGATOMIC64, uint64_t, int64_t)
 #undef GEXI_ATOMICS
 #define gasnett_atomic_init(v)                                                                     \
 	{                                                                                          \
@@ -264,14 +351,22 @@ GEXI_ATOMICS(gasnett_atomic64, GASNETT_ATOMIC64, uint64_t, int64_t)
 	{                                                                                          \
 		(uint64_t)(v)                                                                      \
 	}
-#define gasnett_atomic_signed(v)    ((int32_t)(v))
-#define gasnett_atomic32_signed(v)  ((int32_t)(v))
-#define gasnett_atomic64_signed(v)  ((int64_t)(v))
-#define GASNETT_ATOMIC_MAX          UINT32_MAX
-#define GASNETT_ATOMIC_SIGNED_MIN   INT32_MIN
-#define GASNETT_ATOMIC_SIGNED_MAX   INT32_MAX
-#define GASNETT_HAVE_ATOMIC_CAS     1
-#define GASNETT_HAVE_ATOMIC_ADD_SUB 1
+#define gasnett_atomic_signed(v)          ((int32_t)(v))
+#define gasnett_atomic32_signed(v)        ((int32_t)(v))
+#define gasnett_atomic64_signed(v)        ((int64_t)(v))
+#define gasnett_strongatomic_init(v)      gasnett_atomic_init(v)
+#define gasnett_strongatomic32_init(v)    gasnett_atomic32_init(v)
+#define gasnett_strongatomic64_init(v)    gasnett_atomic64_init(v)
+#define gasnett_strongatomic_signed(v)    gasnett_atomic_signed(v)
+#define gasnett_strongatomic32_signed(v)  gasnett_atomic32_signed(v)
+#define gasnett_strongatomic64_signed(v)  gasnett_atomic64_signed(v)
+#define GASNETT_ATOMIC_MAX                UINT32_MAX
+#define GASNETT_ATOMIC_SIGNED_MIN         INT32_MIN
+#define GASNETT_ATOMIC_SIGNED_MAX         INT32_MAX
+#define GASNETT_HAVE_ATOMIC_CAS           1
+#define GASNETT_HAVE_ATOMIC_ADD_SUB       1
+#define GASNETT_HAVE_STRONGATOMIC_CAS     1
+#define GASNETT_HAVE_STRONGATOMIC_ADD_SUB 1
 
 /* ---- values of each thread ---- */
 
@@ -299,6 +394,17 @@ typedef pthread_cond_t gasnett_cond_t;
 #define gasnett_cond_signal(c)    pthread_cond_signal(c)
 #define gasnett_cond_broadcast(c) pthread_cond_broadcast(c)
 #define gasnett_cond_wait(c, m)   pthread_cond_wait((c), (m))
+#ifdef PTHREAD_RWLOCK_INITIALIZER /* not in the strict modes of C */
+typedef pthread_rwlock_t gasnett_rwlock_t;
+#define GASNETT_RWLOCK_INITIALIZER  PTHREAD_RWLOCK_INITIALIZER
+#define gasnett_rwlock_init(l)      pthread_rwlock_init((l), NULL)
+#define gasnett_rwlock_destroy(l)   pthread_rwlock_destroy(l)
+#define gasnett_rwlock_rdlock(l)    pthread_rwlock_rdlock(l)
+#define gasnett_rwlock_wrlock(l)    pthread_rwlock_wrlock(l)
+#define gasnett_rwlock_tryrdlock(l) pthread_rwlock_tryrdlock(l)
+#define gasnett_rwlock_trywrlock(l) pthread_rwlock_trywrlock(l)
+#define gasnett_rwlock_unlock(l)    pthread_rwlock_unlock(l)
+#endif
 
 GASNETT_END_EXTERNC
 

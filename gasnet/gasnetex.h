@@ -378,8 +378,11 @@ void gexi_poll_for_condition(void);
 			gexi_poll_for_condition();                                                 \
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);                                           \
 	} while (0)
-#define GASNET_POLLWHILE(cond)  GASNET_BLOCKUNTIL(!(cond))
-#define GASNET_BEGIN_FUNCTION() ((void)0)
+#define GASNET_POLLWHILE(cond) GASNET_BLOCKUNTIL(!(cond))
+/* For programs that hand a thread's data on; the library finds them itself. */
+#define GASNET_BEGIN_FUNCTION()       ((void)0)
+#define GASNET_GET_THREADINFO()       ((void *)0)
+#define GASNET_POST_THREADINFO(value) ((void)(value))
 
 /* ---- events ---- */
 

@@ -101,6 +101,8 @@ static gex_AM_SrcDesc_t prepare_message(const char *what, struct gexi_srcdesc *s
 	if (!(sd->kind & GEXI_AM_REPLY)) {
 		sd->cost = gexi_credit_cost(sd->kind, sd->bytes);
 		gexi_lock();
+		if (!(flags & GEX_FLAG_IMMEDIATE)) /* Between prepare and commit nobody polls. */
+			gexi_poll_sometimes(GEXI_POLL_EVERY);
 		if (!gexi_credit_take(gexi_peer(sd->task), sd->cost, flags)) {
 			gexi_unlock();
 			return GEX_AM_SRCDESC_NO_OP;
@@ -211,7 +213,7 @@ void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, si
 		gexi_die("%s: %zu bytes; gex_AM_SrcDescSize is %zu", what, bytes, sd->bytes);
 	if (nargs != sd->nargs)
 		gexi_die("%s: %u arguments; %u were prepared", what, nargs, sd->nargs);
-	if (kind & GEXI_AM_LONG && bytes)
+	if (kind & GEXI_AM_LONG)
 		gexi_check_bounds(what, sd->task, dest, bytes);
 	s = (struct gexi_am_send){
 	    sd->task, kind, index, nargs, args, kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,

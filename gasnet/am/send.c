@@ -8,9 +8,6 @@
 #include "gasnet/am/am.h"
 #include "gasnet/core/team.h"
 
-/* A request polls once in so many. */
-#define POLL_EVERY 8
-
 size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
 {
 	struct gexi_am_head *h = to;
@@ -270,10 +267,8 @@ void gexi_am_token_fail(const char *what, gex_Token_t token)
 
 static inline void request_poll(gex_Flags_t flags)
 {
-	struct gexi_thread *self = gexi_self();
-
-	if (!(flags & GEX_FLAG_IMMEDIATE) && !(++self->injections % POLL_EVERY) && !self->depth)
-		gexi_poll_locked();
+	if (!(flags & GEX_FLAG_IMMEDIATE))
+		gexi_poll_sometimes(GEXI_POLL_EVERY);
 }
 
 static void wait_local(struct gexi_event *e)
@@ -339,8 +334,7 @@ int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, con
 
 	gexi_am_check("gex_AM_RequestLong", GEXI_AM_LONG, bytes, nargs);
 	gexi_check_lc("gex_AM_RequestLong", lc_opt, GEXI_LC_REQUEST);
-	if (bytes)
-		gexi_check_bounds("gex_AM_RequestLong", s.task, dest, bytes);
+	gexi_check_bounds("gex_AM_RequestLong", s.task, dest, bytes);
 	return request_payload(&s, src, lc_opt, flags);
 }
 
@@ -380,8 +374,7 @@ int gexi_am_reply_long(gex_Token_t token, gex_AM_Index_t index, const void *src,
 
 	gexi_am_check("gex_AM_ReplyLong", GEXI_AM_LONG, bytes, nargs);
 	gexi_check_lc("gex_AM_ReplyLong", lc_opt, GEXI_LC_REPLY);
-	if (bytes)
-		gexi_check_bounds("gex_AM_ReplyLong", s.task, dest, bytes);
+	gexi_check_bounds("gex_AM_ReplyLong", s.task, dest, bytes);
 	gexi_am_check_token("gex_AM_ReplyLong", token);
 	gexi_am_send_payload(&s, src, lc_opt, flags, &wait);
 	return 0;

@@ -95,6 +95,16 @@ void gexi_poll_waiting(void);
 /* Make progress once. The caller holds the lock and is not a handler. */
 void gexi_poll_locked(void);
 
+/* Make progress in one of so many requests. The caller holds the lock. */
+enum { GEXI_POLL_EVERY = 8, GEXI_POLL_EVERY_ATOMIC = 4 };
+static inline void gexi_poll_sometimes(unsigned every)
+{
+	struct gexi_thread *self = gexi_self();
+
+	if (!(++self->injections % every) && !self->depth)
+		gexi_poll_locked();
+}
+
 /* Does a call with these flags return without effect, since its put, get or atomic would have to
  * wait for others (GEX_FLAG_IMMEDIATE)? The caller does not hold the lock. */
 bool gexi_has_no_room(void);

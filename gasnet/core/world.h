@@ -154,12 +154,13 @@ static inline void gexi_spend_copy(size_t bytes)
 		gexi_spend_copy_slow(bytes);
 }
 
-/* In debug builds of the program: end the process if the range is not in the peer's segment. */
+/* In debug builds of the program: end the process if the range is not in the peer's segment. No
+ * bytes are at any address. */
 void gexi_check_bounds_slow(const char *call, uint32_t task, const void *addr, size_t bytes);
 static inline void gexi_check_bounds(const char *call, uint32_t task, const void *addr,
 				     size_t bytes)
 {
-	if (GEXI_UNLIKELY(gexi_world.is_debug))
+	if (GEXI_UNLIKELY(gexi_world.is_debug) && bytes)
 		gexi_check_bounds_slow(call, task, addr, bytes);
 }
 

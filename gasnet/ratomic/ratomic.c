@@ -20,9 +20,6 @@
 #include "gasnet/core/team.h"
 #include "gasnet/ratomic/ratomic.h"
 
-/* An implicit poll after so many requests. */
-#define POLL_EVERY 4
-
 struct gexi_ad {
 	/* For operations on memory of this process without a look at team or peer, whose loads the
 	 * atomic instruction of the operation before would hold up. */
@@ -309,15 +306,6 @@ static GEXI_COLD void cannot_send(uint32_t task)
 	gexi_die("an atomic operation cannot be sent: process %u has died or left the job", task);
 }
 
-/* The lock is held. */
-static void poll_sometimes(void)
-{
-	struct gexi_thread *self = gexi_self();
-
-	if (!(++self->injections % POLL_EVERY) && !self->depth)
-		gexi_poll_locked();
-}
-
 /*
  * As start_atomic(). Implicit operations outside of an access region are counted by the messaging
  * unit, so that no function runs for each.
@@ -359,7 +347,7 @@ static gex_Event_t start_at_mu(gex_AD_t ad, void *result, uint32_t task, void *a
 		   : PAMI_Rmw(gexi_world.context[GEXI_MAIN], &rmw);
 	if (rc != PAMI_SUCCESS)
 		cannot_send(task);
-	poll_sometimes();
+	gexi_poll_sometimes(GEXI_POLL_EVERY_ATOMIC);
 	gexi_unlock();
 	return e ? gexi_event_handle(e) : GEX_EVENT_INVALID;
 }
@@ -380,7 +368,7 @@ static void send_request(uint32_t task, const struct request *r, bool is_paid)
 		gexi_credit_take(gexi_peer(task), 1, 0); /* the answer returns it */
 	if (PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &s) != PAMI_SUCCESS)
 		cannot_send(task);
-	poll_sometimes();
+	gexi_poll_sometimes(GEXI_POLL_EVERY_ATOMIC);
 	gexi_unlock();
 }
 

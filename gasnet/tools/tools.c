@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,6 +203,33 @@ int gasnett_verboseenv(void)
 	return gasnett_getenv_yesno_withdefault("GASNET_VERBOSEENV", 0);
 }
 
+/* ---- what GASNET_VERBOSEENV shows ---- */
+
+void gasnett_envstr_display(const char *name, const char *value, int is_default)
+{
+	if (gasnett_verboseenv())
+		fprintf(stderr, "ENV parameter: %s = %s%s\n", name,
+			value && *value ? value : "*empty*", is_default ? " (default)" : "");
+}
+
+void gasnett_envint_display(const char *name, int64_t value, int is_default, int is_size)
+{
+	char text[80];
+
+	gasnett_envstr_display(name, gasnett_format_number(value, text, sizeof(text), is_size),
+			       is_default);
+}
+
+void gasnett_envdbl_display(const char *name, double value, int is_default)
+{
+	char text[80];
+
+	snprintf(text, sizeof(text), "%g", value);
+	gasnett_envstr_display(name, text, is_default);
+}
+
+/* ---- numbers ---- */
+
 static const struct {
 	char letter;
 	unsigned shift;
@@ -261,6 +289,27 @@ uint64_t gasnett_checksum(void *p, size_t bytes)
 	return h;
 }
 
+size_t gasnett_count0s(const void *src, size_t bytes)
+{
+	const unsigned char *at = src;
+	size_t zeros = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		zeros += !at[i];
+	return zeros;
+}
+
+size_t gasnett_count0s_copy(void *dst, const void *src, size_t bytes)
+{
+	memcpy(dst, src, bytes);
+	return gasnett_count0s(src, bytes);
+}
+
+void *gasnett_mmap(uintptr_t bytes)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 void gasnett_flush_streams(void)
 {
 	fflush(NULL);
@@ -300,6 +349,23 @@ int gasnett_print_backtrace_ifenabled(int fd)
 }
 
 void gasnett_backtrace_init(const char *program) {}
+
+gasnett_backtrace_type_t gasnett_backtrace_user;
+
+void gasnett_freezeForDebuggerNow(volatile int *flag, const char *name)
+{
+	fprintf(stderr, "process %d waits for a debugger to set %s to 0\n", (int)getpid(), name);
+	while (*flag)
+		sleep(1);
+}
+
+void gasnett_freezeForDebuggerErr(void)
+{
+	static volatile int gasnett_frozen_on_error = 1;
+
+	if (gasnett_getenv_yesno_withdefault("GASNET_FREEZE_ON_ERROR", 0))
+		gasnett_freezeForDebuggerNow(&gasnett_frozen_on_error, "gasnett_frozen_on_error");
+}
 
 gasnett_sighandlerfn_t gasnett_reghandler(int sigtocatch, gasnett_sighandlerfn_t fp)
 {

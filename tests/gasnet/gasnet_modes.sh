@@ -23,7 +23,7 @@ build()
 }
 
 number=0
-for source in gex_suite gasnet1_suite; do
+for source in gex_suite gex_habits gasnet1_suite; do
 	for mode in SEQ PARSYNC PAR; do
 		for how in 'gcc c gnu11 -DGASNET_DEBUG' 'g++ c++ c++11'; do
 			read -r compiler language standard flags <<<"$how"
