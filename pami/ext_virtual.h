@@ -30,6 +30,17 @@ typedef uint64_t (*pami_quintorus_virtual_cost_fn)(const char *name);
 /* "doubt": the run may not be repeatable, so its hash means nothing, and the report says so. */
 typedef void (*pami_quintorus_virtual_doubt_fn)(void);
 /*
+ * "may_spin": nonzero: the calling thread enters a call of a library that may wait for another
+ * thread in a loop without a call of PAMI. After a short time without one, other threads go on. 0:
+ * it leaves that call.
+ */
+typedef void (*pami_quintorus_virtual_may_spin_fn)(int on);
+/*
+ * "keep_turn": nonzero: the calling thread enters code that takes locks and polls; no other thread
+ * of the process goes on until the same call with 0.
+ */
+typedef void (*pami_quintorus_virtual_keep_turn_fn)(int on);
+/*
  * "exclude": a thread of the process (its kernel number) serves some library and never calls PAMI:
  * whether it runs does not matter to virtual time. 0: it ends. At most 32.
  */

@@ -1133,8 +1133,8 @@ typedef void *pami_extension_t;
  *   EXT_quintorus_credit credits a peer, which bound what a target that does not poll must keep:
  *                        open, settle, wait (ext_credit.h)
  *   EXT_quintorus_pieces gets of many pieces in one request: get (ext_pieces.h)
- *   EXT_quintorus_virtual virtual time: is_on, read, spend, sync, exclude, cost, doubt
- *                        (ext_virtual.h)
+ *   EXT_quintorus_virtual virtual time: is_on, read, spend, sync, exclude, cost, doubt,
+ *                        keep_turn, may_spin (ext_virtual.h)
  */
 pami_result_t PAMI_Extension_open(pami_client_t client, const char *name,
 				  pami_extension_t *extension);

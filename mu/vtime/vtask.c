@@ -180,6 +180,23 @@ void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint
 	mu_vt_check();
 }
 
+/* Empty polls that a thread may make before it gives up the turn that it keeps. */
+#define KEPT_POLLS 64
+
+enum vt_owed { OWES_NOTHING, OWES_CHECK, OWES_IDLE }; /* OWES_IDLE + n: n + 1 empty polls */
+
+/* Put a hand-over off if the thread keeps the turn. */
+static bool put_off(struct mu_vthread *t, enum vt_owed owed)
+{
+	if (!t->keeps || t->owes >= OWES_IDLE + KEPT_POLLS)
+		return false;
+	if (owed == OWES_IDLE && t->owes >= OWES_IDLE)
+		t->owes++;
+	else if (owed > t->owes)
+		t->owes = (uint8_t)owed;
+	return true;
+}
+
 void mu_vt_check(void)
 {
 	struct mu_vthread *t = vt_call_enter();
@@ -187,6 +204,10 @@ void mu_vt_check(void)
 	if (!t)
 		return;
 	if (t->side || t->stands_in)
+		;
+	else if (t->now < vt_state.until && t->now < vt_state.horizon)
+		;
+	else if (put_off(t, OWES_CHECK))
 		;
 	else if (t->now >= vt_state.until || (t->now >= vt_state.horizon && vt_is_multithreaded(t)))
 		vt_yield_turn(t, MU_VTHREAD_READY);
@@ -213,6 +234,46 @@ void mu_vt_doubt(void)
 	if (!t)
 		return;
 	vt_state.vt->arg[MU_VT_ARG_UNSURE] = 1;
+	vt_call_leave(t);
+}
+
+void mu_vt_may_spin(int on)
+{
+	struct mu_vthread *t = vt_call_enter();
+
+	if (!t)
+		return;
+	atomic_store_relaxed(&t->may_spin, on != 0);
+	vt_call_leave(t);
+}
+
+/* Carry out what keeping the turn has put off. from: the clock when that began. */
+static void stop_keeping(struct mu_vthread *t, uint64_t from)
+{
+	uint8_t owed = t->owes;
+
+	t->owes = OWES_NOTHING;
+	/* Code that did not even poll has found a lock taken: another thread has to go on. */
+	if (t->now == from) {
+		mu_charge_now(MU_COST_poll, 1);
+		owed = OWES_IDLE;
+	}
+	if (owed >= OWES_IDLE)
+		mu_vt_idle();
+	else if (owed)
+		mu_vt_check();
+}
+
+void mu_vt_keep_turn(int on)
+{
+	struct mu_vthread *t = vt_call_enter();
+
+	if (!t)
+		return;
+	if (on && !t->keeps++)
+		t->kept_from = t->now;
+	if (!on && t->keeps && --t->keeps == 0)
+		stop_keeping(t, t->kept_from);
 	vt_call_leave(t);
 }
 
@@ -243,6 +304,10 @@ void mu_vt_idle(void)
 		 */
 		if (t->stands_in)
 			nanosleep(&nap, NULL);
+		return;
+	}
+	if (put_off(t, OWES_IDLE)) {
+		vt_call_leave(t);
 		return;
 	}
 	/* The first empty poll costs no hand-over if nothing can have happened during it. */

@@ -73,6 +73,18 @@ void mu_vt_spend(uint64_t ps);
 /* The run may not be repeatable from here on: its hash means nothing. */
 void mu_vt_doubt(void);
 /*
+ * on: the calling thread enters a call of another library, which may wait in a loop without a call
+ * for what another thread of the process will do. So after a short time without a call the thread
+ * is presumed to spin, and others of the process go on. 0: the thread leaves that call.
+ */
+void mu_vt_may_spin(int on);
+/*
+ * on: no other thread of the process gets the turn until the same call with 0, since the caller may
+ * hold locks for which the others would wait in a loop. A caller that polls in vain many times
+ * gives it up nevertheless.
+ */
+void mu_vt_keep_turn(int on);
+/*
  * Wait until every task of the job that has not left is here; all resume at the latest time at
  * which one came. No packet moves and nothing enters the hash: it stands for services outside the
  * machine, such as a launcher's.

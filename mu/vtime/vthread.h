@@ -27,16 +27,20 @@ struct mu_vthread {
 	uint8_t late;   /* it came from AWAY: the next choice sets its clock */
 	uint8_t worked; /* did something since its last empty poll */
 	uint8_t news;   /* did something that IDLE threads have not polled for */
+	uint8_t keeps;  /* depth of mu_vt_keep_turn() */
+	uint8_t owes;   /* hand-overs that this has put off: enum vt_owed */
 	uint8_t side;   /* runs on the clock of a commthread */
 	/* The stand-in thread of the library: in no list, never the turn holder. */
 	uint8_t stands_in;
 	/* Written by the thread that reads /proc, hence words of their own. */
-	uint32_t seen;   /* it is alive */
-	uint32_t listed; /* the directory had it, perhaps as a zombie */
-	uint32_t spins;  /* presumed to wait for a variable to change */
+	uint32_t seen;     /* it is alive */
+	uint32_t listed;   /* the directory had it, perhaps as a zombie */
+	uint32_t spins;    /* presumed to wait for a variable to change */
+	uint32_t may_spin; /* its own: see mu_vt_may_spin() */
 	uint64_t now, main_ps;
-	const char *call; /* IDLE: the call of the program that polls; see mu_call_waits() */
-	uint32_t blocked; /* IDLE: that call returns only after an event */
+	uint64_t kept_from; /* mu_vt_keep_turn(): the clock when it began */
+	const char *call;   /* IDLE: the call of the program that polls; see mu_call_waits() */
+	uint32_t blocked;   /* IDLE: that call returns only after an event */
 	struct mu_vthread_look {
 		/* Number of times it ran; its CPU time; the clock when that last changed. */
 		uint64_t slices, cpu_ns, since_ns;

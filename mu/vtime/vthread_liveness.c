@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
@@ -22,6 +23,12 @@
 /* A thread asleep this long on something outside the process is presumed to stay asleep. */
 #define STRANGE_NS 20000000u
 #define NOTICE_NS  2000000u /* CPU time in which a thread that spins notices a change */
+/*
+ * The same for a thread in a call of another library (mu_vt_may_spin()), whose loops are short, and
+ * the CPU time after which it is presumed to spin.
+ */
+#define LIBRARY_NOTICE_NS 50000u
+#define LIBRARY_SPIN_NS   200000u
 
 /*
  * Return the position of a thread in the list. Threads are listed in the order of their creation,
@@ -126,6 +133,21 @@ static bool is_in_futex(pid_t tid)
 	return number == SYS_futex;
 }
 
+/*
+ * Returns the CPU time of a thread, or `otherwise` if it has ended. The kernel writes that of a
+ * thread that runs to /proc only at its ticks, every 1 to 4 ms. The clock of a thread
+ * (clock_getcpuclockid(3) is for processes) is exact.
+ */
+static unsigned long long read_cpu_ns(pid_t tid, unsigned long long otherwise)
+{
+	const clockid_t per_thread_run_time = 6;
+	struct timespec at;
+
+	if (clock_gettime((clockid_t)(~(unsigned)tid << 3) | per_thread_run_time, &at))
+		return otherwise;
+	return (unsigned long long)at.tv_sec * 1000000000u + (unsigned long long)at.tv_nsec;
+}
+
 /* True if the thread has run since the last check. */
 static bool has_run(struct mu_vthread *t)
 {
@@ -134,12 +156,22 @@ static bool has_run(struct mu_vthread *t)
 
 	if (proc_read(t->tid, "schedstat", text, sizeof text) > 0)
 		sscanf(text, "%llu %llu %llu", &cpu, &waited, &slices);
+	if (atomic_load_relaxed(&t->may_spin))
+		cpu = read_cpu_ns(t->tid, cpu);
 	if (slices == t->look.slices && cpu == t->look.cpu_ns && t->look.since_ns)
 		return 0;
 	t->look.slices = slices;
 	t->look.cpu_ns = cpu;
 	t->look.since_ns = drv_clock_ns();
 	return 1;
+}
+
+/* CPU time without a call after which a thread is presumed to spin. */
+static uint64_t spin_limit(const struct mu_vthread *t, uint64_t spin_ns)
+{
+	if (atomic_load_relaxed(&t->may_spin))
+		return t->spins ? LIBRARY_NOTICE_NS : LIBRARY_SPIN_NS;
+	return t->spins ? NOTICE_NS : spin_ns;
 }
 
 static bool is_settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int *unsure)
@@ -160,8 +192,7 @@ static bool is_settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int 
 	}
 	if (!t->look.burned_from)
 		t->look.burned_from = t->look.cpu_ns + 1;
-	if (letter != 'R' ||
-	    t->look.cpu_ns + 1 - t->look.burned_from < (t->spins ? NOTICE_NS : spin_ns))
+	if (letter != 'R' || t->look.cpu_ns + 1 - t->look.burned_from < spin_limit(t, spin_ns))
 		return 0;
 	t->spins = 1;
 	*unsure = 1;

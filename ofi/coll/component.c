@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include "ofi/coll/coll.h"
+#include "pami/ext_virtual.h"
 
 #include "ompi/constants.h"
+#include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
+#include "ompi/request/request.h"
 
 #define PRIORITY 60 /* above Open MPI's own, of which the highest is 40 */
 
@@ -60,11 +63,51 @@ static bool borrow_client(void)
 	return lend && !lend(&coll_loan);
 }
 
+/* ---- threads in virtual time ---- */
+
+/*
+ * mtl ofi waits for a blocking send in a loop of its own, under a lock. Other threads try that lock
+ * without a call, in which no virtual time passes. A wait for a request has no such loop.
+ */
+static mca_pml_base_module_send_fn_t blocking_send;
+
+static int send_and_wait(const void *data, size_t count, struct ompi_datatype_t *type, int to,
+			 int tag, mca_pml_base_send_mode_t mode, struct ompi_communicator_t *comm)
+{
+	ompi_request_t *request;
+	int rc;
+
+	if (mode == MCA_PML_BASE_SEND_BUFFERED)
+		return blocking_send(data, count, type, to, tag, mode, comm);
+	rc = mca_pml.pml_isend(data, count, type, to, tag, mode, comm, &request);
+	return rc ? rc : ompi_request_wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Returns true if it has been replaced. Then this library must stay. */
+static bool replace_blocking_send(void)
+{
+	pami_quintorus_virtual_is_on_fn is_on;
+	pami_extension_t e;
+
+	if (mca_pml.pml_send == send_and_wait)
+		return true;
+	if (PAMI_Extension_open(NULL, PAMI_EXT_QUINTORUS_VIRTUAL, &e) != PAMI_SUCCESS)
+		return false;
+	is_on = (pami_quintorus_virtual_is_on_fn)PAMI_Extension_symbol(e, "is_on");
+	if (!is_on())
+		return false;
+	blocking_send = mca_pml.pml_send;
+	mca_pml.pml_send = send_and_wait;
+	return true;
+}
+
 static int init_query(bool progress_threads, bool threads)
 {
-	if (threads || !is_known_version() || !borrow_client())
+	if (!is_known_version())
 		return OMPI_ERR_NOT_SUPPORTED;
-	return OMPI_SUCCESS;
+	if (threads)
+		return replace_blocking_send() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;
+	return borrow_client() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;
 }
 
 /* ---- for which communicators? ---- */
@@ -134,7 +177,8 @@ static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int 
 	struct coll_module *m;
 	bool is_world;
 
-	if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 || !is_of_job(comm, &is_world))
+	if (!coll_loan.client || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 ||
+	    !is_of_job(comm, &is_world))
 		return NULL;
 	m = OBJ_NEW(coll_module);
 	if (!m)

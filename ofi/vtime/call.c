@@ -37,7 +37,10 @@ struct call {
 	bool ready; /* the three above are set */
 };
 
-/* Returns whether several threads may call at once, as this program has told MPI. */
+/*
+ * Returns whether several threads may call at once, as this program has told MPI. Then one may wait
+ * in a loop for a lock that another holds while it polls (of Open MPI's mtl ofi, for example).
+ */
 static bool has_locks(void)
 {
 	static int level = -1; /* the first thread to ask sets it, others the same */
@@ -51,32 +54,26 @@ static bool has_locks(void)
 	return atomic_load_relaxed(&level) == THREAD_MULTIPLE;
 }
 
-static void warn_of_locks(void)
-{
-	const char *task = getenv(ENV_TASK);
-
-	if (has_locks() && task && !strcmp(task, "0"))
-		fprintf(stderr,
-			"quintorus: several threads of this program call MPI at once: while one "
-			"waits in a blocking send, others may stand still (ofi/README.md)\n");
-}
-
 /*
  * When a second thread calls, the run has no hash: which thread gets a mutex next, of the program
  * or of the MPI library, depends on the processors.
  */
+static uint32_t threads; /* atomic: that have called */
+
 static void note_caller(void)
 {
-	static uint32_t threads; /* atomic: that have called */
 	static __thread uint32_t number;
 
 	if (__builtin_expect(!number, 0)) {
 		number = 1 + atomic_fetch_add_relaxed(&threads, 1);
 		if (number > 1)
 			virtual_time()->doubt();
-		if (number == 2)
-			warn_of_locks();
 	}
+}
+
+bool virtual_has_callers(void)
+{
+	return atomic_load_relaxed(&threads) > 1 && has_locks();
 }
 
 static void prepare_call(struct call *call)
@@ -100,6 +97,8 @@ static void enter_call(struct call *call, uint64_t times)
 	if (!virtual_time()->is_on())
 		return;
 	note_caller();
+	if (has_locks())
+		virtual_time()->may_spin(1);
 	compute_end();
 	if (!atomic_load_acquire(&call->ready))
 		prepare_call(call);
@@ -113,6 +112,8 @@ static void leave_call(const struct call *call, uint64_t times, bool entered)
 		return;
 	if (entered && call->exit_ps)
 		virtual_time()->spend(call->exit_ps * times);
+	if (has_locks())
+		virtual_time()->may_spin(0);
 	compute_begin();
 }
 

@@ -29,6 +29,8 @@ static void open_extension(void)
 	    .sync = (pami_quintorus_virtual_sync_fn)PAMI_Extension_symbol(e, "sync"),
 	    .exclude = (pami_quintorus_virtual_exclude_fn)PAMI_Extension_symbol(e, "exclude"),
 	    .cost = (pami_quintorus_virtual_cost_fn)PAMI_Extension_symbol(e, "cost"),
+	    .may_spin = (pami_quintorus_virtual_may_spin_fn)PAMI_Extension_symbol(e, "may_spin"),
+	    .keep_turn = (pami_quintorus_virtual_keep_turn_fn)PAMI_Extension_symbol(e, "keep_turn"),
 	    .doubt = (pami_quintorus_virtual_doubt_fn)PAMI_Extension_symbol(e, "doubt"),
 	};
 }

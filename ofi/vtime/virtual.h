@@ -26,6 +26,8 @@ struct virtual_time {
 	pami_quintorus_virtual_exclude_fn exclude;
 	pami_quintorus_virtual_cost_fn cost;
 	pami_quintorus_virtual_doubt_fn doubt;
+	pami_quintorus_virtual_may_spin_fn may_spin;
+	pami_quintorus_virtual_keep_turn_fn keep_turn;
 };
 /* Any thread. Never NULL. */
 const struct virtual_time *virtual_time(void);
@@ -45,6 +47,8 @@ enum virtual_caller virtual_caller_of(const void *address);
 void virtual_refuse_mpich(void);
 /* Returns true if the program has started a thread of its own. */
 bool virtual_has_threads(void);
+/* Returns true if several threads have called MPI, and may do so at once. */
+bool virtual_has_callers(void);
 /* Returns true if this thread serves the runtime of the MPI library. */
 bool virtual_is_service_thread(void);
 

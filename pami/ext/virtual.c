@@ -32,6 +32,8 @@ static const struct pami_ext_symbol symbols[] = {
     {"sync", (void *)mu_vt_sync, NULL},
     {"exclude", (void *)exclude_thread, NULL},
     {"cost", (void *)mu_cost_of, NULL},
+    {"keep_turn", (void *)mu_vt_keep_turn, NULL},
+    {"may_spin", (void *)mu_vt_may_spin, NULL},
     {"doubt", (void *)mu_vt_doubt, NULL},
     {NULL, NULL, NULL},
 };

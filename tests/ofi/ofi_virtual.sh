@@ -79,6 +79,20 @@ else
 	tail -n 20 "$tmp/first"
 fi
 
+# Threads that call at once (MPI_THREAD_MULTIPLE), in both clocks.
+mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/multiple" "$QT_SOURCE/tests/ofi/ofi_multiple.c" -lpthread || exit 1
+for clock in real virtual; do
+	timeout $limit torus run --clock $clock --mpi --shape 2x2x1x1x1 "$tmp/multiple" >"$tmp/first" 2>&1
+	rc=$?
+	if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first"; then
+		echo "ok: several threads call at once, $clock clock: $(tail -n 1 "$tmp/first")"
+	else
+		failed=1
+		echo "FAIL: several threads call at once, $clock clock: status $rc"
+		tail -n 20 "$tmp/first"
+	fi
+done
+
 # MPICH's messages take no virtual time.
 if command -v mpicc.mpich >/dev/null && printf '#include <mpi.h>\nint main(int c, char **v) { return MPI_Init(&c, &v); }\n' >"$tmp/m.c" &&
    mpicc.mpich -o "$tmp/mpich" "$tmp/m.c"; then
