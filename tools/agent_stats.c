@@ -23,89 +23,129 @@
 #define MS            1000000ull
 #define CHANNELS_SEEN 4u /* of a task that get rows */
 
-/* Families, and the rows of each object in their order. */
+/*
+ * Families: name, unit, kind, help, and the value of a row, from the variables of the function that
+ * samples the object. The rows of an object follow each other in this order.
+ */
 #define TASK_FAMILIES(X)                                                                           \
-	X("task_state", "", DRV_STAT_GAUGE, "0 has not joined the job, 1 joined, 2 has left.")     \
+	X("task_state", "", DRV_STAT_GAUGE, "0 has not joined the job, 1 joined, 2 has left.",     \
+	  state)                                                                                   \
 	X("task_waited_ns", "ns", DRV_STAT_COUNTER,                                                \
 	  "Time that the first thread of the task has polled in vain or slept in a call. Real "    \
-	  "clock.")                                                                                \
+	  "clock.",                                                                                \
+	  waited)                                                                                  \
 	X("task_stretches", "waits", DRV_STAT_COUNTER,                                             \
-	  "Stretches of empty polls that began after a poll which found something.")               \
-	X("task_arena_bytes", "bytes", DRV_STAT_GAUGE, "Shared memory that the task has taken.")   \
-	X("task_pid", "", DRV_STAT_GAUGE, "Its process.")                                          \
+	  "Stretches of empty polls that began after a poll which found something.",               \
+	  atomic_load_relaxed(&area->found))                                                       \
+	X("task_arena_bytes", "bytes", DRV_STAT_GAUGE, "Shared memory that the task has taken.",   \
+	  atomic_load_relaxed(&area->arena_used))                                                  \
+	X("task_pid", "", DRV_STAT_GAUGE, "Its process.", atomic_load_relaxed(&area->pid))         \
 	X("task_waits", "", DRV_STAT_GAUGE,                                                        \
 	  "What it waits for, after a millisecond in the real clock: 0 not known, 1 a message, "   \
 	  "2 get, 3 put, 4 atomic, 5 its message's receiver, 6 a message's rest, 7 room, "         \
-	  "16 + type of collective.")                                                              \
+	  "16 + type of collective.",                                                              \
+	  waits ? atomic_load_relaxed(&area->waits) : 0)                                           \
 	X("task_waits_for", "", DRV_STAT_GAUGE,                                                    \
-	  "1 + the task that must act before it goes on; 0: none, or not known.")                  \
+	  "1 + the task that must act before it goes on; 0: none, or not known.",                  \
+	  waits ? atomic_load_relaxed(&area->waits_for) : 0)                                       \
 	X("collective_done", "operations", DRV_STAT_COUNTER,                                       \
-	  "Collectives of the task that are over, active messages not counted.")
+	  "Collectives of the task that are over, active messages not counted.",                   \
+	  counts[PAMI_COLL_COUNT_DONE])
 #define COMM_FAMILIES(X)                                                                           \
 	X("commthread_passes", "passes", DRV_STAT_COUNTER,                                         \
 	  "Times that the commthread looked at its channels. In virtual time: calls for one "      \
-	  "channel.")                                                                              \
-	X("commthread_busy", "passes", DRV_STAT_COUNTER, "Passes that found something to do.")     \
-	X("commthread_events", "events", DRV_STAT_COUNTER, "Events that they found.")              \
+	  "channel.",                                                                              \
+	  atomic_load_relaxed(&c->passes))                                                         \
+	X("commthread_busy", "passes", DRV_STAT_COUNTER, "Passes that found something to do.",     \
+	  atomic_load_relaxed(&c->busy))                                                           \
+	X("commthread_events", "events", DRV_STAT_COUNTER, "Events that they found.",              \
+	  atomic_load_relaxed(&c->events))                                                         \
 	X("commthread_aside", "times", DRV_STAT_COUNTER,                                           \
-	  "Times that it left a channel to a thread of the program that polls it.")                \
-	X("commthread_sleeps", "sleeps", DRV_STAT_COUNTER, "Times that it slept.")
+	  "Times that it left a channel to a thread of the program that polls it.",                \
+	  atomic_load_relaxed(&c->aside))                                                          \
+	X("commthread_sleeps", "sleeps", DRV_STAT_COUNTER, "Times that it slept.",                 \
+	  atomic_load_relaxed(&c->sleeps))
 #define COLLECTIVE_FAMILIES(X)                                                                     \
 	X("collective_started", "operations", DRV_STAT_COUNTER,                                    \
 	  "Collectives that the task has started, by type.")
 #define CHANNEL_FAMILIES(X)                                                                        \
 	X("channel_ring_lines", "lines", DRV_STAT_COUNTER,                                         \
-	  "Lines of 64 bytes that records took in the channel's reception ring.")                  \
+	  "Lines of 64 bytes that records took in the channel's reception ring.",                  \
+	  atomic_load_relaxed(&ch->ring.tail))                                                     \
 	X("channel_lane_units", "units", DRV_STAT_COUNTER,                                         \
-	  "Units that short messages took in the channel's lanes.")                                \
+	  "Units that short messages took in the channel's lanes.", mu_host_lane_units(ch))        \
 	X("channel_injected", "descriptors", DRV_STAT_COUNTER,                                     \
-	  "Descriptors of the injection FIFO that the engine has done.")                           \
+	  "Descriptors of the injection FIFO that the engine has done.", ch->inj_hw.descCount)     \
 	X("channel_injecting", "bytes", DRV_STAT_GAUGE,                                            \
-	  "Bytes of descriptors that stand in the injection FIFO.")                                \
+	  "Bytes of descriptors that stand in the injection FIFO.",                                \
+	  (ch->inj.pa_tail - ch->inj.pa_head + ch->inj.size_1 + 1) % (ch->inj.size_1 + 1))         \
 	X("channel_fetched", "descriptors", DRV_STAT_COUNTER,                                      \
-	  "Descriptors of the remote-get FIFO that the engine has done.")
+	  "Descriptors of the remote-get FIFO that the engine has done.", ch->rget_hw.descCount)
 #define LINK_FAMILIES(X)                                                                           \
 	X("link_packets", "packets", DRV_STAT_COUNTER,                                             \
-	  "Packets that left a node by a link; fabric express: those that would have.")            \
+	  "Packets that left a node by a link; fabric express: those that would have.",            \
+	  stat->packets)                                                                           \
 	X("link_bytes", "bytes", DRV_STAT_COUNTER,                                                 \
 	  "The same in bytes, headers and trailers "                                               \
-	  "included.")                                                                             \
+	  "included.",                                                                             \
+	  stat->bytes)                                                                             \
 	X("link_stalls", "steps", DRV_STAT_COUNTER,                                                \
-	  "Steps of the router in which the link was free and a packet waited for a credit.")      \
+	  "Steps of the router in which the link was free and a packet waited for a credit.",      \
+	  stat->stalls)                                                                            \
 	X("link_queued_max", "packets", DRV_STAT_GAUGE,                                            \
-	  "Most packets that waited at once at the input of the link.")
+	  "Most packets that waited at once at the input of the link.", stat->queued_max)
 #define WIRE_FAMILIES(X)                                                                           \
-	X("wire_tx_frames", "frames", DRV_STAT_COUNTER, "Frames sent to the host.")                \
-	X("wire_tx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes sent to the host.")                   \
-	X("wire_rx_frames", "frames", DRV_STAT_COUNTER, "Frames received from the host.")          \
-	X("wire_rx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes received from the host.")             \
-	X("wire_resent", "frames", DRV_STAT_COUNTER, "Frames sent again: lost, or late.")          \
-	X("wire_duplicates", "frames", DRV_STAT_COUNTER, "Frames that came twice.")                \
-	X("wire_out_of_order", "frames", DRV_STAT_COUNTER, "Frames that came before others.")      \
-	X("wire_bad_frames", "frames", DRV_STAT_COUNTER, "Frames that were damaged or forged.")    \
-	X("wire_acks", "frames", DRV_STAT_COUNTER, "Frames sent for an acknowledgement alone.")    \
-	X("wire_restarts", "restarts", DRV_STAT_COUNTER, "Times the host came back.")              \
-	X("wire_rtt_ns", "ns", DRV_STAT_GAUGE, "Round trip, smoothed.")                            \
-	X("wire_window", "frames", DRV_STAT_GAUGE, "Frames that may be in flight.")                \
-	X("wire_connected", "", DRV_STAT_GAUGE, "1: both directions have agreed.")
+	X("wire_tx_frames", "frames", DRV_STAT_COUNTER, "Frames sent to the host.",                \
+	  atomic_load_relaxed(&w->tx_frames))                                                      \
+	X("wire_tx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes sent to the host.",                   \
+	  atomic_load_relaxed(&w->tx_bytes))                                                       \
+	X("wire_rx_frames", "frames", DRV_STAT_COUNTER, "Frames received from the host.",          \
+	  atomic_load_relaxed(&w->rx_frames))                                                      \
+	X("wire_rx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes received from the host.",             \
+	  atomic_load_relaxed(&w->rx_bytes))                                                       \
+	X("wire_resent", "frames", DRV_STAT_COUNTER, "Frames sent again: lost, or late.",          \
+	  atomic_load_relaxed(&w->resent))                                                         \
+	X("wire_duplicates", "frames", DRV_STAT_COUNTER, "Frames that came twice.",                \
+	  atomic_load_relaxed(&w->duplicates))                                                     \
+	X("wire_out_of_order", "frames", DRV_STAT_COUNTER, "Frames that came before others.",      \
+	  atomic_load_relaxed(&w->out_of_order))                                                   \
+	X("wire_bad_frames", "frames", DRV_STAT_COUNTER, "Frames that were damaged or forged.",    \
+	  atomic_load_relaxed(&w->bad_frames))                                                     \
+	X("wire_acks", "frames", DRV_STAT_COUNTER, "Frames sent for an acknowledgement alone.",    \
+	  atomic_load_relaxed(&w->acks_bare))                                                      \
+	X("wire_restarts", "restarts", DRV_STAT_COUNTER, "Times the host came back.",              \
+	  atomic_load_relaxed(&w->restarts))                                                       \
+	X("wire_rtt_ns", "ns", DRV_STAT_GAUGE, "Round trip, smoothed.",                            \
+	  atomic_load_relaxed(&w->rtt_ns))                                                         \
+	X("wire_window", "frames", DRV_STAT_GAUGE, "Frames that may be in flight.",                \
+	  atomic_load_relaxed(&w->window))                                                         \
+	X("wire_connected", "", DRV_STAT_GAUGE, "1: both directions have agreed.",                 \
+	  atomic_load_relaxed(&w->connected))
 #define PORT_FAMILIES(X)                                                                           \
-	X("port_tx_frames", "frames", DRV_STAT_COUNTER, "Frames that the port sent.")              \
-	X("port_tx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes that the port sent.")                 \
-	X("port_rx_frames", "frames", DRV_STAT_COUNTER, "Frames that the port received.")          \
-	X("port_rx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes that the port received.")             \
-	X("port_tx_busy", "times", DRV_STAT_COUNTER, "Times that the port could not send now.")    \
+	X("port_tx_frames", "frames", DRV_STAT_COUNTER, "Frames that the port sent.",              \
+	  atomic_load_relaxed(&p->tx_frames))                                                      \
+	X("port_tx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes that the port sent.",                 \
+	  atomic_load_relaxed(&p->tx_bytes))                                                       \
+	X("port_rx_frames", "frames", DRV_STAT_COUNTER, "Frames that the port received.",          \
+	  atomic_load_relaxed(&p->rx_frames))                                                      \
+	X("port_rx_bytes", "bytes", DRV_STAT_COUNTER, "Bytes that the port received.",             \
+	  atomic_load_relaxed(&p->rx_bytes))                                                       \
+	X("port_tx_busy", "times", DRV_STAT_COUNTER, "Times that the port could not send now.",    \
+	  atomic_load_relaxed(&p->tx_busy))                                                        \
 	X("port_rx_dropped", "frames", DRV_STAT_COUNTER,                                           \
-	  "Frames that were malformed, too long, or from an unknown sender.")
+	  "Frames that were malformed, too long, or from an unknown sender.",                      \
+	  atomic_load_relaxed(&p->rx_dropped))
 
 #define COUNT(...)   +1
 #define TASK_ROWS    (0 TASK_FAMILIES(COUNT))
-#define DONE_ROW     (TASK_ROWS - 1) /* of a task: collective_done */
 #define COMM_ROWS    (0 COMM_FAMILIES(COUNT))
 #define CHANNEL_ROWS (0 CHANNEL_FAMILIES(COUNT))
 #define LINK_ROWS    (0 LINK_FAMILIES(COUNT))
 #define WIRE_ROWS    (0 WIRE_FAMILIES(COUNT))
 #define PORT_ROWS    (0 PORT_FAMILIES(COUNT))
-#define FAMILIES_MAX 64u
+/* Write the value of a family into the next row of `file`. */
+#define SET_ROW(name, unit, kind, help, value) drv_stat_set(file, row++, value);
+#define FAMILIES_MAX                           64u
 
 struct agent_stats {
 	struct drv_stat *file;
@@ -145,7 +185,7 @@ static uint32_t add_families(struct drv_stat *f, unsigned object)
 {
 	uint32_t first = UINT32_MAX, id;
 
-#define ADD(name, unit, kind, help)                                                                \
+#define ADD(name, unit, kind, help, ...)                                                           \
 	id = drv_stat_family_add(f, name, unit, kind, help);                                       \
 	first = first == UINT32_MAX ? id : first;
 	switch (object) {
@@ -367,16 +407,13 @@ static bool was_touched(const struct agent *a, const struct mu_channel_area *ch)
 static void sample_commthreads(struct agent_stats *s, const struct mu_task_area *area,
 			       uint32_t local)
 {
+	struct drv_stat *file = s->file;
 	uint32_t row = s->commthread + local * s->commthreads * COMM_ROWS;
 
 	for (uint32_t k = 0; k < s->commthreads; k++) {
 		const struct mu_comm_counts *c = &area->comm[k];
 
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->passes));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->busy));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->events));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->aside));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&c->sleeps));
+		COMM_FAMILIES(SET_ROW)
 	}
 }
 
@@ -398,7 +435,8 @@ static void add_collectives(const struct mu_channel_area *ch, uint64_t *counts)
 static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 {
 	struct mu_task_area *area = mu_host_area(a->host, local);
-	uint32_t row = s->task + local * TASK_ROWS;
+	struct drv_stat *file = s->file;
+	uint32_t row;
 	uint32_t state = atomic_load_acquire(&area->state);
 	uint64_t open = atomic_load_relaxed(&area->channels_open);
 	uint64_t waited = atomic_load_relaxed(&area->waited_ns), counts[MU_SOFTWARE_COUNTS] = {0};
@@ -407,13 +445,6 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 	if (state == MU_TASK_NONE)
 		return;
 	s->waited_ns[local] = waited;
-	drv_stat_set(s->file, row++, state);
-	drv_stat_set(s->file, row++, waited);
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->found));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->arena_used));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&area->pid));
-	drv_stat_set(s->file, row++, waits ? atomic_load_relaxed(&area->waits) : 0);
-	drv_stat_set(s->file, row++, waits ? atomic_load_relaxed(&area->waits_for) : 0);
 	sample_commthreads(s, area, local);
 	for (uint32_t c = 0; c < a->host->channels; c++) {
 		struct mu_channel_area *ch = mu_host_channel(a->host, local, c);
@@ -424,15 +455,10 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 		if (c >= s->channels)
 			continue;
 		row = s->channel + (local * s->channels + c) * CHANNEL_ROWS;
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&ch->ring.tail));
-		drv_stat_set(s->file, row++, mu_host_lane_units(ch));
-		drv_stat_set(s->file, row++, ch->inj_hw.descCount);
-		drv_stat_set(s->file, row++,
-			     (ch->inj.pa_tail - ch->inj.pa_head + ch->inj.size_1 + 1) %
-				 (ch->inj.size_1 + 1));
-		drv_stat_set(s->file, row++, ch->rget_hw.descCount);
+		CHANNEL_FAMILIES(SET_ROW)
 	}
-	drv_stat_set(s->file, s->task + local * TASK_ROWS + DONE_ROW, counts[PAMI_COLL_COUNT_DONE]);
+	row = s->task + local * TASK_ROWS;
+	TASK_FAMILIES(SET_ROW)
 	for (unsigned i = 0; i < PAMI_XFER_COUNT; i++)
 		drv_stat_set(s->file, s->collective + local * PAMI_XFER_COUNT + i, counts[i]);
 }
@@ -440,19 +466,18 @@ static void sample_task(struct agent *a, struct agent_stats *s, uint32_t local)
 static void sample_link(void *arg, uint32_t node, unsigned link, const struct emu_link_stat *stat)
 {
 	struct agent_stats *s = arg;
+	struct drv_stat *file = s->file;
 	uint32_t row = s->link_row[node * EMU_LINKS + link];
 
 	if (row == UINT32_MAX)
 		return;
-	drv_stat_set(s->file, row++, stat->packets);
-	drv_stat_set(s->file, row++, stat->bytes);
-	drv_stat_set(s->file, row++, stat->stalls);
-	drv_stat_set(s->file, row++, stat->queued_max);
+	LINK_FAMILIES(SET_ROW)
 }
 
 static void sample_wires(struct agent *a, struct agent_stats *s)
 {
 	const struct mu_port_counts *p = &a->host->port_counts;
+	struct drv_stat *file = s->file;
 	uint32_t row = s->wire;
 
 	if (a->holder && !a->holder_broken)
@@ -462,27 +487,10 @@ static void sample_wires(struct agent *a, struct agent_stats *s)
 
 		if (i == a->self)
 			continue;
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->tx_frames));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->tx_bytes));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->rx_frames));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->rx_bytes));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->resent));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->duplicates));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->out_of_order));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->bad_frames));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->acks_bare));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->restarts));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->rtt_ns));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->window));
-		drv_stat_set(s->file, row++, atomic_load_relaxed(&w->connected));
+		WIRE_FAMILIES(SET_ROW)
 	}
 	row = s->port;
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->tx_frames));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->tx_bytes));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->rx_frames));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->rx_bytes));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->tx_busy));
-	drv_stat_set(s->file, row++, atomic_load_relaxed(&p->rx_dropped));
+	PORT_FAMILIES(SET_ROW)
 }
 
 static void sample_stats(struct agent *a, bool with_links)
