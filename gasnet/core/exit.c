@@ -6,7 +6,8 @@
  * once all have called, it lets them go. A process that is asked ends in its next progress call: at
  * once where the status is not 0, else after a grace in which the program may come to its own
  * gasnet_exit. So a process that is late can still print, and none leaves while another needs its
- * answers. A process that makes no progress ends with the launcher.
+ * answers. The launcher ends processes that make no progress, once another
+ * has ended with a status other than 0 and without a farewell.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 #define GRACE_S         2.0
 #define GRACE_VIRTUAL_S 0.01
 #define PATIENCE_S      5.0
+/* With a status other than 0: the time after which it ends the others through the launcher. */
+#define PATIENCE_FAIL_S 1.0
 /* How long a handler that ends the process lets the engines send what is queued. */
 #define HANDLER_PAUSE_US 100000
 
@@ -30,12 +33,13 @@ struct exit_message {
 
 atomic_u32 gexi_exit_asked;
 static struct {
-	atomic_u32 begun;  /* this process has called gasnet_exit */
-	atomic_u32 told;   /* all processes are asked to end */
-	atomic_u32 go;     /* all processes are in gasnet_exit */
-	atomic_u32 status; /* that this process was asked to end with */
-	double deadline;   /* of the grace; written before gexi_exit_asked */
-	uint32_t ended;    /* process 0: processes that have called; lock */
+	atomic_u32 begun;    /* this process has called gasnet_exit */
+	atomic_u32 told;     /* all processes are asked to end */
+	atomic_u32 go;       /* all processes are in gasnet_exit */
+	atomic_u32 has_left; /* the client is destroyed */
+	atomic_u32 status;   /* that this process was asked to end with */
+	double deadline;     /* of the grace; written before gexi_exit_asked */
+	uint32_t ended;      /* process 0: processes that have called; lock */
 } leaving;
 
 static void send_exit(uint32_t task, uint32_t what, uint32_t status)
@@ -62,14 +66,21 @@ static void count_exit(uint32_t status)
 	atomic_store_release(&leaving.go, 1);
 }
 
+/* End without a farewell to the launcher, which then ends the processes that are left. */
+static void end_abruptly(int status) __attribute__((noreturn));
+static void end_abruptly(int status)
+{
+	fflush(NULL);
+	_exit(status);
+}
+
 static void end_process(int status) __attribute__((noreturn));
 static void end_process(int status)
 {
 	/* Launchers expect to hear of the end, and libraries report it in exit(). */
 	if (!gexi_self()->depth)
 		exit(status);
-	fflush(NULL);
-	_exit(status);
+	end_abruptly(status);
 }
 
 static void on_exit_message(pami_context_t context, void *cookie, const void *header,
@@ -95,9 +106,24 @@ static void on_exit_message(pami_context_t context, void *cookie, const void *he
 void gexi_exit_as_asked(void)
 {
 	atomic_fence_acquire();
+	while (atomic_load_relaxed(&leaving.has_left))
+		pause(); /* Another thread has destroyed the client, and ends the process. */
 	if (!atomic_load_relaxed(&leaving.begun) &&
 	    PAMI_Wtime(gexi_world.client) >= leaving.deadline)
 		gasnet_exit((int)atomic_load_relaxed(&leaving.status));
+}
+
+/* Make progress until *flag is set. Returns false if that takes longer than this many seconds. */
+static bool wait_for(atomic_u32 *flag, double seconds)
+{
+	double until = PAMI_Wtime(gexi_world.client) + seconds;
+
+	while (!atomic_load_acquire(flag)) {
+		if (PAMI_Wtime(gexi_world.client) >= until)
+			return false;
+		gexi_poll_waiting();
+	}
+	return true;
 }
 
 void gexi_exit_open(void)
@@ -110,8 +136,6 @@ void gexi_exit_open(void)
 
 void gasnet_exit(int exitcode)
 {
-	double until;
-
 	fflush(NULL);
 	if (!gexi_world.client || gexi_world.nproc == 1)
 		end_process(exitcode);
@@ -129,11 +153,14 @@ void gasnet_exit(int exitcode)
 		usleep(HANDLER_PAUSE_US);
 		end_process(exitcode);
 	}
-	until = PAMI_Wtime(gexi_world.client) + PATIENCE_S;
-	while (!atomic_load_acquire(exitcode ? &leaving.told : &leaving.go) &&
-	       PAMI_Wtime(gexi_world.client) < until)
-		gexi_poll_waiting();
+	if (!exitcode)
+		wait_for(&leaving.go, PATIENCE_S);
+	else if (!wait_for(&leaving.told, PATIENCE_S) ||
+		 !wait_for(&leaving.go, gexi_world.is_virtual ? GRACE_VIRTUAL_S : PATIENCE_FAIL_S))
+		end_abruptly(exitcode);
 	gexi_lock();
+	atomic_store_release(&leaving.has_left, 1);
+	atomic_store_release(&gexi_exit_asked, 1); /* Other threads look at it when they poll. */
 	PAMI_Client_destroy(&gexi_world.client);
 	end_process(exitcode);
 }

@@ -7,8 +7,8 @@
 /* Prepare gasnet_exit(): its message. */
 void gexi_exit_open(void);
 
-/* Another process ends the job: call gexi_exit_as_asked() after each progress call. It ends this
- * process when that is due. */
+/* The job ends: call gexi_exit_as_asked() before each progress call. It ends this process when that
+ * is due. */
 extern atomic_u32 gexi_exit_asked;
 void gexi_exit_as_asked(void);
 

@@ -79,7 +79,8 @@ static inline size_t count_contexts(void)
 	return GEXI_UNLIKELY(gexi_world.serves_in_polls) ? GEXI_CONTEXTS : 1;
 }
 
-/* Another process has called gasnet_exit. The thread that is in that call goes on. */
+/* A process has called gasnet_exit. The thread that is in that call goes on. Call this before a
+ * progress call, since the contexts may be gone. */
 static inline void exit_if_asked(void)
 {
 	if (GEXI_UNLIKELY(atomic_load_relaxed(&gexi_exit_asked)))
@@ -97,19 +98,20 @@ void gexi_poll(void)
 {
 	if (GEXI_UNLIKELY(gexi_self()->depth != 0))
 		return; /* Handlers do not poll. */
+	exit_if_asked();
 	if (GEXI_LIKELY(gexi_world.polls_plainly))
 		PAMI_Context_advance(gexi_world.context[GEXI_MAIN], 1);
 	else if (gexi_world.is_par)
 		PAMI_Context_trylock_advancev(gexi_world.context, count_contexts(), 1);
 	else
 		PAMI_Context_advancev(gexi_world.context, GEXI_CONTEXTS, 1);
-	exit_if_asked();
 }
 
 void gexi_poll_waiting(void)
 {
 	if (GEXI_UNLIKELY(gexi_self()->depth != 0))
 		gexi_die("a handler waits; handlers must not wait, poll or test events");
+	exit_if_asked();
 	/* In PAR mode another thread may bring what this one waits for, so it does not sleep. */
 	if (gexi_world.is_par)
 		PAMI_Context_trylock_advancev(gexi_world.context, count_contexts(), 1);
@@ -117,7 +119,6 @@ void gexi_poll_waiting(void)
 		PAMI_Context_advancev(gexi_world.context, count_contexts(), 16);
 	else
 		gexi_world.advancev(gexi_world.context, count_contexts(), 16);
-	exit_if_asked();
 }
 
 void gexi_poll_for_condition(void)
