@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every rule of the MU: a descriptor or packet that breaks it is refused and counted, and the FIFO
- * goes on behind it. Packets go to the own node, so that all counters are in this process.
+ * Every rule of the MU that one process can break (class_mismatch takes two): a descriptor or
+ * packet that breaks it is refused and counted, and the FIFO goes on behind it. Packets go to the
+ * own node, so that all counters are in this process.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <spi/include/kernel/MU.h>
 #include <spi/include/kernel/collective.h>
@@ -237,6 +239,36 @@ static void fifos_work_afterwards(void)
 	REQUIRE(quintorus_mu_refused("no such rule") == UINT64_MAX);
 }
 
+/* A remote get whose FIFO is not active, or full, is kept: all of its descriptors run later. */
+static void early_gets_are_kept(void)
+{
+	enum { GETS = 20 }; /* the FIFO has room for 15 descriptors */
+	uint32_t id = 1;
+
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, 0));
+	memcpy(data, &p, sizeof p);
+	counter = (GETS + 1) * 64;
+	BAD(get_active, g, (void)0);
+	for (int i = 0; i < GETS; i++)
+		send_one(&g);
+	while (!quintorus_mu_refused("get_full"))
+		quintorus_mu_poll();
+	REQUIRE(counter == (GETS + 1) * 64);
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, 1));
+	while (counter)
+		quintorus_mu_poll();
+	REQUIRE(!memcmp(target, data, sizeof p));
+}
+
+/* A tail beyond the end of its FIFO ends that FIFO, so this comes last. */
+static void wrong_tail_is_refused(void)
+{
+	MUSPI_setHwTail(&MUSPI_IdToInjFifo(0, &inj)->_fifo, 4096);
+	for (int i = 0; i < 2000000 && !quintorus_mu_refused("fifo_range"); i++)
+		quintorus_mu_poll();
+	REQUIRE(quintorus_mu_refused("fifo_range") == 1);
+}
+
 int main(void)
 {
 	set_up();
@@ -245,5 +277,8 @@ int main(void)
 	early_packets_are_kept();
 	reset_descriptors();
 	fifos_work_afterwards();
+	reset_descriptors();
+	early_gets_are_kept();
+	wrong_tail_is_refused();
 	return bad;
 }
