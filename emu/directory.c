@@ -457,8 +457,8 @@ static bool is_access(const struct emu_packet *p)
 {
 	const struct emu_access *x = (const void *)p->payload;
 
-	return p->bytes >= sizeof(*x) &&
-	       (x->a.state == EMU_ACCESS_PUT || x->a.state == EMU_ACCESS_GET);
+	return p->bytes >= sizeof(*x) && x->a.state > EMU_ACCESS_NONE &&
+	       x->a.state < EMU_ACCESS_KINDS;
 }
 
 static enum emu_arrival arrive_message(struct emu_directory *d, uint32_t node, uint32_t here,

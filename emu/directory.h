@@ -11,7 +11,8 @@
  *   UPDATE   each router on the way replaces its entry by a newer one
  *   BIND, HOME   never leave their node: software writes its node's tables with them
  *
- * A MESSAGE that is a put or a get (struct emu_access) is carried out by the unit of the owner.
+ * A MESSAGE that is a put, a get or an atomic operation (struct emu_access) is carried out by the
+ * unit of the owner.
  * BIND says where the lease of the block is (struct emu_lease), whose word says whether
  * the block may be accessed now. The unit turns the packet into its ANSWER and injects it again.
  *
@@ -78,7 +79,7 @@ enum emu_address_flag {
 	EMU_ADDRESS_DIRECTED = 4, /* an entry of `version` chose the destination */
 	EMU_ADDRESS_SOFTWARE = 8, /* the budget is spent: home's software takes it */
 	EMU_ADDRESS_MISLED = 16,  /* some entry was wrong; in an ANSWER: replace yours */
-	EMU_ADDRESS_BY_UNIT = 32  /* ANSWER: a struct emu_access, and the data of a get */
+	EMU_ADDRESS_BY_UNIT = 32  /* ANSWER: a struct emu_access, and what it has read */
 };
 
 /* BIND: what the messaging unit knows of a block; of one version the larger counts. */
@@ -98,9 +99,21 @@ struct emu_address {
 };
 _Static_assert(sizeof(struct emu_address) == 24, "part of the packet");
 
-enum emu_access_kind { EMU_ACCESS_NONE, EMU_ACCESS_PUT, EMU_ACCESS_GET, EMU_ACCESS_KINDS };
+enum emu_access_kind {
+	EMU_ACCESS_NONE,
+	EMU_ACCESS_PUT,
+	EMU_ACCESS_GET,
+	/* Atomic operations on 8 bytes. The data are a struct emu_operands, those of the answer the
+	 * value before. */
+	EMU_ACCESS_XOR,
+	EMU_ACCESS_ADD,
+	EMU_ACCESS_SWAP,
+	EMU_ACCESS_CAS,
+	EMU_ACCESS_KINDS
+};
 
-/* The first bytes of a MESSAGE that is a put or get, and of the unit's ANSWER. The data follow. */
+/* The first bytes of a MESSAGE that is a put, a get or an atomic operation, and of the unit's
+ * ANSWER. The data follow. */
 struct emu_access {
 	struct emu_address a;
 	uint64_t id; /* the source's; the answer has it */
@@ -109,6 +122,10 @@ struct emu_access {
 	uint16_t hop;  /* software's */
 };
 _Static_assert(sizeof(struct emu_access) == 40, "part of the packet");
+
+struct emu_operands {
+	uint64_t operand, expected; /* expected: CAS */
+};
 
 /* The first bytes of a BIND whose state is OWNED. */
 struct emu_bind_lease {
@@ -141,7 +158,7 @@ struct emu_directory_conf {
 	uint64_t central_ps; /* CENTRAL: one update after the other takes this long */
 	struct emu_directory_stat *stat; /* where the counters are; NULL: inside */
 	/*
-	 * Carry out a put or get with a lease of a task, and make the packet its answer. Returns
+	 * Carry out an access with a lease of a task, and make the packet its answer. Returns
 	 * false if the block is not there; then nothing was done. NULL: units carry out nothing.
 	 */
 	bool (*access)(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);

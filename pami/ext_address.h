@@ -9,9 +9,10 @@
  * receiver's dispatch function gets that header, with `flags` and `version` as the network left
  * them.
  *
- * In virtual time the messaging unit of the owner carries out puts and gets by itself (struct
- * pami_quintorus_access), if the lease of the block says that it may be accessed. Where it cannot,
- * and in real time, the dispatch function of the receiver gets them as any message.
+ * In virtual time the messaging unit of the owner carries out puts, gets and atomic operations by
+ * itself (struct pami_quintorus_access), if the lease of the block says that it may be accessed.
+ * Where it cannot, and in real time, the dispatch function of the receiver gets them as any
+ * message.
  */
 #ifndef PAMI_EXT_ADDRESS_H
 #define PAMI_EXT_ADDRESS_H
@@ -53,13 +54,19 @@ enum pami_quintorus_address_state {
 enum pami_quintorus_address_access {
 	PAMI_QUINTORUS_ADDRESS_ACCESS_NONE,
 	PAMI_QUINTORUS_ADDRESS_PUT, /* the data of the message are the payload */
-	PAMI_QUINTORUS_ADDRESS_GET
+	PAMI_QUINTORUS_ADDRESS_GET,
+	/* Atomic operations on 8 bytes at a multiple of 8. The data of the message are a struct
+	 * pami_quintorus_operands, those of the answer the value before. */
+	PAMI_QUINTORUS_ADDRESS_XOR,
+	PAMI_QUINTORUS_ADDRESS_ADD,
+	PAMI_QUINTORUS_ADDRESS_SWAP,
+	PAMI_QUINTORUS_ADDRESS_CAS
 };
 
 /* In ANSWER: the flags of the message that it answers. */
 #define PAMI_QUINTORUS_ADDRESS_MISLED 16u
 /* In ANSWER: a messaging unit sent it. Its header is that of the put or get, its origin the owner;
- * its data are those of the get. */
+ * its data are what was read. */
 #define PAMI_QUINTORUS_ADDRESS_BY_UNIT 32u
 
 struct pami_quintorus_address {
@@ -68,16 +75,20 @@ struct pami_quintorus_address {
 	uint16_t version; /* later ones of a key replace earlier ones, modulo 2^16 */
 	uint16_t channel; /* the network's */
 	uint8_t kind, flags, budget, state;
-	uint32_t to; /* BIND, GONE: see above; of a put or get: the offset in the block */
+	uint32_t to; /* BIND, GONE: see above; of an access: the offset in the block */
 };
 
-/* Header of a put or get. */
+/* Header of a put, a get or an atomic operation. */
 struct pami_quintorus_access {
 	struct pami_quintorus_address a;
 	uint64_t id; /* the caller's; the answer has it */
 	uint32_t bytes;
 	uint16_t back; /* the network's */
 	uint16_t hop;  /* the caller's */
+};
+
+struct pami_quintorus_operands {
+	uint64_t operand, expected; /* expected: CAS */
 };
 
 /* Header of a BIND whose state is OWNED. */

@@ -118,22 +118,46 @@ static bool send_to(uint32_t rank, void *header, size_t header_bytes, const void
 
 static bool is_access(const struct agas_request *r)
 {
-	return (r->kind == AGAS_REQUEST_PUT || r->kind == AGAS_REQUEST_GET) &&
+	return (r->kind == AGAS_REQUEST_PUT || r->kind == AGAS_REQUEST_GET ||
+		r->kind == AGAS_REQUEST_ATOMIC) &&
 	       agas_network_fits(r->bytes);
 }
 
-/* A put or get in the form that a messaging unit understands. */
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_XOR + (int)AGAS_ATOMIC_CAS ==
+		       (int)PAMI_QUINTORUS_ADDRESS_CAS &&
+		   (int)PAMI_QUINTORUS_ADDRESS_XOR + (int)AGAS_ATOMIC_ADD ==
+		       (int)PAMI_QUINTORUS_ADDRESS_ADD &&
+		   (int)AGAS_ATOMIC_XOR == 0,
+	       "atomic operations in one order");
+
+static uint8_t access_kind(const struct agas_request *r)
+{
+	switch ((enum agas_request_kind)r->kind) {
+	case AGAS_REQUEST_PUT:
+		return PAMI_QUINTORUS_ADDRESS_PUT;
+	case AGAS_REQUEST_GET:
+		return PAMI_QUINTORUS_ADDRESS_GET;
+	default:
+		return (uint8_t)(PAMI_QUINTORUS_ADDRESS_XOR + r->atomic);
+	}
+}
+
+/* An access in the form that a messaging unit understands. */
 static bool send_access(const struct agas_request *r, const void *payload, size_t bytes)
 {
-	struct pami_quintorus_access h = {
-	    .a.key = agas_key_of(&agas_world.space, r->gva),
-	    .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
-	    .a.state = r->kind == AGAS_REQUEST_PUT ? PAMI_QUINTORUS_ADDRESS_PUT
-						   : PAMI_QUINTORUS_ADDRESS_GET,
-	    .a.to = (uint32_t)agas_offset_of(&agas_world.space, r->gva),
-	    .id = r->id,
-	    .bytes = r->bytes};
+	struct pami_quintorus_access h = {.a.key = agas_key_of(&agas_world.space, r->gva),
+					  .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
+					  .a.state = access_kind(r),
+					  .a.to =
+					      (uint32_t)agas_offset_of(&agas_world.space, r->gva),
+					  .id = r->id,
+					  .bytes = r->bytes};
+	struct pami_quintorus_operands o = {r->operand, r->expected};
 
+	if (r->kind == AGAS_REQUEST_ATOMIC) {
+		payload = &o;
+		bytes = sizeof(o);
+	}
 	return send_to(agas_home_of(&agas_world.space, r->gva), &h, sizeof(h), payload, bytes);
 }
 
@@ -225,14 +249,25 @@ static void receive_request(const char *header, const void *data)
 	agas_serve(&h.r, data);
 }
 
-/* A put or get that no unit carried out. */
+/* An access that no unit carried out. */
 static void receive_access(const char *header, const void *data, uint32_t source)
 {
 	struct pami_quintorus_access x;
 	struct agas_request r = {.source = source};
 
 	memcpy(&x, header, sizeof(x));
-	r.kind = x.a.state == PAMI_QUINTORUS_ADDRESS_PUT ? AGAS_REQUEST_PUT : AGAS_REQUEST_GET;
+	if (x.a.state >= PAMI_QUINTORUS_ADDRESS_XOR) {
+		struct pami_quintorus_operands o;
+
+		memcpy(&o, data, sizeof(o));
+		r.kind = AGAS_REQUEST_ATOMIC;
+		r.atomic = (uint8_t)(x.a.state - PAMI_QUINTORUS_ADDRESS_XOR);
+		r.operand = o.operand;
+		r.expected = o.expected;
+	} else {
+		r.kind =
+		    x.a.state == PAMI_QUINTORUS_ADDRESS_PUT ? AGAS_REQUEST_PUT : AGAS_REQUEST_GET;
+	}
 	r.flags = x.a.flags & PAMI_QUINTORUS_ADDRESS_MISLED ? AGAS_HOP_NETWORK_MISLED : 0;
 	r.gva = x.a.key + x.a.to;
 	r.id = x.id;
@@ -249,6 +284,8 @@ static void receive_done(const char *header, const void *data, uint32_t owner)
 	memcpy(&x, header, sizeof(x));
 	reply.version = x.a.version;
 	reply.id = x.id;
+	if (x.a.state >= PAMI_QUINTORUS_ADDRESS_XOR)
+		memcpy(&reply.value, data, sizeof(reply.value));
 	AGAS_COUNT(by_unit);
 	agas_op_answer(&reply, data);
 }

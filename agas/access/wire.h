@@ -21,6 +21,7 @@ enum agas_request_kind {
 	AGAS_REQUEST_KINDS
 };
 
+/* In the order of enum emu_access_kind (emu/directory.h). */
 enum agas_atomic { AGAS_ATOMIC_XOR, AGAS_ATOMIC_ADD, AGAS_ATOMIC_SWAP, AGAS_ATOMIC_CAS };
 
 /* A request to a block. A rank that forwards it changes hops and flags only. */

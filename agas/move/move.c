@@ -368,7 +368,8 @@ static void event_end(struct event *e)
 	unsigned i;
 
 	event_loop(e);
-	if (!e->lates && agas_network_leads())
+	/* Before what waits is served, so that what comes meanwhile need not wait behind it. */
+	if (agas_network_leads())
 		event_tell_network(e);
 	if (e->out.effects & AGAS_RELEASED)
 		event_free_block(e);
@@ -387,8 +388,6 @@ static void event_end(struct event *e)
 	e->state = AGAS_NONE;
 	for (i = 0; i < e->lates; i++)
 		event_send(&e->out, &e->late[i]);
-	if (e->lates && agas_network_leads())
-		event_tell_network(e);
 }
 
 void agas_block_release(struct agas_block *b)

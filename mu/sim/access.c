@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A messaging unit carries out a put or get to an address (emu/directory.h). The owner of the block
- * does not run meanwhile, so reading the lease and accessing the block are one step, and the unit
- * holds no pin that a move would have to wait for.
+ * A messaging unit carries out a put, get or atomic operation to an address (emu/directory.h). The
+ * owner of the block does not run meanwhile, so reading the lease and accessing the block are one
+ * step, and the unit holds no pin that a move would have to wait for.
  */
 #include <stddef.h>
+#include <string.h>
 
 #include "emu/directory.h"
 #include "emu/hw_packet.h"
@@ -48,6 +49,49 @@ void sim_access_expect(void *arg, uint32_t task, int change)
 	s->task[mu_host_entry(s->host, task)->local].direct += (uint32_t)change;
 }
 
+static bool is_atomic(const struct emu_access *x)
+{
+	return x->a.state >= EMU_ACCESS_XOR;
+}
+
+/* As agas_atomic_run() of agas/access/serve.c. The value before takes the place of the operands. */
+static int run_atomic(struct mu_sim *s, uint32_t local, uint64_t va, enum emu_access_kind kind,
+		      unsigned char *data)
+{
+	struct emu_operands o;
+	uint64_t old, next;
+	int rc = sim_read(s, local, &old, va, sizeof(old));
+
+	memcpy(&o, data, sizeof(o));
+	memcpy(data, &old, sizeof(old));
+	next = kind == EMU_ACCESS_XOR   ? old ^ o.operand
+	       : kind == EMU_ACCESS_ADD ? old + o.operand
+	       : kind == EMU_ACCESS_CAS ? (old == o.expected ? o.operand : old)
+					: o.operand;
+	return rc ? rc : sim_write(s, local, va, &next, sizeof(next));
+}
+
+/* Returns 0, or an error if the memory is not there. */
+static int run_access(struct mu_sim *s, uint32_t local, uint64_t memory, const struct emu_access *x,
+		      unsigned char *data)
+{
+	if (x->a.state == EMU_ACCESS_PUT)
+		return sim_write(s, local, memory + x->a.to, data, x->bytes);
+	if (x->a.state == EMU_ACCESS_GET)
+		return sim_read(s, local, data, memory + x->a.to, x->bytes);
+	return run_atomic(s, local, memory + x->a.to, (enum emu_access_kind)x->a.state, data);
+}
+
+/* Does the packet hold what the access needs, and has it room for what the answer brings? */
+static bool is_sound(const struct emu_access *x, const struct emu_packet *p)
+{
+	if (is_atomic(x))
+		return x->bytes == 8 && x->a.to % 8 == 0 &&
+		       p->bytes >= sizeof(*x) + sizeof(struct emu_operands);
+	return x->bytes <= MU_PACKET_BYTES - sizeof(*x) &&
+	       (x->a.state == EMU_ACCESS_GET || p->bytes >= sizeof(*x) + x->bytes);
+}
+
 bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 {
 	struct mu_sim *s = arg;
@@ -55,24 +99,19 @@ bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 	uint32_t local = mu_host_entry(s->host, task)->local;
 	unsigned char *data = p->payload + sizeof(*x);
 	struct emu_lease l;
-	int rc;
 
-	if (s->task[local].state == SIM_TASK_LEFT || s->task[local].dead ||
-	    x->bytes > MU_PACKET_BYTES - sizeof(*x) ||
-	    (x->a.state == EMU_ACCESS_PUT && p->bytes < sizeof(*x) + x->bytes))
+	if (s->task[local].state == SIM_TASK_LEFT || s->task[local].dead || !is_sound(x, p))
 		return false;
 	sim_write_pending(s, local);
 	if (sim_read(s, local, &l, lease, sizeof(l)) || !is_open(&l, x))
 		return false;
-	rc = x->a.state == EMU_ACCESS_PUT ? sim_write(s, local, l.memory + x->a.to, data, x->bytes)
-					  : sim_read(s, local, data, l.memory + x->a.to, x->bytes);
-	if (rc)
+	if (run_access(s, local, l.memory, x, data))
 		return false;
 	vote(&l, p->task);
 	sim_write(s, local, lease + offsetof(struct emu_lease, uses), &l.uses,
 		  3 * sizeof(l.uses)); /* uses, voter, votes */
-	p->bytes = (uint32_t)sizeof(*x) + (x->a.state == EMU_ACCESS_GET ? x->bytes : 0);
-	if (x->a.state == EMU_ACCESS_PUT)
+	p->bytes = (uint32_t)sizeof(*x) + (x->a.state == EMU_ACCESS_PUT ? 0 : x->bytes);
+	if (x->a.state != EMU_ACCESS_GET)
 		sim_wake(s, local);
 	address_answer(s, p, task);
 	return true;

@@ -38,7 +38,10 @@ _Static_assert(sizeof(struct pami_quintorus_lease) == sizeof(struct emu_lease) &
 		   offsetof(struct pami_quintorus_bind, lease) ==
 		       offsetof(struct emu_bind_lease, lease),
 	       "the public forms of struct emu_lease and struct emu_bind_lease");
-_Static_assert((int)PAMI_QUINTORUS_ADDRESS_GET == (int)EMU_ACCESS_GET, "the same kinds");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_GET == (int)EMU_ACCESS_GET &&
+		   (int)PAMI_QUINTORUS_ADDRESS_CAS == (int)EMU_ACCESS_CAS &&
+		   sizeof(struct pami_quintorus_operands) == sizeof(struct emu_operands),
+	       "the same kinds");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_BY_UNIT == (int)EMU_ADDRESS_BY_UNIT, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_MISLED == (int)EMU_ADDRESS_MISLED, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)EMU_BIND_OWNED, "the same states");

@@ -102,6 +102,31 @@ static void put_long(void)
 		CHECK_EQ(s.by_unit, atoi(by_unit) ? 6 : 0);
 }
 
+/* Atomic operations take the same way as puts, and a unit returns the value before. */
+static void atomics(void)
+{
+	struct agas_stats s;
+	uint64_t old = 0;
+
+	count_from_here();
+	if (me == SOURCE) {
+		CHECK_EQ(agas_swap64(at + 1016, 40, NULL), 0);
+		CHECK_EQ(agas_fetch_add64(at + 1016, 5, &old), 0);
+		CHECK_EQ(old, 40);
+		CHECK_EQ(agas_fetch_xor64(at + 1016, 7, &old), 0);
+		CHECK_EQ(old, 45);
+		CHECK_EQ(agas_compare_swap64(at + 1016, 45, 1, &old), 0);
+		CHECK_EQ(old, 42);
+		CHECK_EQ(agas_compare_swap64(at + 1016, 42, 1, &old), 0);
+		CHECK_EQ(old, 42);
+		CHECK_EQ(agas_swap64(at + 1016, 0, &old), 0);
+		CHECK_EQ(old, 1);
+	}
+	s = sum_stats();
+	if (by_unit && me == 0)
+		CHECK_EQ(s.by_unit, atoi(by_unit) ? 6 : 0);
+}
+
 int main(void)
 {
 	const char *miss = getenv("QUINTORUS_AGAS_MISS");
@@ -133,6 +158,7 @@ int main(void)
 	expect_stats("cached", &s, 1, 1, 2, 0);
 	CHECK_EQ(s.hits + s.addressed, 1);
 	put_long();
+	atomics();
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, LAST), 0);
 	s = put_by(SOURCE);

@@ -409,6 +409,12 @@ static void leases_decide(void)
 	CHECK_EQ(x.id, 77);
 	x.a.kind = EMU_ADDRESS_MESSAGE;
 	x.a.flags = 0;
+	x.a.state = EMU_ACCESS_CAS;
+	memcpy(p.payload, &x, sizeof(x));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_RESEND);
+	x.a.state = EMU_ACCESS_KINDS; /* not an access */
+	memcpy(p.payload, &x, sizeof(x));
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
 	x.a.state = EMU_ACCESS_NONE; /* not an access */
 	memcpy(p.payload, &x, sizeof(x));
 	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
