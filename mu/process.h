@@ -14,6 +14,7 @@
 
 #include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
+#include "emu/route.h"
 #include "mu/channel/routing.h"
 #include "mu/hw/atomic.h"
 #include "mu/channel/channel.h"
@@ -36,6 +37,7 @@ struct mu_process {
 	int fd;
 	struct mu_host *host;
 	struct mu_routing routing; /* of gets and rendezvous, fabric torus */
+	struct emu_route route;    /* pins descriptors to engines (mu/engine/pin.h) */
 	enum mu_atomic_level atomics;
 	uint32_t strict_bytes;       /* rec_fifo=strict: of a reception FIFO; 0: it spills */
 	struct mu_task_entry *entry; /* [tasks] */

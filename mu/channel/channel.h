@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "drivers/base/atomic.h"
+#include "mu/engine/pin.h"
 #include "mu/hw/inj_fifo.h"
 #include "mu/hw/rec_fifo.h"
 #include "mu/lock.h"
@@ -66,11 +67,28 @@ struct mu_slot {
 	struct mu_op *op, *op2;
 	void *heap; /* payload buffer to free then */
 	int result;
+	uint16_t next; /* engine: in the list done_early: index + 1; 0 ends it */
 };
 
 /* The engine's place in one injection FIFO. */
 struct mu_inj_engine {
 	uint64_t sent; /* bytes of the descriptor at the head that have left */
+};
+
+/*
+ * Engine: the injection FIFO while a long message is at its head. The descriptors in it are given
+ * to the engines to which their destinations are pinned, so that none waits for the long message of
+ * another engine. The head passes those that are done, in order.
+ */
+#define MU_SLOT_NONE 0xffffu
+struct mu_pinned {
+	uint32_t inside;        /* slots that were given out and that the head has not passed */
+	uint64_t take;          /* the next descriptor to give out, counted as descCount */
+	uint64_t since;         /* traced jobs: when the first was given out */
+	uint64_t sent[MU_PINS]; /* bytes of the first descriptor that have left */
+	uint16_t first[MU_PINS], last[MU_PINS]; /* slots given to each engine, or MU_SLOT_NONE */
+	uint16_t next[MU_INJ_SLOTS];
+	uint8_t done[MU_INJ_SLOTS];
 };
 
 /*
@@ -165,6 +183,8 @@ struct mu_channel_completion {
 	uint16_t ack_free[MU_ACKS], acks_free;
 	/* List of answered flushes, latest first. The engine pushes, the poll takes all. */
 	atomic_u32 acks_arrived;
+	/* The same for slots that are done before the head of the FIFO passes them. */
+	atomic_u32 done_early;
 };
 
 /* User thread: what this channel did about tasks that died. */
@@ -208,6 +228,7 @@ struct mu_channel {
 	mu_note_fn on_note; /* under the engine's lock, as on_raw */
 	mu_raw_fn on_raw;
 	struct mu_channel_engine engine;
+	struct mu_pinned pinned;
 	struct mu_channel_rx rx;
 	struct mu_channel_rget rget;
 	struct mu_channel_tx tx;

@@ -161,12 +161,9 @@ void mu_access_error_record(struct mu_channel *ch, uint32_t task,
 		mu_access_error_record_put(ch, task, m->channel, 0, m->error);
 }
 
-/* Clean the slots of descriptors that are done; the next poll calls their done functions. */
-void mu_retire_descriptors(struct mu_channel *ch)
+/* Clean the slots of descriptors up to `done`. */
+static void retire_up_to(struct mu_channel *ch, uint64_t done)
 {
-	uint64_t done = MUSPI_getHwDescCount(&ch->tx.fifo);
-
-	DRV_ASSERT(done <= ch->tx.fifo.numInjected);
 	while (ch->tx.retired < done) {
 		struct mu_slot *s = &ch->tx.slot[ch->tx.retired % MU_INJ_SLOTS];
 
@@ -176,6 +173,44 @@ void mu_retire_descriptors(struct mu_channel *ch)
 		*s = (struct mu_slot){0};
 		ch->tx.retired++;
 	}
+}
+
+/* Complete the operations of slots that engines finished, in that order; their payload stays until
+ * the head has passed them. What was done before the engines began comes first. */
+static void complete_early(struct mu_channel *ch, uint64_t done)
+{
+	uint32_t at = atomic_exchange_acquire(&ch->completion.done_early, 0), first = 0, next;
+	uint64_t from = done;
+
+	for (; at; at = next) { /* reverse into the order of completion */
+		uint64_t number = ch->tx.retired + (at - 1 - ch->tx.retired) % MU_INJ_SLOTS;
+
+		next = ch->tx.slot[at - 1].next;
+		ch->tx.slot[at - 1].next = (uint16_t)first;
+		first = at;
+		from = number < from ? number : from;
+	}
+	retire_up_to(ch, from);
+	for (at = first; at; at = next) {
+		struct mu_slot *s = &ch->tx.slot[at - 1];
+
+		next = s->next;
+		mu_op_complete_later(ch, s->op, s->result);
+		mu_op_complete_later(ch, s->op2, s->result);
+		s->op = s->op2 = NULL;
+	}
+}
+
+/* Clean the slots of descriptors that are done; the next poll calls their done functions. */
+void mu_retire_descriptors(struct mu_channel *ch)
+{
+	uint64_t done = MUSPI_getHwDescCount(&ch->tx.fifo);
+
+	DRV_ASSERT(done <= ch->tx.fifo.numInjected);
+	/* After the count: a slot below it that an engine finished is in the list by now. */
+	if (atomic_load_relaxed(&ch->completion.done_early))
+		complete_early(ch, done);
+	retire_up_to(ch, done);
 }
 
 static void complete_counters(struct mu_channel *ch)

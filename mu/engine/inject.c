@@ -2,10 +2,11 @@
 /*
  * The injection engine: descriptors to packets. Hot: guarded by bench/micro/pami_rdma.
  *
- * Runs a channel's injection FIFO and its remote-get FIFO, strictly in order each. A put or get
- * between near tasks (same host on express, same node on torus) is one copy, done here; everything
- * else leaves in pieces by mu_send_piece(). A FIFO whose head cannot leave now waits there; `sent`
- * counts the bytes of the head that have left.
+ * Runs a channel's injection FIFO and its remote-get FIFO. A put or get between near tasks (same
+ * host on express, same node on torus) is one copy, done here; everything else leaves in pieces by
+ * mu_send_piece(). A FIFO whose head cannot leave now waits there; `sent` counts the bytes of the
+ * head that have left. While the head of the injection FIFO is a long message, the descriptors are
+ * pinned to several engines by their destinations (mu/engine/pin.h), strictly in order each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #include "mu/transport/transport.h"
 
 #define BUDGET_BYTES (1u << 20) /* pieces sent per call and FIFO before others get their turn */
+#define LONG_BYTES   32768u     /* left of a message for which others do not wait */
 
 /* A put to a task of this host: one copy. */
 static int put_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d)
@@ -179,17 +181,17 @@ static bool is_put(const MUHWI_Descriptor_t *d)
 	return (d->PacketHeader.NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0) == MUHWI_PACKET_TYPE_PUT;
 }
 
-/* Part of the put at the head of the FIFO did not leave: the flush behind it ends with an error. */
-static void record_put_error(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
+/* Part of put `number` of the FIFO did not leave: the flush behind it ends with an error. */
+static void record_put_error(struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint64_t number,
+			     int rc)
 {
 	uint32_t task = mu_task_at(
 	    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
 	    mu_header_number(&d->PacketHeader));
 
 	if (task != UINT32_MAX)
-		mu_access_error_record_put(ch, task,
-					   mu_header_number(&d->PacketHeader) % ch->p->channels,
-					   ch->a->inj_hw.descCount, -rc);
+		mu_access_error_record_put(
+		    ch, task, mu_header_number(&d->PacketHeader) % ch->p->channels, number, -rc);
 }
 
 static inline uint64_t fifo_next(const MUHWI_Fifo_t *f, uint64_t at)
@@ -197,9 +199,10 @@ static inline uint64_t fifo_next(const MUHWI_Fifo_t *f, uint64_t at)
 	return at + 64 == f->pa_start + f->size_1 + 1 ? f->pa_start : at + 64;
 }
 
-/* The engine is done with the descriptor at the head, which it first looked at at `since`. */
-static __attribute__((cold, noinline)) void
-trace_descriptor(const struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint64_t since)
+/* The engine is done with descriptor `number`, which it first looked at at `since`. */
+static __attribute__((cold, noinline)) void trace_descriptor(const struct mu_channel *ch,
+							     const MUHWI_Descriptor_t *d,
+							     uint64_t number, uint64_t since)
 {
 	struct mu_trace_event e = {
 	    .begin = since,
@@ -208,7 +211,7 @@ trace_descriptor(const struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint6
 		ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
 		mu_header_number(&d->PacketHeader)),
 	    .bytes = (uint32_t)d->Message_Length,
-	    .descriptor = (uint32_t)ch->a->inj_hw.descCount,
+	    .descriptor = (uint32_t)number,
 	    .kind = MU_TRACE_ENGINE,
 	    .channel = (uint8_t)ch->index,
 	};
@@ -223,6 +226,126 @@ static void fifo_retire(MUHWI_Fifo_t *f, MUHWI_InjFifo_t *hw)
 	atomic_store_release(&hw->descCount, hw->descCount + 1);
 }
 
+/* Descriptor `number` is done, or refused. */
+static void end_descriptor(struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint64_t number,
+			   uint64_t since, int rc)
+{
+	if (__builtin_expect(ch->p->host->trace_at_pages, 0))
+		trace_descriptor(ch, d, number, since);
+	if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
+		warn_refused(ch, d, rc, 0);
+	if (rc && rc != -ESHUTDOWN && is_put(d))
+		record_put_error(ch, d, number, rc);
+	ch->tx.slot[number % MU_INJ_SLOTS].result = rc;
+}
+
+/* ---- several engines ---- */
+
+static uint64_t count_descriptors(const struct mu_channel *ch)
+{
+	const MUHWI_Fifo_t *f = &ch->a->inj;
+	uint64_t size = f->size_1 + 1;
+
+	return (atomic_load_acquire(&f->pa_tail) + size - f->pa_head) % size / 64;
+}
+
+/* Give the descriptors that are new in the FIFO to their engines. */
+static void give_out(struct mu_channel *ch)
+{
+	struct mu_pinned *m = &ch->pinned;
+	uint64_t end = ch->a->inj_hw.descCount + count_descriptors(ch);
+
+	for (; m->take != end; m->take++) {
+		uint16_t slot = (uint16_t)(m->take % MU_INJ_SLOTS);
+		unsigned pin = mu_choose_pin(&ch->p->route, ch->p->host->machine.hw.pin_fifos,
+					     &ch->p->job.coord, &ch->a->inj_slot[slot]);
+
+		m->next[slot] = MU_SLOT_NONE;
+		m->done[slot] = 0;
+		if (m->first[pin] == MU_SLOT_NONE)
+			m->first[pin] = slot;
+		else
+			m->next[m->last[pin]] = slot;
+		m->last[pin] = slot;
+		m->inside++;
+	}
+}
+
+/* The head has to wait with a long message, and others stand behind it. */
+static void pinned_begin(struct mu_channel *ch)
+{
+	struct mu_pinned *m = &ch->pinned;
+	unsigned pin =
+	    mu_choose_pin(&ch->p->route, ch->p->host->machine.hw.pin_fifos, &ch->p->job.coord,
+			  (const void *)(uintptr_t)ch->a->inj.pa_head);
+
+	for (unsigned i = 0; i < MU_PINS; i++) {
+		m->first[i] = MU_SLOT_NONE;
+		m->sent[i] = 0;
+	}
+	m->take = ch->a->inj_hw.descCount;
+	m->since = ch->engine.head_since;
+	m->sent[pin] = ch->engine.inj.sent;
+	ch->engine.inj.sent = 0;
+	ch->engine.head_since = 0;
+	give_out(ch);
+}
+
+/* Tell the user thread that the operation of a slot is complete, maybe ahead of others. */
+static void push_early(struct mu_channel *ch, uint16_t slot)
+{
+	uint32_t head = atomic_load_relaxed(&ch->completion.done_early);
+
+	do
+		ch->tx.slot[slot].next = (uint16_t)head;
+	/* Pairs with the exchange in complete_early(). */
+	while (!atomic_cas_weak_release(&ch->completion.done_early, &head, slot + 1u));
+}
+
+static int run_engine(struct mu_channel *ch, unsigned pin, uint64_t budget)
+{
+	struct mu_pinned *m = &ch->pinned;
+	uint64_t head = ch->a->inj_hw.descCount;
+	int n = 0;
+
+	while (m->first[pin] != MU_SLOT_NONE) {
+		uint16_t slot = m->first[pin];
+		uint64_t number = head + (slot - head) % MU_INJ_SLOTS;
+		const MUHWI_Descriptor_t *d = &ch->a->inj_slot[slot];
+		struct mu_inj_engine at = {m->sent[pin]};
+		int rc = desc_run(ch, d, &at, NULL, &budget);
+
+		m->sent[pin] = at.sent;
+		if (rc == -EAGAIN)
+			break;
+		end_descriptor(ch, d, number, m->since, rc);
+		m->sent[pin] = 0;
+		m->first[pin] = m->next[slot];
+		m->done[slot] = 1;
+		push_early(ch, slot);
+		n++;
+	}
+	return n;
+}
+
+static int run_engines(struct mu_channel *ch)
+{
+	struct mu_pinned *m = &ch->pinned;
+	unsigned busy = 0;
+	int n = 0;
+
+	give_out(ch);
+	for (unsigned pin = 0; pin < MU_PINS; pin++)
+		busy += m->first[pin] != MU_SLOT_NONE;
+	for (unsigned pin = 0; pin < MU_PINS; pin++)
+		n += run_engine(ch, pin, BUDGET_BYTES / (busy ? busy : 1));
+	while (m->inside && m->done[ch->a->inj_hw.descCount % MU_INJ_SLOTS]) {
+		m->inside--;
+		fifo_retire(&ch->a->inj, &ch->a->inj_hw);
+	}
+	return n;
+}
+
 static int run_injection(struct mu_channel *ch)
 {
 	MUHWI_Fifo_t *f = &ch->a->inj;
@@ -230,25 +353,24 @@ static int run_injection(struct mu_channel *ch)
 	uint64_t budget = BUDGET_BYTES;
 	int n = 0;
 
+	if (__builtin_expect(ch->pinned.inside, 0))
+		return run_engines(ch);
 	while (f->pa_head != atomic_load_acquire(&f->pa_tail)) { /* R1 */
 		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
-		struct mu_slot *slot = &ch->tx.slot[ch->a->inj_hw.descCount % MU_INJ_SLOTS];
 		int rc;
 
 		if (__builtin_expect(is_traced, 0) && !ch->engine.head_since)
 			ch->engine.head_since = mu_trace_now();
 		rc = desc_run(ch, d, &ch->engine.inj, NULL, &budget);
-		if (rc == -EAGAIN)
-			break;
-		if (__builtin_expect(is_traced, 0)) {
-			trace_descriptor(ch, d, ch->engine.head_since);
-			ch->engine.head_since = 0;
+		if (rc == -EAGAIN) {
+			if (d->Message_Length - ch->engine.inj.sent < LONG_BYTES ||
+			    count_descriptors(ch) < 2)
+				break;
+			pinned_begin(ch);
+			return n + run_engines(ch);
 		}
-		if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
-			warn_refused(ch, d, rc, 0);
-		if (rc && rc != -ESHUTDOWN && is_put(d))
-			record_put_error(ch, d, rc);
-		slot->result = rc;
+		end_descriptor(ch, d, ch->a->inj_hw.descCount, ch->engine.head_since, rc);
+		ch->engine.head_since = 0;
 		ch->engine.inj.sent = 0;
 		fifo_retire(f, &ch->a->inj_hw);
 		n++;

@@ -27,6 +27,8 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
+#include "emu/machine.h"
+#include "emu/route.h"
 #include "mu/engine/engine.h"
 #include "mu/engine/memory.h"
 #include "mu/launch/launch.h"
@@ -128,8 +130,11 @@ static void fill_group(struct mu_process *p)
 /* A wrong PAMI_ROUTING is said once, and changes nothing. */
 static void make_routing(struct mu_process *p)
 {
+	struct emu_router_conf router;
 	char err[256];
 
+	emu_machine_router(&p->host->machine, &router);
+	emu_route_init_as(&p->route, &p->host->shape, &router.routing);
 	if (mu_routing_make(&p->routing, &p->host->shape, &p->host->machine.hw,
 			    drv_setting_text(DRV_PAMI_ROUTING), err, sizeof err))
 		drv_warn("%s", err);

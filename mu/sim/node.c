@@ -54,14 +54,13 @@ static inline struct source source_of_node(struct mu_sim *s, uint32_t node, unsi
 static inline uint32_t engine_id(struct source from)
 {
 	return from.fifo ? SIM_WAITS_NODE | from.fifo_number
-			 : (from.channel * SIM_PINS + from.pin) << 1 | (from.rget != 0);
+			 : (from.channel * MU_PINS + from.pin) << 1 | (from.rget != 0);
 }
 
 static inline struct source source_of_id(struct mu_sim *s, uint32_t node, uint32_t id)
 {
-	return id & SIM_WAITS_NODE
-		   ? source_of_node(s, node, id & 31)
-		   : source_of(s, (id >> 1) / SIM_PINS, id & 1, (id >> 1) % SIM_PINS);
+	return id & SIM_WAITS_NODE ? source_of_node(s, node, id & 31)
+				   : source_of(s, (id >> 1) / MU_PINS, id & 1, (id >> 1) % MU_PINS);
 }
 
 static inline uint32_t slot_at(const MUHWI_Fifo_t *f, uint64_t at)
@@ -163,44 +162,25 @@ static struct sim_fifo *get_fifo(struct mu_sim *s, uint32_t channel, int rget)
 		s->error = -ENOMEM;
 		return NULL;
 	}
-	for (unsigned p = 0; p < SIM_PINS; p++) {
+	for (unsigned p = 0; p < MU_PINS; p++) {
 		(*f)->engine[p].packet = SIM_NONE;
 		(*f)->first[p] = SIM_SLOT_NONE;
 	}
 	return *f;
 }
 
-/* Return the engine to which a destination is pinned (docs/hardware.md 13.3). */
-static unsigned choose_pin(const struct mu_sim *s, uint32_t node,
-			   const MUHWI_Pt2PtNetworkHeader_t *h)
-{
-	struct emu_coord a, b;
-	unsigned hints, sum = 0;
-	uint32_t here, to = h->Destination.Destination.Destination;
-
-	emu_node_coord(&s->host->shape, node, &a);
-	emu_coord_from_word(to, &b);
-	here = emu_coord_word(&a);
-	if (!emu_route_undone(here, to) ||
-	    emu_route_hints(&s->route, here, to, emu_hints_get(h), &hints))
-		return SIM_PIN_LOCAL;
-	if (!(hints & (hints - 1)))
-		return (9u - (unsigned)__builtin_ctz(hints)) % s->host->machine.hw.pin_fifos;
-	for (int d = 0; d < EMU_DIMS; d++)
-		sum += a.c[d] > b.c[d] ? (unsigned)(a.c[d] - b.c[d]) : (unsigned)(b.c[d] - a.c[d]);
-	return sum % 10 % s->host->machine.hw.pin_fifos;
-}
-
 /* Give the next slot of a FIFO to the engine to which its destination is pinned. */
 static void assign_slot(struct mu_sim *s, uint32_t channel, int rget, const MUHWI_Descriptor_t *d)
 {
 	struct sim_fifo *f = s->channel[channel].fifo[rget];
-	unsigned pin = mu_header_is_raw(&d->PacketHeader)
-			   ? d->Half_Word0.Unused1 % SIM_PINS
-			   : choose_pin(s, s->task[channel / s->channels].node,
-					&d->PacketHeader.NetworkHeader.pt2pt);
 	uint16_t slot = (uint16_t)f->take;
-	struct source from = source_of(s, channel, rget, pin);
+	struct emu_coord here;
+	struct source from;
+	unsigned pin;
+
+	emu_node_coord(&s->host->shape, s->task[channel / s->channels].node, &here);
+	pin = mu_choose_pin(&s->route, s->host->machine.hw.pin_fifos, &here, d);
+	from = source_of(s, channel, rget, pin);
 
 	f->next[slot] = SIM_SLOT_NONE;
 	f->done[slot] = 0;

@@ -171,9 +171,9 @@ void mu_sim_destroy(struct mu_sim *s)
 	for (uint32_t i = 0; s->task && i < s->locals; i++)
 		free(s->task[i].pending.buffer);
 	for (uint32_t i = 0; s->channel && i < s->locals * s->channels; i++) {
-		for (unsigned k = 0; k < 2 * SIM_PINS; k++)
-			if (s->channel[i].fifo[k / SIM_PINS])
-				free(s->channel[i].fifo[k / SIM_PINS]->engine[k % SIM_PINS].stage);
+		for (unsigned k = 0; k < 2 * MU_PINS; k++)
+			if (s->channel[i].fifo[k / MU_PINS])
+				free(s->channel[i].fifo[k / MU_PINS]->engine[k % MU_PINS].stage);
 		free(s->channel[i].fifo[0]);
 		free(s->channel[i].fifo[1]);
 		free(s->channel[i].rget_when);

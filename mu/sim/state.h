@@ -11,6 +11,7 @@
 #include "emu/faults.h"
 #include "emu/route.h"
 #include "emu/world.h"
+#include "mu/engine/pin.h"
 #include "mu/sim/sim.h"
 #include "mu/sim/spin.h"
 #include "mu/vtime/vtask.h"
@@ -64,17 +65,13 @@ struct sim_engine {
 };
 
 /*
- * The injection FIFO or the remote-get FIFO of a channel. The software of the chip pins
- * destinations to ten FIFOs, one for each direction, and others to the own node (docs/hardware.md
- * 13.3). Here a channel has one FIFO, whose descriptors go to as many engines by the same rule.
- * Each engine works strictly in order; the head of the FIFO passes descriptors that are finished.
+ * The injection FIFO or the remote-get FIFO of a channel. Its descriptors go to several engines
+ * (mu/engine/pin.h), each of which works in order; the head passes descriptors that are finished.
  */
-#define SIM_PINS      11u
-#define SIM_PIN_LOCAL 10u
 #define SIM_SLOT_NONE 0xffffu
 struct sim_fifo {
-	struct sim_engine engine[SIM_PINS];
-	uint16_t first[SIM_PINS], last[SIM_PINS]; /* slots given to each engine, SIM_SLOT_NONE */
+	struct sim_engine engine[MU_PINS];
+	uint16_t first[MU_PINS], last[MU_PINS]; /* slots given to each engine, SIM_SLOT_NONE */
 	uint16_t next[MU_INJ_SLOTS];
 	uint8_t done[MU_INJ_SLOTS];
 	uint32_t inside; /* slots given to engines that the head has not passed */
