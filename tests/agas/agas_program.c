@@ -206,7 +206,7 @@ static void many_movers(void)
 /* A reader whose entry is as old as can be takes at most three forwards. */
 static void stale_reader(void)
 {
-	enum { MOVES = 300 };
+	enum { MOVES = 1000 };
 	gva_t base = agas_map_all(page, AGAS_CYCLIC);
 	int reader = ranks - 1, places = ranks > 1 ? ranks - 1 : 1;
 	struct agas_stats before, after;
