@@ -72,9 +72,17 @@ for page in sys.argv[1:]:
                 not any(f.endswith("/" + name) for f in files) and not glob.glob(os.path.join(here, "*", name)):
             print(f"{page}: {name} is not there")
             missing = 1
-    for target in re.findall(r"\]\(([\w./-]+)\)", text):
-        if not os.path.exists(os.path.join(here, target)):
+    for target, anchor in re.findall(r"\]\(([\w./-]+)(?:#([\w-]+))?\)", text):
+        path = os.path.join(here, target)
+        if not os.path.exists(path):
             print(f"{page}: {target} is not there")
+            missing = 1
+        elif anchor and anchor not in {re.sub(r"[^\w -]", "", h).lower().replace(" ", "-") for h in re.findall(r"^#+ +(.*)$", open(path).read(), re.M)}:
+            print(f"{page}: {target} has no section {anchor}")
+            missing = 1
+        if page.startswith("docs/labs/") and target.endswith(".md") and "labs" not in os.path.relpath(path) and \
+                f"'{os.path.relpath(path)}'" not in open("meson.build").read():
+            print(f"{page}: {target} is not installed beside the labs (meson.build)")
             missing = 1
 sys.exit(missing)
 EOF
