@@ -307,9 +307,11 @@ static void die_now(const char *how, const char *file)
 	_Exit(3);
 }
 
-/* "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts": on several
- * hosts. "die HOW OTHERS
- * FILE": task 1 dies and writes the time into FILE, while the others wait or compute. */
+/*
+ * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts": on
+ * several hosts. "die HOW OTHERS FILE": task 1 dies and writes the time into FILE, while the others
+ * wait or compute.
+ */
 int main(int argc, char **argv)
 {
 	int all, die = argc > 4 && !strcmp(argv[1], "die");
