@@ -239,7 +239,7 @@ static size_t flatten_vector(char *to, const struct fi_ioc *iov, size_t count, s
 	size_t elements = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if ((elements + iov[i].count) * size > OFI_ATOMIC_BYTES)
+		if (iov[i].count > OFI_ATOMIC_BYTES / size - elements)
 			return SIZE_MAX;
 		if (iov[i].addr)
 			memcpy(to + elements * size, iov[i].addr, iov[i].count * size);
@@ -259,25 +259,27 @@ static void set_results(struct operation *o, const struct fi_ioc *result, size_t
 	o->results = count;
 }
 
-static ssize_t start_lists(struct fid_ep *fid, struct operation *o, const struct fi_ioc *iov,
+static ssize_t start_lists(struct fid_ep *fid, const struct operation *o, const struct fi_ioc *iov,
 			   size_t count, const struct fi_ioc *compare, size_t compares,
 			   const struct fi_ioc *result, size_t results)
 {
 	size_t size = ofi_atomic_size(o->type);
 	struct flat flat;
+	struct operation own = *o; /* refers to flat, so it ends with this call */
 
-	if (!size || count > OFI_IOV_LIMIT || compares > OFI_IOV_LIMIT || results > OFI_IOV_LIMIT)
+	if (!size || count > OFI_IOV_LIMIT || compares > OFI_IOV_LIMIT || results > OFI_IOV_LIMIT ||
+	    (count && !iov) || (results && !result))
 		return -FI_EINVAL;
-	o->count = flatten_vector(flat.operand, iov, count, size);
-	if (o->count == SIZE_MAX ||
-	    (compare && flatten_vector(flat.comparand, compare, compares, size) != o->count))
+	own.count = flatten_vector(flat.operand, iov, count, size);
+	if (own.count == SIZE_MAX ||
+	    (compare && flatten_vector(flat.comparand, compare, compares, size) != own.count))
 		return -FI_EINVAL;
-	o->operand = flat.operand;
-	o->comparand = flat.comparand;
-	o->compares = compare;
-	o->fetches = result && !compare;
-	set_results(o, result, results);
-	return start_atomic(fid, o);
+	own.operand = flat.operand;
+	own.comparand = flat.comparand;
+	own.compares = compare;
+	own.fetches = result && !compare;
+	set_results(&own, result, results);
+	return start_atomic(fid, &own);
 }
 
 static struct operation of_message(const struct fi_msg_atomic *m, uint64_t flags)

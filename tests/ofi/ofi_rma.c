@@ -322,6 +322,28 @@ static void each_operation(const struct setup *s, size_t count)
 	window_close();
 }
 
+/* A list that is too long, or missing, gives an error; no byte of it is copied. */
+static void wrong_lists_are_refused(void)
+{
+	uint64_t one = 1;
+	struct fi_ioc all = {.addr = &one, .count = SIZE_MAX / sizeof one + 2};
+	struct fi_ioc some = {.addr = &one, .count = 1};
+	int c;
+	unsigned to = (me + 1) % tasks;
+
+	window_open(&by_address);
+	CHECK_EQ(fi_atomicv(job.ep, &all, NULL, 1, job.peer[to], window.base[to], window.key[to],
+			    FI_UINT64, FI_SUM, &c),
+		 -FI_EINVAL);
+	CHECK_EQ(fi_atomicv(job.ep, NULL, NULL, 1, job.peer[to], window.base[to], window.key[to],
+			    FI_UINT64, FI_SUM, &c),
+		 -FI_EINVAL);
+	CHECK_EQ(fi_fetch_atomicv(job.ep, &some, NULL, 1, NULL, NULL, 1, job.peer[to],
+				  window.base[to], window.key[to], FI_UINT64, FI_SUM, &c),
+		 -FI_EINVAL);
+	window_close();
+}
+
 /* What the operations compute, by plain arithmetic. */
 static void atomics_compute_as_plain_arithmetic(void)
 {
@@ -387,6 +409,7 @@ int main(int argc, char **argv)
 	    {"addresses", windows_by_address},
 	    {"offsets", windows_by_offset},
 	    {"refusals", bad_accesses_are_refused},
+	    {"lists", wrong_lists_are_refused},
 	    {"atomics", atomics_of_both_kinds},
 	    {"unit", atomics_of_the_unit},
 	    {"operations", each_operation_of_both_kinds},
