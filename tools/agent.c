@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
@@ -198,6 +199,7 @@ static void reap_children(struct agent *a)
 		while (n < 64 && (pid = waitpid(-1, &status, WNOHANG)) > 0) {
 			uint32_t i = 0;
 
+			DRV_ASSERT(a->task || !a->locals);
 			while (i < a->locals && a->task[i].pid != pid)
 				i++;
 			if (i == a->locals)
@@ -626,12 +628,12 @@ static int make_host(struct agent *a)
 		agent_fail(a, 1, "cannot make the shared memory of the job: %s", strerror(-rc));
 		return rc;
 	}
-	a->locals = a->host->locals;
-	a->task = calloc(a->locals + 1, sizeof *a->task);
+	a->task = calloc(a->host->locals + 1, sizeof *a->task);
+	a->locals = a->task ? a->host->locals : 0;
 	/* Every process of the host inherits the descriptor, so its number is the same in all. */
 	a->wake = eventfd(0, EFD_NONBLOCK);
 	if (!a->task) {
-		agent_fail(a, 1, "no memory for %u tasks", a->locals);
+		agent_fail(a, 1, "no memory for %u tasks", a->host->locals);
 		return -ENOMEM;
 	}
 	if (a->wake < 0 || !make_holder_bell(a)) {

@@ -44,7 +44,7 @@ static void describe_plainly(pid_t pid, const char *why, char *text, size_t byte
 /* The child: describe each task. */
 static void describe_tasks(struct agent *a, int fd)
 {
-	char why[256] = "", text[WORDS_ROOM], line[WORDS_ROOM + 128];
+	char why[256] = "", text[WORDS_ROOM], line[WORDS_ROOM + 128], cause[256];
 	stack_describe_fn describe;
 
 	unsetenv("DEBUGINFOD_URLS"); /* libdw would ask the network for symbols */
@@ -62,8 +62,10 @@ static void describe_tasks(struct agent *a, int fd)
 		if (state != MU_TASK_NONE && atomic_load_relaxed(&area->pid))
 			pid = (pid_t)atomic_load_relaxed(&area->pid);
 		rc = describe ? describe(pid, text, sizeof text) : -ENOENT;
-		if (rc)
-			describe_plainly(pid, describe ? strdup(text) : why, text, sizeof text);
+		if (rc) {
+			snprintf(cause, sizeof cause, "%.255s", describe ? text : why);
+			describe_plainly(pid, cause, text, sizeof text);
+		}
 		for (char *c = text; *c; c++)
 			if (*c == '\n')
 				*c = ' ';

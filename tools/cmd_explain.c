@@ -202,6 +202,9 @@ int cmd_explain(int argc, char **argv)
 	w = calloc(1, sizeof *w);
 	if (!f || !w) {
 		fprintf(stderr, "torus explain: %s: %s\n", a.word[0], strerror(errno));
+		if (f)
+			fclose(f);
+		free(w);
 		return CMD_USAGE;
 	}
 	if (!a.flag[PACKET] && a.words != 3 && !has_packets(f))

@@ -601,6 +601,7 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 	if (!fds || !j->agent || !j->exited || (plan_counts_links(plan) && !j->links) ||
 	    (plan->html && !j->history)) {
 		job_print("torus run: out of memory");
+		free(fds);
 		return 1;
 	}
 	for (uint32_t i = 0; i < plan->hosts; i++)

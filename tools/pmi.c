@@ -243,7 +243,7 @@ int pmi_start(uint32_t tasks)
 	}
 	if (!rc && child < 0)
 		rc = -errno;
-	for (uint32_t i = 0; i < task_count; i++)
+	for (uint32_t i = 0; ours && i < task_count; i++)
 		close(ours[i]);
 	free(ours);
 	return rc;

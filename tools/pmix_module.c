@@ -78,7 +78,7 @@ static pmix_status_t describe_job(uint32_t tasks, const char *host, bool apart)
 	if (rc == PMIX_SUCCESS)
 		rc = PMIx_generate_ppn(apart ? each : list, &procs);
 	if (rc != PMIX_SUCCESS)
-		return rc;
+		goto done;
 	PMIX_INFO_LOAD(&info[n++], PMIX_UNIV_SIZE, &tasks, PMIX_UINT32);
 	PMIX_INFO_LOAD(&info[n++], PMIX_JOB_SIZE, &tasks, PMIX_UINT32);
 	PMIX_INFO_LOAD(&info[n++], PMIX_LOCAL_SIZE, &beside, PMIX_UINT32);
@@ -88,7 +88,16 @@ static pmix_status_t describe_job(uint32_t tasks, const char *host, bool apart)
 		PMIX_INFO_LOAD(&info[n++], PMIX_LOCAL_PEERS, list, PMIX_STRING);
 	PMIX_INFO_LOAD(&info[n++], PMIX_JOBID, nspace, PMIX_STRING);
 	rc = PMIx_server_register_nspace(nspace, (int)tasks, info, n, NULL, NULL);
-	return rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
+	rc = rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
+done:
+	if (info)
+		PMIX_INFO_FREE(info, 7);
+	free(nodes);
+	free(procs);
+	free(list);
+	free(hosts);
+	free(each);
+	return rc;
 }
 
 static pmix_status_t register_tasks(uint32_t tasks)

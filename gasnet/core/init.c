@@ -288,6 +288,8 @@ static int meet_others(void)
 	key = malloc(w->nproc * sizeof(*key));
 	if (!all || !key) {
 		drv_error("gasnet: no memory to meet %u processes", w->nproc);
+		free(all);
+		free(key);
 		return GASNET_ERR_RESOURCE;
 	}
 	gexi_allgather(w->team, &own, all, sizeof(own));

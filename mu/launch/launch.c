@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "drivers/base/module.h"
@@ -233,6 +234,7 @@ static void place_tasks(struct mu_host_conf *c, struct emu_coord *coords)
 
 	for (uint32_t h = 0; h < self.hosts; h++)
 		most = tasks_on_host(h) > most ? tasks_on_host(h) : most;
+	DRV_ASSERT(most);
 	per_host = (most + 63) / 64;
 	t = (most + per_host - 1) / per_host;
 	emu_shape_default(per_host * self.hosts, t, &c->shape);
@@ -456,7 +458,10 @@ static int peer_port(struct mu_host *host, uint32_t h)
 	for (size_t i = 0; text[2 * i] && text[2 * i + 1]; i++) {
 		unsigned c = 0;
 
-		sscanf(text + 2 * i, "%2x", &c);
+		if (sscanf(text + 2 * i, "%2x", &c) != 1) {
+			drv_error("launch: the address of host %u is damaged: %s", h, text);
+			return -EPROTO;
+		}
 		peer->address[i] = (char)c;
 		peer->address[i + 1] = 0;
 	}
