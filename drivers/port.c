@@ -4,6 +4,7 @@
  * that need libraries are modules, which are loaded at their first use.
  */
 #define _GNU_SOURCE
+#include "drivers/base/assert.h"
 #include "drivers/port_driver.h"
 
 #include <ctype.h>
@@ -132,7 +133,7 @@ static int wrapper_open(const char *spec, size_t n, struct drv_port **port,
 			struct drv_port_why *why)
 {
 	const char *end = strchr(spec, ')');
-	struct drv_port *below;
+	struct drv_port *below = NULL;
 	char args[256];
 	int rc;
 
@@ -180,6 +181,7 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 			if (rc)
 				return rc;
 		}
+		DRV_ASSERT(open);
 		return open(spec + n + 1, port, why);
 	}
 	return drv_port_fail(why, -ENOENT,

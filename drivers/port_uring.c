@@ -36,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 
 #define URING_RINGS       16u
@@ -314,6 +315,7 @@ static unsigned uring_queue_burst(struct uring_port *u, struct uring_ring *r, st
 		t[i] = f[i].cookie;
 		lead[i] = t[0];
 	}
+	DRV_ASSERT(k >= 1);
 	rc = k > 1 ? uring_ring_send_train(r, t, k, to, f[0].bytes, f[k - 1].bytes)
 		   : uring_ring_send(r, t[0], to, f[0].bytes, uring_is_zc(u, f));
 	return rc ? 0 : k;

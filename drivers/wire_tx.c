@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 #include "drivers/wire_state.h"
 
@@ -257,6 +258,7 @@ static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
 	struct drv_frame_header *h;
 	int err;
 
+	DRV_ASSERT(kept || s->place == WIRE_IN_RING);
 	if (s->place == WIRE_IN_BUFFER)
 		*f = *kept;
 	else if ((err = drv_port_tx_get(ws->port, f)))
@@ -350,6 +352,7 @@ void wire_tx_push(struct drv_wires *ws, struct wire *w)
 		if (!n)
 			break;
 		taken = (unsigned)drv_port_tx_send(ws->port, f, n);
+		DRV_ASSERT(taken <= n);
 		for (unsigned i = 0; i < taken; i++)
 			mark_sent(ws, w, sequence[i]);
 		for (unsigned i = taken; i < n; i++)
@@ -380,6 +383,7 @@ int wire_tx_control(struct drv_wires *ws, struct wire *w, const struct drv_frame
 	struct drv_frame f;
 	struct drv_frame_header *h;
 
+	DRV_ASSERT(note || want->kind != DRV_FRAME_PROBE);
 	if (drv_port_tx_get(ws->port, &f)) {
 		w->tx_busy = 1;
 		return -EAGAIN;

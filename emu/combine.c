@@ -145,9 +145,7 @@ static unsigned combine_floating(unsigned op, unsigned char *t, const unsigned c
 
 		memcpy(&a, t + i, 8);
 		memcpy(&b, s + i, 8);
-		if (op == MUHWI_COLLECTIVE_OP_CODE_FLOATING_POINT_ADD)
-			a += b;
-		else if (a != a || b != b)
+		if (op == MUHWI_COLLECTIVE_OP_CODE_FLOATING_POINT_ADD || a != a || b != b)
 			a += b;
 		else if (op == MUHWI_COLLECTIVE_OP_CODE_FLOATING_POINT_MIN ? b < a : a < b)
 			a = b;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "emu/world.h"
 
+#include "drivers/base/assert.h"
 #include "emu/class.h"
 #include "emu/route.h"
 
@@ -280,6 +281,7 @@ static inline void note_arrival(struct emu_world *w, uint32_t source)
 {
 	struct node *n = &w->node[source];
 
+	DRV_ASSERT(n);
 	n->in_flight--;
 	if (__builtin_expect(n->hold, 0) && !--n->hold)
 		schedule_step(w, source, w->now); /* engines whose packets were refused try again */

@@ -110,18 +110,25 @@ static void print_rows(const struct args *a, const struct runs_job *j, uint64_t 
 	for (uint32_t h = 0; h < j->hosts; h++) {
 		const struct drv_stat_view *v = &j->host[h];
 
-		for (uint32_t i = 0; i < v->head.rows; i++)
+		for (uint32_t i = 0; i < v->head.rows; i++) {
+			/* print_rates() makes an array for each host. */
+			/* NOLINTBEGIN(clang-analyzer-core.NullDereference) */
 			if (is_wanted(a, v->family[v->row[i].family].name) &&
 			    (!before || a->flag[FLAG_ALL] || before[h][i] != v->value[i]))
 				print_row(a, v, i, before ? before[h][i] : 0, seconds, at);
+			/* NOLINTEND(clang-analyzer-core.NullDereference) */
+		}
 	}
 	fflush(stdout);
 }
 
 static void copy_values(const struct runs_job *j, uint64_t **before)
 {
-	for (uint32_t h = 0; h < j->hosts; h++)
+	for (uint32_t h = 0; h < j->hosts; h++) {
+		/* print_rates() makes an array for each host. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
 		memcpy(before[h], j->host[h].value, j->host[h].head.rows * sizeof(uint64_t));
+	}
 }
 
 static int print_rates(const struct args *a, struct runs_job *j, double interval)

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/clock.h"
 #include "tools/args.h"
 #include "tools/cmd.h"
@@ -497,8 +498,10 @@ static void print_progress(const struct request *w)
 {
 	double left = (double)(w->sweep.runs - w->done),
 	       seconds = (double)(drv_clock_ns() - w->started_ns) / 1e9;
-	unsigned full = (unsigned)((uint64_t)BAR * w->done / w->sweep.runs);
+	unsigned full;
 
+	DRV_ASSERT(w->sweep.runs);
+	full = (unsigned)((uint64_t)BAR * w->done / w->sweep.runs);
 	if (!isatty(2))
 		return;
 	fprintf(stderr, "\r\033[K[%.*s%.*s] %u of %u", (int)full,

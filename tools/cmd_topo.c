@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/assert.h"
 #include "emu/class.h"
 #include "emu/coord.h"
 #include "emu/lines.h"
@@ -282,6 +283,7 @@ static void facts_find(const struct emu_shape *s, struct facts *f)
 	for (int d = 0; d < EMU_DIMS; d++) {
 		unsigned n = s->n[d], sum = 0;
 
+		DRV_ASSERT(n);
 		if (s->mesh >> d & 1) {
 			f->hops_max += n - 1;
 			f->hops_mean += (double)(n * n - 1) / (3 * n);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/settings.h"
 #include "tools/agent.h"
 #include "tools/job.h"
@@ -42,6 +43,7 @@ static void bind_host(const struct plan *p, uint32_t host)
 	if (sched_getaffinity(0, sizeof may, &may))
 		return;
 	usable = (unsigned)CPU_COUNT(&may);
+	DRV_ASSERT(usable);
 	first = usable < hosts ? place % usable : place * usable / hosts;
 	last = usable < hosts ? first + 1 : (place + 1) * usable / hosts;
 	CPU_ZERO(&part);

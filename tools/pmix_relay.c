@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 
 #define CHUNK 65536u
@@ -268,6 +269,7 @@ void pmix_relay_run(void)
 			p = more;
 			room = 2 * need;
 		}
+		DRV_ASSERT(p);
 		if (poll(p, fill_pollfds(p), -1) < 0 && errno != EINTR)
 			_exit(1);
 		for (size_t i = 0; i < relay.listeners; i++)

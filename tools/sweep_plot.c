@@ -83,9 +83,9 @@ static double step_of(double span)
 
 static void print_y_axis(FILE *f, const struct scale *s)
 {
-	double step = step_of(s->high - s->low);
+	double step = step_of(s->high - s->low), first = ceil(s->low / step), v;
 
-	for (double v = ceil(s->low / step) * step; v <= s->high + step / 1e6; v += step)
+	for (int i = 0; (v = (first + i) * step) <= s->high + step / 1e6; i++)
 		fprintf(
 		    f,
 		    "<line class=\"g\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" "

@@ -64,7 +64,7 @@ static int start_access(const char *call, enum agas_request_kind kind, gva_t gva
 	int rc = agas_check(call, gva, bytes);
 
 	if (!rc && !lva && bytes)
-		rc = agas_fail(call, AGAS_EINVAL, "the local address is NULL");
+		return agas_fail(call, AGAS_EINVAL, "the local address is NULL");
 	while (!rc && bytes) {
 		uint64_t room = agas_block_bytes(s, gva) - agas_offset_of(s, gva);
 		size_t n = bytes < room ? bytes : room;

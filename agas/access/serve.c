@@ -51,6 +51,7 @@ bool agas_send(uint32_t to, size_t dispatch, const void *header, size_t header_b
 			drv_error("agas: no memory for a message of %zu bytes", bytes);
 			return false;
 		}
+		DRV_ASSERT(payload);
 		memcpy(owned, payload, bytes);
 		m.send.data.iov_base = owned;
 	}

@@ -10,6 +10,7 @@
 #include "agas/core/world.h"
 #include "agas/move/move.h"
 #include "drivers/base/array.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/rng.h"
 
 struct candidate {
@@ -81,6 +82,7 @@ static uint32_t choose_destination(enum agas_policy policy, const uint64_t *load
 {
 	uint32_t p = agas_world.space.ranks, me = agas_world.me;
 
+	DRV_ASSERT(p);
 	switch (policy) {
 	case AGAS_BALANCE_PREDECESSOR:
 		return (me + p - 1) % p;

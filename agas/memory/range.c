@@ -4,6 +4,7 @@
 
 #include "agas/memory/range.h"
 #include "drivers/base/array.h"
+#include "drivers/base/assert.h"
 
 static bool make_room(struct agas_ranges *r)
 {
@@ -20,6 +21,7 @@ static bool make_room(struct agas_ranges *r)
 
 static void insert_range(struct agas_ranges *r, size_t i, uint64_t first, uint64_t count)
 {
+	DRV_ASSERT(r->at);
 	memmove(r->at + i + 1, r->at + i, (r->count - i) * sizeof(*r->at));
 	r->at[i] = (struct agas_range){first, count};
 	r->count++;

@@ -32,6 +32,7 @@
 #include "armci/transfer/acc.h"
 #include "armci/transfer/agg.h"
 #include "armci/transfer/op.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "pami/ext_atomics.h"
@@ -235,6 +236,7 @@ void *armci_mapped_at(int proc, uintptr_t va, size_t bytes)
 {
 	if (proc == armci_world.me)
 		return (void *)va;
+	DRV_ASSERT(!armci_world.mapped[proc] || armci_world.memory.local);
 	return armci_world.mapped[proc]
 		   ? armci_world.memory.local((pami_task_t)proc, (void *)va, bytes)
 		   : NULL;

@@ -13,6 +13,7 @@
 #include "armci/memory/region.h"
 #include "armci/memory/seg.h"
 #include "armci/transfer/op.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 
 #define GUARD_BYTES 64u
@@ -272,6 +273,7 @@ static int alloc_create(struct armci_group *g, void **ptrs, armci_size_t bytes)
 		free(a);
 		return bytes < 0 ? FAIL3 : FAIL6;
 	}
+	DRV_ASSERT(a);
 	a->group = g;
 	for (i = 0; i < g->size; i++) {
 		ptrs[i] = NULL;

@@ -14,6 +14,7 @@
 #include "armci/memory/region.h"
 #include "armci/memory/seg.h"
 #include "armci/remote/am.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 
 struct armci_region {
@@ -98,6 +99,7 @@ static struct armci_region *entry_take(void)
 	}
 	if (r == cache.entry + cache.count) {
 		ARMCI_COUNT(region_evictions);
+		DRV_ASSERT(least);
 		r = least;
 		armci_region_evict(r->seg);
 	}

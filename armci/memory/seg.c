@@ -55,6 +55,7 @@ int armci_map_add(struct armci_map *map, struct armci_seg *seg)
 	uint32_t at = find_above(old, seg->name), count = old ? old->count : 0;
 	struct armci_table *table = table_create(count + 1);
 
+	DRV_ASSERT(old || !at);
 	if (!table)
 		return FAIL6;
 	if (at)

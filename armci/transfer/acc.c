@@ -14,6 +14,7 @@
 #include "armci/core/env.h"
 #include "armci/core/limits.h"
 #include "armci/transfer/acc.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 
@@ -143,6 +144,7 @@ void armci_acc_locked(const struct armci_acc *acc, atomic_u32 *stripes, char *ds
 		      const char *src, size_t bytes)
 {
 	size_t element = armci_acc_element_bytes(acc->op);
+	DRV_ASSERT(element);
 
 	while (bytes) {
 		/* Elements that begin in this block; the last one may reach into the next block. */

@@ -46,7 +46,7 @@ struct tree {
 	struct leaf leaf[LEAVES_MAX]; /* in Morton order */
 	int leaves;
 	/* [y][x] of the leaf that covers this square of the finest. */
-	signed char level[SIDE][SIDE];
+	uint8_t level[SIDE][SIDE];
 };
 
 static int me, ranks;

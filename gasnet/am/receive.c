@@ -257,6 +257,8 @@ static __attribute__((noinline)) void dispatch_payload(uint32_t task, struct gex
 	case GEXI_AM_LONG | GEXI_AM_SLOT: /* not sent */
 	case GEXI_AM_LONG:
 		if (!(h->kind & GEXI_AM_PLACED) && h->bytes)
+			/* A long message says where its payload goes (has_where). */
+			/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
 			memcpy(dest, pipe, h->bytes);
 		run_handler(task, h, args, dest);
 		break;

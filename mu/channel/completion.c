@@ -41,11 +41,13 @@ struct mu_ack *mu_ack_take(struct mu_channel *ch, uint32_t task, uint32_t channe
 static struct mu_ack *find_ack(struct mu_channel *ch, uint32_t index, uint32_t generation,
 			       uint32_t mask)
 {
-	struct mu_ack *a = index < MU_ACKS ? &ch->completion.ack[index] : NULL;
+	if (index < MU_ACKS) {
+		struct mu_ack *a = &ch->completion.ack[index];
 
-	if (a && (atomic_load_acquire(&a->generation) & mask) == generation &&
-	    (a->answered & mask) != generation)
-		return a;
+		if ((atomic_load_acquire(&a->generation) & mask) == generation &&
+		    (a->answered & mask) != generation)
+			return a;
+	}
 	if (mu_death_count())
 		return NULL; /* the answer of a task that has ended */
 	ch->engine.refused++;

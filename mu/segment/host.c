@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
@@ -151,7 +152,7 @@ static void layout_segment(struct mu_host *h, const struct mu_host_conf *c)
 
 int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_out)
 {
-	struct mu_host *head /* too large for a small stack */, *h;
+	struct mu_host *head /* too large for a small stack */, *h = NULL;
 	int fd, rc = conf_check(c);
 
 	if (rc)
@@ -208,6 +209,7 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	rc = mu_host_map(fd, &h);
 	if (rc)
 		goto err_close;
+	DRV_ASSERT(h);
 	entries_fill(h, c);
 	nodes_fill(h);
 	for (uint32_t i = 0; i < h->locals; i++) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 #include "mu/hw/packetize.h"
 #include "mu/hw/raw_header.h"
@@ -88,6 +89,7 @@ static const MUHWI_Descriptor_t *get_head(struct mu_sim *s, struct source from, 
 		*ready = from.fifo->when_ps[i] + s->timing->mu_inject_ps;
 		return &from.fifo->slot[i];
 	}
+	DRV_ASSERT(from.f);
 	i = from.f->first[from.pin];
 	if (i == SIM_SLOT_NONE)
 		return NULL;

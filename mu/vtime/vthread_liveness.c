@@ -279,8 +279,9 @@ int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsu
 	 * A thread that is read later may have woken one that was read as asleep before, so read
 	 * all twice.
 	 */
-	if (!look_at_threads(list, spin_ns, unsure) || !look_at_threads(list, spin_ns, unsure))
-		return 0;
+	for (int i = 0; i < 2; i++)
+		if (!look_at_threads(list, spin_ns, unsure))
+			return 0;
 	for (struct mu_vthread *t = *list; t; t = t->next)
 		t->look.burned_from = 0; /* its CPU time counts anew from the next check */
 	return 1;

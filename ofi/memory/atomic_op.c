@@ -212,18 +212,23 @@ static void step_one(char *target, const char *operand, const char *comparand, c
 	step_fn step = types[type].step;
 	size_t bytes = types[type].bytes;
 
-	if ((uintptr_t)target % bytes)
-		step_wide(target, operand, comparand, old, bytes, step, op);
-	else if (bytes == 1)
+	switch ((uintptr_t)target % bytes ? 0 : bytes) {
+	case 1:
 		step_8(target, operand, comparand, old, step, op);
-	else if (bytes == 2)
+		break;
+	case 2:
 		step_16(target, operand, comparand, old, step, op);
-	else if (bytes == 4)
+		break;
+	case 4:
 		step_32(target, operand, comparand, old, step, op);
-	else if (bytes == 8)
+		break;
+	case 8:
 		step_64(target, operand, comparand, old, step, op);
-	else
+		break;
+	default: /* too long for one instruction, or not aligned */
 		step_wide(target, operand, comparand, old, bytes, step, op);
+		break;
+	}
 }
 
 void ofi_atomic_apply(void *target, const void *operand, const void *comparand, void *result,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/assert.h"
 #include "ofi/message/wire.h"
 
 #define INLINE_BYTES              128u
@@ -226,6 +227,7 @@ static size_t claim_bytes(struct ofi_ep *ep, struct ofi_recv *r, size_t bytes, c
 
 static void store_bytes(const struct ofi_recv *r, char *at, const void *from, size_t bytes)
 {
+	DRV_ASSERT(from || !bytes);
 	if (!at)
 		ofi_scatter(r->iov, r->count, from, bytes);
 	else if (bytes)
@@ -370,6 +372,7 @@ static void keep_short(struct ofi_ep *ep, const struct ofi_header *h, const void
 			message_put(m);
 		return;
 	}
+	DRV_ASSERT(data || !bytes);
 	m->state = HERE;
 	if (bytes)
 		memcpy(m->buffer, data, bytes);

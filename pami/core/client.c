@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "drivers/base/assert.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
@@ -90,6 +91,7 @@ static int client_init(struct pami_client *c, const char *name)
 
 	c->contexts = count_contexts(c->job);
 	slots = c->job->channels < PAMI_CHANNELS_MAX ? c->job->channels : PAMI_CHANNELS_MAX;
+	DRV_ASSERT(c->contexts);
 	slots /= c->contexts;
 	slots = slots > PAMI_CLIENTS_MAX ? PAMI_CLIENTS_MAX : slots;
 	slot = find_free_slot(slots);

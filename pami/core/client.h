@@ -39,6 +39,8 @@ struct pami_client {
 static inline bool pami_client_is_valid(pami_client_t client)
 {
 	return pami_handle_is_known(PAMI_HANDLE_CLIENT, client) &&
+	       /* NULL is no known handle. */
+	       /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	       ((struct pami_client *)client)->magic == PAMI_CLIENT_MAGIC;
 }
 

@@ -22,7 +22,11 @@ PAMI_EXPORT size_t PAMI_ALL_CONTEXTS = SIZE_MAX;
 #define TYPE(e, n)                                                                                 \
 	[PAMI_ELEMENT_##e] = {PAMI_TYPE_MAGIC, {1},   1, 1, 1, PAMI_ELEMENT_##e, n, n, n, n, 1, 1, \
 			      PIECE(n),        {NULL}}
-#define PAIR(v, i) (2 * (sizeof(v) > sizeof(i) ? sizeof(v) : sizeof(i)))
+#define PAIR(v, i)                                                                                 \
+	(2 * sizeof(union {                                                                        \
+		 v value;                                                                          \
+		 i index;                                                                          \
+	 }))
 
 struct pami_type pami_type_predefined[PAMI_ELEMENTS] = {
     TYPE(BYTE, 1),

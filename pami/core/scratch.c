@@ -41,6 +41,9 @@ void pami_scratch_free(void *p)
 
 void pami_scratch_free_all(struct pami_context *ctx)
 {
-	while (ctx->scratch)
-		pami_scratch_free(ctx->scratch->data);
+	for (struct pami_scratch *s = ctx->scratch, *next; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+	ctx->scratch = NULL;
 }

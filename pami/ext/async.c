@@ -272,6 +272,8 @@ static pami_result_t async_disable(pami_context_t context, int event_type)
 		stop_commthread(ctx);
 	pthread_mutex_unlock(&lock);
 	if (ctx->async)
+		/* The thread of suspend frees it only after pami_async_end() has dropped it. */
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 		suspend_await(ctx->async);
 	return PAMI_SUCCESS;
 }
@@ -286,6 +288,8 @@ void pami_async_end(struct pami_context *ctx)
 	pthread_mutex_lock(&lock);
 	stop_commthread(ctx);
 	pthread_mutex_unlock(&lock);
+	/* Only what was dropped is freed elsewhere, and that is done below. */
+	/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 	suspend_await(a);
 	pthread_mutex_lock(&suspend_lock);
 	suspending = atomic_load_relaxed(&a->suspending) != 0;

@@ -133,6 +133,8 @@ static inline int32_t pami_geometry_rank(const struct pami_geometry *g, pami_end
 static inline bool pami_geometry_is_valid(pami_geometry_t geometry)
 {
 	return pami_handle_is_known(PAMI_HANDLE_GEOMETRY, geometry) &&
+	       /* NULL is no known handle. */
+	       /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	       ((struct pami_geometry *)geometry)->magic == PAMI_GEOMETRY_MAGIC;
 }
 

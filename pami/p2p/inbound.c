@@ -606,6 +606,8 @@ void pami_inbound_apply_deaths(struct pami_context *ctx)
 {
 	for (int i = 0; i < PAMI_INBOUND_BUCKETS; i++)
 		for (struct pami_inbound *in = ctx->inbound.bucket[i], *next; in; in = next) {
+			/* What free_inbound() frees below is not in the list any more. */
+			/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
 			next = in->next;
 			if (!mu_task_is_unreachable(pami_endpoint_task(in->origin)))
 				continue;

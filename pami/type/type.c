@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "drivers/base/array.h"
+#include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "pami/core/context.h"
 #include "pami/core/error.h"
@@ -67,6 +68,7 @@ static int add_piece(struct pami_type *t, size_t disp, size_t bytes, size_t coun
 			return -ENOMEM;
 		t->piece = more;
 	}
+	DRV_ASSERT(t->piece);
 	t->piece[t->pieces++] = (struct pami_type_piece){disp, bytes, count, stride, t->data_size};
 	t->data_size += bytes * count;
 	return 0;

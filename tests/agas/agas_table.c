@@ -128,9 +128,7 @@ static void *run_writer(void *arg)
 
 	for (r = 1; r <= shared.rounds; r++)
 		for (i = me; i < SHARED_KEYS; i += WRITERS) {
-			if (i % 2)
-				agas_table_put(shared.t, key_of(i), (uint64_t)r << 32 | i, NULL);
-			else if (r % 2)
+			if (i % 2 || r % 2)
 				agas_table_put(shared.t, key_of(i), (uint64_t)r << 32 | i, NULL);
 			else if (!agas_table_remove(shared.t, key_of(i), NULL))
 				atomic_fetch_add_relaxed(&shared.wrong, 1);

@@ -387,7 +387,7 @@ static void case_memget(void)
 	CHECK(ARMCI_Memat(&theirs, 80) == (prev == me ? (void *)p : (void *)(p + 10)));
 	CHECK(ARMCI_PutValueLong(-1, p + 7, prev) == 0);
 	ARMCI_Memdt(&theirs, 0);
-	p = ARMCI_Memat(&theirs, 0);
+	CHECK(ARMCI_Memat(&theirs, 0) == (void *)p);
 	ARMCI_Barrier();
 	CHECK(((long *)info.addr)[7] == -1);
 	if (prev != me)

@@ -114,6 +114,7 @@ static void tools(void)
 	CHECK(gasnett_threadkey_get(own_number) == NULL);
 	gasnett_threadkey_set(own_number, &line);
 	CHECK(gasnett_threadkey_get(own_number) == &line);
+	gasnett_threadkey_set(own_number, NULL);
 	gasnett_atomic_set(&arrivals, 2, GASNETT_ATOMIC_REL);
 	gasnett_atomic_increment(&arrivals, 0);
 	CHECK(gasnett_atomic_read(&arrivals, GASNETT_ATOMIC_ACQ) == 3);

@@ -211,15 +211,14 @@ static void survive_victim(size_t victim, const struct plan *p)
 	pami_geometry_t g = PAMI_GEOMETRY_NULL;
 	pami_result_t result;
 	struct told t;
-	int dead;
 
+	/* The victim may die before or after each of these: each ends, with either result. */
 	result = await_outcome(&t, make_geometry(&g, p, (unsigned)victim, victim, &t));
-	dead = result != PAMI_SUCCESS;
-	if (dead)
+	if (result != PAMI_SUCCESS)
 		check_refused(g, p);
 	else if (p->stage == UPDATES)
-		dead = await_outcome(&t, update_geometry(g, p, &t)) != PAMI_SUCCESS;
-	result = await_outcome(&t, destroy_geometry(&g, p, &t));
+		await_outcome(&t, update_geometry(g, p, &t));
+	await_outcome(&t, destroy_geometry(&g, p, &t));
 	/* Until the death is known here: each task that makes the same again must fail. */
 	for (int known = 0; known < AGAIN && !check_failures;) {
 		result = await_outcome(&t, make_geometry(&g, p, (unsigned)victim, victim, &t));

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# cppcheck finds nothing in the product. A finding that is wrong is silenced where it stands, with the reason.
+# cppcheck finds nothing in the product, and clang-tidy nothing in the C files that have changed (tests/tools/tidy). A
+# finding that is wrong is silenced where it stands, with the reason.
 set -u
 cd "$QT_SOURCE" || exit 1
 command -v cppcheck >/dev/null || { echo "cppcheck is not installed (apt-get install cppcheck)"; exit 77; }
@@ -12,4 +13,9 @@ findings=$(cppcheck --enable=warning,performance,portability --inline-suppr --st
 	--suppress=missingInclude --suppressions-list=tests/tools/cppcheck.supp --cppcheck-build-dir="$cache" --template='{file}:{line}: {id}: {message}' \
 	-j "$(nproc)" $folders 2>&1 | grep -v '^nofile')
 [ -z "$findings" ] || { echo "$findings"; exit 1; }
-echo "$(find $folders -name '*.c' | wc -l) files, no findings"
+echo "$(find $folders -name '*.c' | wc -l) files, no findings of cppcheck"
+if command -v clang-tidy >/dev/null; then
+	tests/tools/tidy --changed --build "$QT_BUILD" --seconds 45
+else
+	echo "clang-tidy is not installed (apt-get install clang-tidy)"
+fi

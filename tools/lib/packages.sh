@@ -3,7 +3,7 @@
 
 # Without these nothing builds; the optional ones each bring a driver, placement or a peer to compare with.
 QT_PACKAGES_NEEDED="gcc g++ libc6-dev meson ninja-build pkg-config python3"
-QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev libfabric-dev libdw-dev libncurses-dev iproute2 ethtool tshark cppcheck chromium"
+QT_PACKAGES_WANTED="libcunit1-dev libdpdk-dev liburing-dev libhwloc-dev libjson-c-dev libinih-dev libssl-dev libpmix-dev libfabric-dev libdw-dev libncurses-dev iproute2 ethtool tshark cppcheck clang-tidy chromium"
 # MPI in the same process, and its launchers (tests).
 QT_PACKAGES_MPI="libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
 # Global Arrays and what its library wants (tests/apps/ga.sh).

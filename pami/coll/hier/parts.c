@@ -15,6 +15,7 @@
  * all-to-allv would have to send the lengths first; even equal parts gain nothing from stages
  * there.
  */
+#include "drivers/base/assert.h"
 #include "pami/coll/shm/shm.h"
 #include "pami/core/error.h"
 #include "pami/core/macros.h"
@@ -251,6 +252,7 @@ static int up_memory(struct pami_coll *c, struct pami_shm *s)
 {
 	uint32_t *cursor = &state_of(c)->cursor;
 
+	DRV_ASSERT(s);
 	if (!is_collector(c)) {
 		if (!pami_shm_speak(c, s, find_contribution(c), contribution_bytes(c, s->me)))
 			return PAMI_COLL_POLL;
@@ -466,9 +468,11 @@ static int down_messages(struct pami_coll *c)
 
 static int down_memory(struct pami_coll *c, struct pami_shm *s)
 {
-	struct share share = share_of(c, s->me);
 	uint32_t from = collector_index(c);
+	struct share share;
 
+	DRV_ASSERT(s);
+	share = share_of(c, s->me);
 	return from == s->me
 		   ? pami_shm_speak_down(c, s, share.base, share.total)
 		   : pami_shm_take_down(c, s, from, share.total, share.at, share.to, share.bytes);
@@ -486,8 +490,10 @@ static int pass_down(struct pami_coll *c, struct pami_shm *s)
 	if (rc || !is_collector(c))
 		return rc;
 	share = share_of(c, collector_index(c));
-	if (share.to && share.bytes && share.to != share.base)
+	if (share.to && share.bytes && share.to != share.base) {
+		DRV_ASSERT(share.base);
 		memcpy(share.to, share.base + share.at, share.bytes);
+	}
 	return 0;
 }
 
