@@ -70,12 +70,17 @@ static inline __attribute__((unused)) uint64_t MUSPI_getHwStart(MUSPI_Fifo_t *f)
 {
 	return f->hwfifo->pa_start;
 }
+/* Programs wait with these two: until an injection FIFO is empty, or a reception FIFO is not. */
 static inline __attribute__((unused)) uint64_t MUSPI_getHwHead(MUSPI_Fifo_t *f)
 {
+	if (__atomic_load_n(&f->hwfifo->pa_head, __ATOMIC_ACQUIRE) != f->hwfifo->pa_tail)
+		quintorus_mu_poll();
 	return __atomic_load_n(&f->hwfifo->pa_head, __ATOMIC_ACQUIRE);
 }
 static inline __attribute__((unused)) uint64_t MUSPI_getHwTail(MUSPI_Fifo_t *f)
 {
+	if (__atomic_load_n(&f->hwfifo->pa_tail, __ATOMIC_ACQUIRE) == f->hwfifo->pa_head)
+		quintorus_mu_poll();
 	return __atomic_load_n(&f->hwfifo->pa_tail, __ATOMIC_ACQUIRE);
 }
 /* offset: bytes from the start of the FIFO. */
@@ -86,6 +91,7 @@ static inline __attribute__((unused)) void MUSPI_setHwHead(MUSPI_Fifo_t *f, uint
 static inline __attribute__((unused)) void MUSPI_setHwTail(MUSPI_Fifo_t *f, uint64_t offset)
 {
 	__atomic_store_n(&f->hwfifo->pa_tail, f->pa_start + offset, __ATOMIC_RELEASE);
+	quintorus_mu_doorbell();
 }
 
 #endif

@@ -112,7 +112,6 @@ static inline __attribute__((unused)) uint64_t MUSPI_InjFifoAdvanceDescMultiple(
 	f->freeSpace -= n;
 	f->numInjected += n;
 	MUSPI_setHwTail(&f->_fifo, at);
-	quintorus_mu_doorbell();
 	return f->numInjected;
 }
 

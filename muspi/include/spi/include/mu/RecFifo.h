@@ -51,12 +51,14 @@ static inline __attribute__((unused)) uint32_t MUSPI_getAvailableBytes(MUSPI_Rec
 								       uint32_t *wrap)
 {
 	MUSPI_Fifo_t *b = &f->_fifo;
-	char *head = (char *)b->va_head, *tail = (char *)(uintptr_t)MUSPI_getHwTail(b);
+	uint64_t now = __atomic_load_n(&b->hwfifo->pa_tail, __ATOMIC_ACQUIRE);
+	char *head = (char *)b->va_head, *tail = (char *)(uintptr_t)now;
 	char *last = (char *)b->va_end - MUSPI_WRAP_BYTES;
 
 	if (head == tail) {
 		quintorus_mu_poll();
-		tail = (char *)(uintptr_t)MUSPI_getHwTail(b);
+		now = __atomic_load_n(&b->hwfifo->pa_tail, __ATOMIC_ACQUIRE);
+		tail = (char *)(uintptr_t)now;
 	}
 	b->va_tail = tail;
 	if (head == tail)
