@@ -101,11 +101,6 @@ static inline size_t gexi_am_medium_head(unsigned nargs)
 {
 	return ((sizeof(struct gexi_am_head) + 4 * nargs + 7) & ~(size_t)15) + 8;
 }
-/* Get memory in place for a message with s->bytes of data. Returns false if there is none; then
- * send as usual. Lock.
- */
-bool gexi_am_place(const struct gexi_am_send *s, size_t header_bytes,
-		   pami_quintorus_place_t *place);
 /* Write the header of a message at `to`, which is 8-byte aligned. Returns its length. Lock. */
 size_t gexi_am_write_head(const struct gexi_am_send *s, void *to);
 /* Send the message with its payload at src: at once, if it is short, else from *slot or *buffer,

@@ -46,15 +46,6 @@ static GEXI_COLD void send_failed(uint32_t task, pami_result_t rc)
 	gexi_die("an active message to process %u cannot be sent (PAMI result %d)", task, (int)rc);
 }
 
-bool gexi_am_place(const struct gexi_am_send *s, size_t header_bytes, pami_quintorus_place_t *place)
-{
-	*place = (pami_quintorus_place_t){.dest = gexi_peer(s->task)->endpoint[GEXI_MAIN],
-					  .dispatch = GEXI_DISPATCH_AM,
-					  .header_bytes = header_bytes,
-					  .data_bytes = s->bytes};
-	return gexi_world.reserve(gexi_world.context[GEXI_MAIN], place) == PAMI_SUCCESS;
-}
-
 void gexi_am_send_inline(const struct gexi_am_send *s, const void *src, gex_Flags_t flags)
 {
 	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];

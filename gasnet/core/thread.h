@@ -26,7 +26,6 @@ enum { /* where the payload of a prepared message lies */
        GEXI_SRCDESC_CLIENT,
        GEXI_SRCDESC_MALLOC,
        GEXI_SRCDESC_INLINE,
-       GEXI_SRCDESC_PLACE, /* in the packet */
        GEXI_SRCDESC_SLOT,
        GEXI_SRCDESC_BUFFER
 };
@@ -43,7 +42,6 @@ struct gexi_srcdesc {
 	unsigned memory; /* GEXI_SRCDESC_* */
 	struct gexi_slot *slot;
 	struct gexi_buffer *buffer;
-	pami_quintorus_place_t place;
 	gex_Event_t *lc_opt;
 	gex_Flags_t flags;
 	void *dest;
