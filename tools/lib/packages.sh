@@ -10,6 +10,8 @@ QT_PACKAGES_MPI="libfabric-bin openmpi-bin libopenmpi-dev mpich libmpich-dev"
 QT_PACKAGES_GA="libglobalarrays-dev libscalapack-openmpi-dev libscalapack-mpich-dev liblapack-dev libblas-dev gfortran"
 # Slurm, started by a test with nodes of its own (tests/tools/slurm.sh).
 QT_PACKAGES_SLURM="slurmctld slurmd slurm-client munge"
+# What builds Debian packages and a clean root to try them in (tests/tools/packages.sh).
+QT_PACKAGES_DEBIAN="dpkg-dev debhelper debootstrap"
 QT_PACKAGES_PEERS="ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gnuplot-nox"
 
 qt_packages_missing() # packages... : prints those not installed
