@@ -339,14 +339,14 @@ void hpx_gas_move(hpx_addr_t src, hpx_addr_t dst, hpx_addr_t lco)
 	AGAS_LOCK;
 	if (agas_lco_find(__func__, lco, &l))
 		return;
+	if (!rc && dst != HPX_THERE(home))
+		rc = agas_check(__func__, dst, 1);
 	if (rc)
 		agas_lco_input_done(l, rc);
 	else if (dst == HPX_THERE(home))
 		move_to(src, home, l);
-	else if (!(rc = agas_check(__func__, dst, 1)))
-		move_to_owner_of(src, dst, l);
 	else
-		agas_lco_input_done(l, rc);
+		move_to_owner_of(src, dst, l);
 }
 
 #pragma GCC visibility pop

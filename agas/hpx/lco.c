@@ -63,8 +63,9 @@ int agas_lco_find(const char *call, hpx_addr_t addr, struct hpx_lco **lco)
 		*lco = lcos.at[index];
 		return 0;
 	}
-	return agas_fail(call, AGAS_EINVAL,
-			 "no LCO of this rank: it was deleted, or made by another rank");
+	agas_fail(call, AGAS_EINVAL,
+		  "no LCO of this rank: it was deleted, or made by another rank");
+	return AGAS_EINVAL;
 }
 
 void agas_lcos_release(void)
@@ -156,8 +157,10 @@ static hpx_addr_t make(const char *call, int64_t inputs, int bytes)
 /* Find an LCO that the caller must name. The lock is held. */
 static int find_named(const char *call, hpx_addr_t addr, struct hpx_lco **lco)
 {
-	if (agas_world.open && addr == HPX_NULL)
-		return agas_fail(call, AGAS_EINVAL, "HPX_NULL is no LCO");
+	if (addr == HPX_NULL) {
+		agas_fail(call, AGAS_EINVAL, "HPX_NULL is no LCO");
+		return AGAS_EINVAL;
+	}
 	return agas_lco_find(call, addr, lco);
 }
 

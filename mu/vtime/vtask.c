@@ -200,19 +200,18 @@ static bool put_off(struct mu_vthread *t, enum vt_owed owed)
 void mu_vt_check(void)
 {
 	struct mu_vthread *t = vt_call_enter();
+	bool is_due;
 
 	if (!t)
 		return;
-	if (t->side || t->stands_in)
-		;
-	else if (t->now < vt_state.until && t->now < vt_state.horizon)
-		;
-	else if (put_off(t, OWES_CHECK))
-		;
-	else if (t->now >= vt_state.until || (t->now >= vt_state.horizon && vt_is_multithreaded(t)))
-		vt_yield_turn(t, MU_VTHREAD_READY);
-	else if (t->now >= vt_state.horizon)
-		vt_let_simulator_run(t);
+	is_due =
+	    !t->side && !t->stands_in && (t->now >= vt_state.until || t->now >= vt_state.horizon);
+	if (is_due && !put_off(t, OWES_CHECK)) {
+		if (t->now >= vt_state.until || vt_is_multithreaded(t))
+			vt_yield_turn(t, MU_VTHREAD_READY);
+		else
+			vt_let_simulator_run(t);
+	}
 	vt_call_leave(t);
 }
 

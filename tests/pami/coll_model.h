@@ -7,6 +7,7 @@
 #ifndef TESTS_COLL_MODEL_H
 #define TESTS_COLL_MODEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -303,9 +304,9 @@ static inline void model_apply(int type, int op, unsigned char *t, const unsigne
 		} a, b;                                                                            \
 		memcpy(&a, t, sizeof a);                                                           \
 		memcpy(&b, s, sizeof b);                                                           \
-		if (op == O_MAXLOC ? b.v > a.v : b.v < a.v)                                        \
-			memcpy(t, s, sizeof b);                                                    \
-		else if (!(op == O_MAXLOC ? a.v > b.v : a.v < b.v) && b.i < a.i)                   \
+		bool wins = op == O_MAXLOC ? b.v > a.v : b.v < a.v;                                \
+		bool loses = op == O_MAXLOC ? a.v > b.v : a.v < b.v;                               \
+		if (wins || (!loses && b.i < a.i))                                                 \
 			memcpy(t, s, sizeof b);                                                    \
 		break;                                                                             \
 	}
