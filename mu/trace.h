@@ -21,24 +21,33 @@
 
 enum mu_trace_kind {
 	MU_TRACE_NONE,
-	MU_TRACE_SEND,     /* a call that starts message `number` to (task, peer) */
-	MU_TRACE_ENGINE,   /* the injection engine had descriptor `descriptor` at its head */
+	MU_TRACE_SEND, /* a call that starts message `number` to (task, peer) */
+	/* The injection engine had descriptor `descriptor` at its head. In virtual time the agent
+	 * records that: `number` is the task, `dispatch` its node, `key` the first packet of that
+	 * node << 32 | the last one, `descriptors` how many packets. */
+	MU_TRACE_ENGINE,
 	MU_TRACE_RECEIVE,  /* the first packet of message `number` from (task, peer) */
 	MU_TRACE_FINISH,   /* all of its data is stored; only messages of more than one packet */
 	MU_TRACE_COMPLETE, /* a callback of the sender of message `number` to (task, peer) ran */
 	MU_TRACE_COLL, /* collective `number` of geometry `key`: from the call to the callback */
 	MU_TRACE_OUT,  /* a frame of data, sequence `number`, epochs `key`, left host `task` */
 	MU_TRACE_IN,   /* a frame of host `task` arrived */
+	MU_TRACE_RDMA, /* a call of put, get or atomic, operation `number` of its context */
+	MU_TRACE_RDMA_DONE, /* a callback of that operation ran */
 	MU_TRACE_KINDS
 };
 
-/* How a message left (MU_TRACE_SEND), which callback ran (MU_TRACE_COMPLETE). */
+/* How a message left (MU_TRACE_SEND), which callback ran (MU_TRACE_COMPLETE, _RDMA_DONE), which
+ * operation that is (MU_TRACE_RDMA). */
 enum mu_trace_how {
 	MU_TRACE_AT_ONCE,    /* past the FIFO: into memory of the target, a frame or a router */
 	MU_TRACE_DESCRIPTOR, /* as descriptors, the first of which is `descriptor` */
 	MU_TRACE_QUEUED,     /* the FIFO was full: software keeps it */
 	MU_TRACE_LOCAL,
-	MU_TRACE_REMOTE
+	MU_TRACE_REMOTE,
+	MU_TRACE_PUT,
+	MU_TRACE_GET,
+	MU_TRACE_ATOMIC
 };
 
 struct mu_trace_event {

@@ -96,7 +96,7 @@ void explain_print_bar(double from, double to, double whole)
 	printf("%*s|\n", BAR - right, "");
 }
 
-static const char *stage_text(const struct trace_step *s, char *text, size_t bytes)
+const char *explain_step_text(const struct trace_step *s, char *text, size_t bytes)
 {
 	if (s->step == EMU_STEP_SEND)
 		snprintf(text, bytes, "node %u, leaves over %c%c", s->node,
@@ -122,7 +122,7 @@ static void print_way(const struct way *w)
 		double to = (double)(s->time_ps - first->time_ps);
 
 		printf("  %12.6f  %10.3f  %-30s ", (double)s->time_ps / 1e6, (to - from) / 1e3,
-		       stage_text(s, text, sizeof text));
+		       explain_step_text(s, text, sizeof text));
 		explain_print_bar(from, to, whole);
 	}
 	printf("\n  A line's bar is the time since the step before: waiting for the link, and the "
@@ -171,7 +171,7 @@ static int explain_messages(const struct args *a, FILE *f)
 
 	if (!rc)
 		rc = a->flag[COLLECTIVE] ? explain_collective(&s, a->word[1], a->json)
-					 : explain_message(&s, &a->word[1], a->json);
+					 : explain_message(&s, f, &a->word[1], a->json);
 	messages_free(&s);
 	if (rc == -ENOENT)
 		fprintf(stderr, "torus explain: %s has no such %s\n", file,

@@ -15,7 +15,7 @@
 
 struct stage {
 	uint64_t begin, end;
-	char text[80];
+	char text[96];
 };
 
 struct stages {
@@ -137,17 +137,44 @@ static int find_named(const struct messages *s, const char *const word[3],
 
 /* ---- its stages ---- */
 
-static void add_engine(struct stages *st, const struct messages *s,
+/* Does a step belong to packet `number` that the node has injected? */
+static bool is_step_of(const struct trace_step *x, uint32_t node, uint32_t number)
+{
+	return x->source == node && x->sequence == number;
+}
+
+/* Virtual time: add the way of the first packet of a descriptor, and the end of the last one. */
+static void add_packets(struct stages *st, FILE *file, const struct mu_trace_event *engine)
+{
+	uint32_t first = (uint32_t)(engine->key >> 32), last = (uint32_t)engine->key;
+	struct trace_step x;
+	char text[48];
+
+	rewind(file);
+	while (trace_read(file, &x) > 0) {
+		if (is_step_of(&x, engine->dispatch, first))
+			add_stage(st, x.time_ps, x.time_ps + x.duration_ps, "packet %u: %s", first,
+				  explain_step_text(&x, text, sizeof text));
+		else if (is_step_of(&x, engine->dispatch, last) && x.step == EMU_STEP_DELIVER)
+			add_stage(st, x.time_ps, x.time_ps, "packet %u, the last of %u: %s", last,
+				  engine->descriptors, explain_step_text(&x, text, sizeof text));
+	}
+}
+
+static void add_engine(struct stages *st, const struct messages *s, FILE *file,
 		       const struct message_event *send)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct message_event *m = &s->at[i];
 
-		if (m->e.kind == MU_TRACE_ENGINE && m->task == send->task &&
-		    m->e.channel == send->e.channel &&
-		    m->e.descriptor - send->e.descriptor < send->e.descriptors)
-			add_stage(st, m->e.begin, m->e.end, "engine of task %u: descriptor %u",
-				  m->task, m->e.descriptor);
+		if (m->e.kind != MU_TRACE_ENGINE || m->task != send->task ||
+		    m->e.channel != send->e.channel ||
+		    m->e.descriptor - send->e.descriptor >= send->e.descriptors)
+			continue;
+		add_stage(st, m->e.begin, m->e.end, "engine of task %u: descriptor %u", m->task,
+			  m->e.descriptor);
+		if (m->e.descriptors)
+			add_packets(st, file, &m->e);
 	}
 }
 
@@ -212,7 +239,7 @@ static int compare_stages(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-static void collect_stages(struct stages *st, const struct messages *s,
+static void collect_stages(struct stages *st, const struct messages *s, FILE *file,
 			   const struct message_event *send)
 {
 	static const char *const how[] = {"leaves at once", "into the FIFO",
@@ -221,7 +248,7 @@ static void collect_stages(struct stages *st, const struct messages *s,
 
 	add_stage(st, send->e.begin, send->e.end, "task %u: the call; %s", send->task,
 		  how[send->e.how < 3 ? send->e.how : 0]);
-	add_engine(st, s, send);
+	add_engine(st, s, file, send);
 	if (receive && receive->host != send->host)
 		add_frames(st, s, send, receive);
 	if (receive)
@@ -242,12 +269,12 @@ static void print_stages(const struct stages *st, uint64_t begin, double whole)
 {
 	uint64_t reached = begin;
 
-	printf("  %12s  %10s  %10s  %-38s\n", "us", "waited ns", "took ns", "what");
+	printf("  %12s  %10s  %10s  %-46s\n", "us", "waited ns", "took ns", "what");
 	for (unsigned i = 0; i < st->count; i++) {
 		const struct stage *x = &st->at[i];
 		uint64_t waited = x->begin > reached ? x->begin - reached : 0;
 
-		printf("  %12.6f  %10.3f  %10.3f  %-38s ", (double)x->begin / 1e6,
+		printf("  %12.6f  %10.3f  %10.3f  %-46s ", (double)x->begin / 1e6,
 		       (double)waited / 1e3, (double)(x->end - x->begin) / 1e3, x->text);
 		explain_print_bar((double)(x->begin - waited - begin), (double)(x->end - begin),
 				  whole);
@@ -258,7 +285,7 @@ static void print_stages(const struct stages *st, uint64_t begin, double whole)
 	       "a thread polls.\n");
 }
 
-int explain_message(const struct messages *s, const char *const word[3], bool json)
+int explain_message(const struct messages *s, FILE *file, const char *const word[3], bool json)
 {
 	const struct message_event *send = NULL;
 	struct stages st = {.count = 0};
@@ -272,7 +299,7 @@ int explain_message(const struct messages *s, const char *const word[3], bool js
 		send = find_longest(s);
 	if (rc || !send)
 		return rc ? rc : -ENOENT;
-	collect_stages(&st, s, send);
+	collect_stages(&st, s, file, send);
 	for (unsigned i = 0; i < st.count; i++)
 		end = st.at[i].end > end ? st.at[i].end : end;
 	whole = (double)(end - send->e.begin);

@@ -16,7 +16,8 @@
 #define HOST_PID   2000000u
 
 static const char *const names[MU_TRACE_KINDS] = {
-    "", "send", "engine", "receive", "finish", "complete", "collective", "frame_out", "frame_in"};
+    "",           "send",      "engine",   "receive", "finish",       "complete",
+    "collective", "frame_out", "frame_in", "rdma",    "rdma_complete"};
 
 void messages_free(struct messages *s)
 {
@@ -59,6 +60,9 @@ int messages_collect(struct messages *s, struct mu_host *host, uint64_t ps)
 						  .task = r->task,
 						  .thread = r->thread};
 
+			/* The simulator records what the engines of all tasks do. */
+			if (m.task == UINT32_MAX && m.e.kind == MU_TRACE_ENGINE)
+				m.task = m.e.number;
 			m.e.begin *= ps;
 			m.e.end *= ps;
 			rc = add_event(s, &m);
@@ -259,6 +263,10 @@ static bool flow_of(const struct message_event *m, char *text, size_t bytes)
 		snprintf(text, bytes, "f%" PRIx64 "-%u-%u", e->key,
 			 e->kind == MU_TRACE_OUT ? m->host : e->task, e->number);
 		return true;
+	case MU_TRACE_RDMA:
+	case MU_TRACE_RDMA_DONE:
+		snprintf(text, bytes, "o%u.%u-%u", m->task, e->channel, e->number);
+		return true;
 	case MU_TRACE_NONE:
 	case MU_TRACE_ENGINE:
 	case MU_TRACE_COLL:
@@ -281,18 +289,28 @@ static void name_process(FILE *f, const struct message_event *m)
 		pid_of(m), text);
 }
 
+/* The name of the slice: for a one-sided operation, which one. */
+static const char *name_of(const struct mu_trace_event *e)
+{
+	if (e->kind != MU_TRACE_RDMA)
+		return names[e->kind];
+	return e->how == MU_TRACE_PUT ? "put" : e->how == MU_TRACE_GET ? "get" : "atomic";
+}
+
 static void write_event(FILE *f, const struct message_event *m, uint64_t origin_ps)
 {
 	const struct mu_trace_event *e = &m->e;
 	uint64_t begin = e->begin - origin_ps, took = e->end > e->begin ? e->end - e->begin : 0;
-	bool is_last = e->kind == MU_TRACE_COMPLETE || e->kind == MU_TRACE_IN;
-	bool is_first = e->kind == MU_TRACE_SEND || e->kind == MU_TRACE_OUT;
+	bool is_last =
+	    e->kind == MU_TRACE_COMPLETE || e->kind == MU_TRACE_IN || e->kind == MU_TRACE_RDMA_DONE;
+	bool is_first =
+	    e->kind == MU_TRACE_SEND || e->kind == MU_TRACE_OUT || e->kind == MU_TRACE_RDMA;
 	char flow[64];
 
 	fprintf(f,
 		"{\"cat\":\"message\",\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,"
 		"\"ts\":%" PRIu64 ".%06u,\"dur\":%" PRIu64 ".%06u",
-		names[e->kind], pid_of(m), m->thread, begin / 1000000, (unsigned)(begin % 1000000),
+		name_of(e), pid_of(m), m->thread, begin / 1000000, (unsigned)(begin % 1000000),
 		took / 1000000, (unsigned)(took % 1000000));
 	if (flow_of(m, flow, sizeof flow))
 		fprintf(f, ",\"bind_id\":\"0x%016" PRIx64 "\"%s%s", hash_text(flow),

@@ -294,6 +294,8 @@ static void head_done(struct mu_sim *s, struct source from)
 		rget_registers(s, from.channel);
 		return;
 	}
+	if (from.e->trace.packets)
+		sim_trace_descriptor(s, from.channel, from.pin);
 	sim_spin_touch(s, local, s->now, SIM_TOUCH_CHANGES);
 	if (pass_done_slots(s, from))
 		sim_wake(s, local);
@@ -457,6 +459,8 @@ static int send_packet(struct mu_sim *s, struct source from, const MUHWI_Descrip
 			sim_report_cut_pair(s, node, p);
 		sim_count_error(s, from.channel / s->channels, SIM_ERROR_ROUTE, rc);
 		emu_world_packet_put(s->world, i);
+	} else if (__builtin_expect(s->host->trace_at_pages, 0) && from.f && !from.rget) {
+		sim_trace_packet(s, from.e, p->route.sequence);
 	}
 	from.e->packet = SIM_NONE;
 	from.e->free_at =

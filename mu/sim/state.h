@@ -62,6 +62,11 @@ struct sim_engine {
 	unsigned char *stage; /* bytes of a message outside the segment that were read ahead */
 	uint64_t stage_from;  /* position of its first byte in the message */
 	uint32_t stage_bytes;
+	/* Traced jobs: the packets of the descriptor at the head, and when the first one left. */
+	struct sim_engine_trace {
+		uint64_t since;
+		uint32_t first, last, packets;
+	} trace;
 };
 
 /*
@@ -233,6 +238,10 @@ extern const struct emu_world_ops sim_world_ops, sim_world_strict_ops;
  * sim/effect.c: the local task for whose memory or FIFO a packet is, or SIM_NONE. Sets *channel to
  * its channel (index in s->channel).
  */
+/* mu/sim/trace.c: packet `number` of its node has left the engine. */
+void sim_trace_packet(struct mu_sim *s, struct sim_engine *e, uint32_t number);
+/* The engine is done with the descriptor at its head, in the injection FIFO of a channel. */
+void sim_trace_descriptor(struct mu_sim *s, uint32_t channel, unsigned pin);
 uint32_t sim_find_target(struct mu_sim *s, uint32_t node, const MUHWI_PacketHeader_t *h,
 			 uint32_t *channel);
 

@@ -9,6 +9,7 @@
 #include "pami/core/limits.h"
 #include "pami/p2p/memregion.h"
 #include "pami/p2p/queue.h"
+#include "pami/p2p/trace.h"
 
 /*
  * Make the request of an operation that goes straight to the RDMA of the messaging unit. NULL:
@@ -55,8 +56,11 @@ pami_result_t pami_put(const char *call, struct pami_context *ctx, const pami_rm
 		       const void *local, uint64_t remote, pami_event_function rdone_fn)
 {
 	pami_result_t result;
-	struct pami_request *r = rma_begin(call, ctx, rma, rdone_fn, MU_COST_put, &result);
+	struct pami_request *r;
 
+	if (pami_is_traced(ctx))
+		return pami_trace_put(call, ctx, rma, local, remote, rdone_fn);
+	r = rma_begin(call, ctx, rma, rdone_fn, MU_COST_put, &result);
 	if (PAMI_UNLIKELY(!r))
 		return result;
 	r->remote_fn = rdone_fn;
@@ -72,8 +76,11 @@ pami_result_t pami_get(const char *call, struct pami_context *ctx, const pami_rm
 		       void *local, uint64_t remote)
 {
 	pami_result_t result;
-	struct pami_request *r = rma_begin(call, ctx, rma, NULL, MU_COST_get, &result);
+	struct pami_request *r;
 
+	if (pami_is_traced(ctx))
+		return pami_trace_get(call, ctx, rma, local, remote);
+	r = rma_begin(call, ctx, rma, NULL, MU_COST_get, &result);
 	if (PAMI_UNLIKELY(!r))
 		return result;
 	return rma_end(call, ctx, r,

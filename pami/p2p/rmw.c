@@ -17,6 +17,7 @@
 #include "pami/p2p/queue.h"
 #include "pami/p2p/receive.h"
 #include "pami/p2p/request.h"
+#include "pami/p2p/trace.h"
 #include "pami/p2p/wire.h"
 #include "pami/type/type.h"
 #include "mu/hw/atomic.h"
@@ -208,6 +209,8 @@ static inline __attribute__((always_inline)) pami_result_t start_rmw(pami_contex
 		return pami_fail_invalid_in(call, context);
 	if (PAMI_UNLIKELY(!pami_endpoint_is_valid(ctx, p->dest)))
 		return pami_fail_in(call, PAMI_INVAL, pami_endpoint_problem(ctx, p->dest));
+	if (pami_is_traced(ctx) && !count)
+		return pami_trace_rmw(ctx, p);
 	operation = (unsigned)p->operation;
 	atomic.bytes = (uint8_t)operand_bytes(p->type);
 	if (PAMI_UNLIKELY(!atomic.bytes || !is_known_operation(operation)))

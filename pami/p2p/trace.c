@@ -11,6 +11,7 @@
 #include "pami/geometry/geometry.h"
 #include "pami/p2p/queue.h"
 #include "pami/p2p/receive.h"
+#include "pami/p2p/rma.h"
 #include "pami/p2p/send.h"
 
 /* What an operation does when it completes: the program's own, and what the event needs. */
@@ -184,6 +185,99 @@ int pami_trace_send_message(struct pami_context *ctx, const pami_send_t *p)
 		c->event.kind = MU_TRACE_COMPLETE;
 	}
 	return 0;
+}
+
+/* ---- one-sided operations ---- */
+
+/*
+ * Begin to measure the call of an operation that has these functions. Returns what stands in their
+ * place, or NULL: there are none, or there is no memory and they are not measured.
+ */
+static struct completion *begin_operation(struct pami_context *ctx, struct mu_trace_event *e,
+					  pami_endpoint_t dest, size_t bytes,
+					  pami_event_function local_fn,
+					  pami_event_function remote_fn, void *cookie)
+{
+	struct completion *c = NULL;
+	enum mu_trace_how how = (enum mu_trace_how)e->how;
+
+	*e = begin_send(ctx);
+	e->kind = MU_TRACE_RDMA;
+	e->how = (uint8_t)how;
+	e->task = pami_endpoint_task(dest);
+	e->peer = (uint8_t)pami_endpoint_channel(ctx, dest);
+	e->number = ctx->trace->operations++;
+	e->bytes = bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+	if (local_fn || remote_fn)
+		c = calloc(1, sizeof *c);
+	ctx->slow &= (uint8_t)~PAMI_SLOW_TRACE;
+	if (!c)
+		return NULL;
+	c->fn[0] = local_fn;
+	c->fn[1] = remote_fn;
+	c->cookie = cookie;
+	c->left = (local_fn != NULL) + (remote_fn != NULL);
+	c->event = *e;
+	c->event.kind = MU_TRACE_RDMA_DONE;
+	return c;
+}
+
+static pami_result_t end_operation(struct pami_context *ctx, struct mu_trace_event *e,
+				   struct completion *c, pami_result_t result)
+{
+	ctx->slow |= PAMI_SLOW_TRACE;
+	if (result != PAMI_SUCCESS) {
+		free(c); /* no function of an operation that is refused runs */
+		return result;
+	}
+	e->end = mu_trace_now();
+	e->descriptors = (uint16_t)(mu_trace_descriptors(ctx->channel) - e->descriptor);
+	mu_trace_put(e);
+	return result;
+}
+
+pami_result_t pami_trace_put(const char *call, struct pami_context *ctx, const pami_rma_t *rma,
+			     const void *local, uint64_t remote, pami_event_function rdone_fn)
+{
+	struct mu_trace_event e = {.how = MU_TRACE_PUT};
+	struct completion *c =
+	    begin_operation(ctx, &e, rma->dest, rma->bytes, rma->done_fn, rdone_fn, rma->cookie);
+	pami_rma_t measured = *rma;
+
+	if (c) {
+		measured.cookie = c;
+		measured.done_fn = rma->done_fn ? complete_local : NULL;
+		rdone_fn = rdone_fn ? complete_remote : NULL;
+	}
+	return end_operation(ctx, &e, c, pami_put(call, ctx, &measured, local, remote, rdone_fn));
+}
+
+pami_result_t pami_trace_get(const char *call, struct pami_context *ctx, const pami_rma_t *rma,
+			     void *local, uint64_t remote)
+{
+	struct mu_trace_event e = {.how = MU_TRACE_GET};
+	struct completion *c =
+	    begin_operation(ctx, &e, rma->dest, rma->bytes, rma->done_fn, NULL, rma->cookie);
+	pami_rma_t measured = *rma;
+
+	if (c) {
+		measured.cookie = c;
+		measured.done_fn = complete_local;
+	}
+	return end_operation(ctx, &e, c, pami_get(call, ctx, &measured, local, remote));
+}
+
+pami_result_t pami_trace_rmw(struct pami_context *ctx, const pami_rmw_t *p)
+{
+	struct mu_trace_event e = {.how = MU_TRACE_ATOMIC};
+	struct completion *c = begin_operation(ctx, &e, p->dest, 0, p->done_fn, NULL, p->cookie);
+	pami_rmw_t measured = *p;
+
+	if (c) {
+		measured.cookie = c;
+		measured.done_fn = complete_local;
+	}
+	return end_operation(ctx, &e, c, PAMI_Rmw(ctx, &measured));
 }
 
 pami_result_t pami_trace_collective(struct pami_context *ctx, const pami_xfer_t *cmd)

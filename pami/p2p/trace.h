@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages and collectives of a traced job (torus run --trace), recorded in mu/trace.h.
+ * Messages, one-sided operations and collectives of a traced job (torus run --trace), recorded in
+ * mu/trace.h.
  *
  * A context of such a job has PAMI_SLOW_TRACE set, so that sends take the slow path, and a receive
  * function of its own. The slow path measures, clears the bit and calls the same function again, so
@@ -18,6 +19,7 @@
 struct pami_trace {
 	uint32_t *sent, *received; /* [tasks * contexts] messages so far */
 	uint32_t arriving;         /* number of the message whose first packet is being received */
+	uint32_t operations;       /* puts, gets and atomics so far */
 	bool in_collective;        /* the call below is measured */
 };
 
@@ -31,6 +33,12 @@ int pami_trace_send_message(struct pami_context *ctx, const pami_send_t *p);
 int pami_trace_queue_short(struct pami_context *ctx, pami_endpoint_t dest,
 			   const struct pami_wire *wire, const void *a, uint32_t an, const void *b,
 			   uint32_t bn);
+/* pami_put(), pami_get(), PAMI_Rmw(). */
+pami_result_t pami_trace_put(const char *call, struct pami_context *ctx, const pami_rma_t *rma,
+			     const void *local, uint64_t remote, pami_event_function rdone_fn);
+pami_result_t pami_trace_get(const char *call, struct pami_context *ctx, const pami_rma_t *rma,
+			     void *local, uint64_t remote);
+pami_result_t pami_trace_rmw(struct pami_context *ctx, const pami_rmw_t *p);
 pami_result_t pami_trace_collective(struct pami_context *ctx, const pami_xfer_t *cmd);
 void pami_trace_receive(void *arg, uint32_t source, const unsigned char *soft,
 			const unsigned char *payload, uint32_t bytes, uint64_t offset);

@@ -21,10 +21,11 @@ messages "$dir/s" -n 3 "$task" 20
 messages "$dir/v" --clock virtual --shape 3x1x1x1x1 "$task" 20
 python3 - "$dir" <<'P' || fail "the messages"
 import json, sys
-SEND, ENGINE, RECEIVE, FINISH, COMPLETE, COLL, OUT, IN = range(1, 9)
+SEND, ENGINE, RECEIVE, FINISH, COMPLETE, COLL, OUT, IN, RDMA, RDMA_DONE = range(1, 11)
+LOCAL, REMOTE, PUT, GET, ATOMIC = range(3, 8)
 for name, tasks, n in (('r', 4, 8), ('m', 4, 8), ('s', 3, 20), ('v', 3, 20)):
     events = [e['args'] for e in json.load(open(sys.argv[1] + '/' + name))['traceEvents'] if e.get('cat') == 'message']
-    by = {k: [e for e in events if e['kind'] == k] for k in range(1, 9)}
+    by = {k: [e for e in events if e['kind'] == k] for k in range(1, 11)}
     sent = {(e['task'], e['channel'], e['to'], e['peer'], e['number']): e for e in by[SEND]}
     came = {(e['to'], e['peer'], e['task'], e['channel'], e['number']): e for e in by[RECEIVE]}
     assert len(sent) == len(by[SEND]) and len(came) == len(by[RECEIVE]), name
@@ -41,6 +42,14 @@ for name, tasks, n in (('r', 4, 8), ('m', 4, 8), ('s', 3, 20), ('v', 3, 20)):
         assert len(done) == 4 * n, (name, len(done))
         assert len([e for e in by[FINISH] if e['task'] == t]) >= n, name
         assert len([e for e in by[COLL] if e['task'] == t]) == 5, name
+        # A put, a get and an atomic, each with its callbacks.
+        calls = [e for e in by[RDMA] if e['task'] == t]
+        assert sorted(e['how'] for e in calls) == [PUT, GET, ATOMIC], (name, calls)
+        assert {e['to'] for e in calls} == {(t - 1) % tasks} and [e['bytes'] for e in calls if e['how'] != ATOMIC] == [8, 8], name
+        for e in calls:
+            ran = [d for d in by[RDMA_DONE] if d['task'] == t and d['number'] == e['number']]
+            assert sorted(d['how'] for d in ran) == [LOCAL, REMOTE][:1 + (e['how'] == PUT)], (name, ran)
+            assert all(d['ps'] >= e['ps'] for d in ran), name
     if name == 'r':
         out = {(e['key'], e['number'], e['host']) for e in by[OUT]}
         assert len(out) < len(by[OUT]), 'nothing was resent'
@@ -50,8 +59,21 @@ for name, tasks, n in (('r', 4, 8), ('m', 4, 8), ('s', 3, 20), ('v', 3, 20)):
         assert {e['host'] for e in by[OUT]} == {e['host'] for e in by[IN]} == {0, 1}
     elif name == 's':
         assert not by[OUT] and not by[IN]
-    if name != 'v':
-        assert by[ENGINE], name
+    assert by[ENGINE], name
+    if name == 'v':
+        # Each packet of the simulator that an engine of a task has made is that of one descriptor.
+        steps = [e['args'] for e in json.load(open(sys.argv[1] + '/v'))['traceEvents'] if e.get('name') == 'inject']
+        sent = {(e['source'], e['number']): e for e in steps}
+        firsts = [(e['dispatch'], e['key'] >> 32) for e in by[ENGINE]]
+        assert len(set(firsts)) == len(firsts) and set(firsts) <= set(sent)
+        for e in by[ENGINE]:
+            first, last = e['key'] >> 32, e['key'] & 0xffffffff
+            assert sent[e['dispatch'], first]['ps'] == e['ps'] and last >= first + e['descriptors'] - 1
+            assert sent[e['dispatch'], last]['ps'] <= e['ps'] + e['dur_ps']
+        for e in by[SEND]:
+            own = [m for m in by[ENGINE] if (m['task'], m['channel'], m['descriptor']) == (e['task'], e['channel'], e['descriptor'])]
+            assert len(own) == 1 or not e['descriptors'], e
+            assert not own or e['ps'] <= own[0]['ps'], e
 P
 "$QT_SOURCE/tests/harness/trace_check.py" "$dir/r" "$dir/m" "$dir/s" "$dir/v" || fail "the form of the files"
 for file in r m s v; do
@@ -70,6 +92,12 @@ at = [p["ps"] for p in d["path"]]
 sys.exit(not (d["ps"] == end - begin and d["path"][-1]["until_ps"] == end and at == sorted(at) and at[0] >= begin))' "$dir/out" ||
 		fail "the collective of $file"
 done
+# In virtual time a message is linked with its packets: the way of the first, and the end of the last.
+t explain --message "$dir/v"
+expect 0 "packets of a message"
+said out ' packet [0-9]+: node [0-2], leaves over A[+-] ' "packets of a message"
+said out ' packet [0-9]+: node [0-2], delivered ' "packets of a message"
+said out ' packet [0-9]+, the last of [0-9]+: node [0-2], delivered ' "packets of a message"
 t explain "$dir/r"
 expect 0 "the longest of a real run"
 said out '^message ' "the longest of a real run"
