@@ -6,11 +6,13 @@
  * once all have called, it lets them go. A process that is asked ends in its next progress call: at
  * once where the status is not 0, else after a grace in which the program may come to its own
  * gasnet_exit. So a process that is late can still print, and none leaves while another needs its
- * answers. The launcher ends processes that make no progress, once another
- * has ended with a status other than 0 and without a farewell.
+ * answers. The launcher ends processes that make no progress, once another has ended with a status
+ * other than 0 and without a farewell.
  */
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gasnet/core/exit.h"
@@ -25,21 +27,23 @@
 #define PATIENCE_FAIL_S 1.0
 /* How long a handler that ends the process lets the engines send what is queued. */
 #define HANDLER_PAUSE_US 100000
+/* How long a thread that ends the process waits for others to leave their progress calls. */
+#define QUIESCE_US     200
+#define QUIESCE_ROUNDS 5000
 
 enum { SAY_EXIT, SAY_ASK, SAY_GO };
 struct exit_message {
 	uint32_t say, status;
 };
 
-atomic_u32 gexi_exit_asked;
+atomic_u32 gexi_exit_asked, gexi_has_left;
 static struct {
-	atomic_u32 begun;    /* this process has called gasnet_exit */
-	atomic_u32 told;     /* all processes are asked to end */
-	atomic_u32 go;       /* all processes are in gasnet_exit */
-	atomic_u32 has_left; /* the client is destroyed */
-	atomic_u32 status;   /* that this process was asked to end with */
-	double deadline;     /* of the grace; written before gexi_exit_asked */
-	uint32_t ended;      /* process 0: processes that have called; lock */
+	atomic_u32 begun;  /* this process has called gasnet_exit */
+	atomic_u32 told;   /* all processes are asked to end */
+	atomic_u32 go;     /* all processes are in gasnet_exit */
+	atomic_u32 status; /* that this process was asked to end with */
+	double deadline;   /* of the grace; written before gexi_exit_asked */
+	uint32_t ended;    /* process 0: processes that have called; lock */
 } leaving;
 
 static void send_exit(uint32_t task, uint32_t what, uint32_t status)
@@ -106,8 +110,8 @@ static void on_exit_message(pami_context_t context, void *cookie, const void *he
 void gexi_exit_as_asked(void)
 {
 	atomic_fence_acquire();
-	while (atomic_load_relaxed(&leaving.has_left))
-		pause(); /* Another thread has destroyed the client, and ends the process. */
+	while (atomic_load_relaxed(&gexi_has_left))
+		pause(); /* Another thread destroys the client, and ends the process. */
 	if (!atomic_load_relaxed(&leaving.begun) &&
 	    PAMI_Wtime(gexi_world.client) >= leaving.deadline)
 		gasnet_exit((int)atomic_load_relaxed(&leaving.status));
@@ -122,6 +126,29 @@ static bool wait_for(atomic_u32 *flag, double seconds)
 		if (PAMI_Wtime(gexi_world.client) >= until)
 			return false;
 		gexi_poll_waiting();
+	}
+	return true;
+}
+
+/*
+ * Wait until no other thread of the program is in a progress call, and keep them out. Returns false
+ * if one stays there, for example in a handler.
+ */
+static bool quiesce_threads(void)
+{
+	atomic_store_release(&gexi_has_left, 1);
+	atomic_store_release(&gexi_exit_asked, 1); /* Others look at it when they poll. */
+	/* In virtual time no other thread runs before this one hands its turn over. */
+	if (!gexi_world.is_par || gexi_world.is_virtual)
+		return true;
+	/* Where the kernel lacks it, the sleep is far longer than a store stays in a buffer. */
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0))
+		usleep(1000);
+	for (int i = 0; !gexi_are_others_quiet(); i++) {
+		if (i == QUIESCE_ROUNDS)
+			return false;
+		usleep(QUIESCE_US);
 	}
 	return true;
 }
@@ -158,9 +185,9 @@ void gasnet_exit(int exitcode)
 	else if (!wait_for(&leaving.told, PATIENCE_S) ||
 		 !wait_for(&leaving.go, gexi_world.is_virtual ? GRACE_VIRTUAL_S : PATIENCE_FAIL_S))
 		end_abruptly(exitcode);
+	if (!quiesce_threads())
+		end_process(exitcode);
 	gexi_lock();
-	atomic_store_release(&leaving.has_left, 1);
-	atomic_store_release(&gexi_exit_asked, 1); /* Other threads look at it when they poll. */
 	PAMI_Client_destroy(&gexi_world.client);
 	end_process(exitcode);
 }

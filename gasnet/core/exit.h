@@ -10,6 +10,8 @@ void gexi_exit_open(void);
 /* The job ends: call gexi_exit_as_asked() before each progress call. It ends this process when that
  * is due. */
 extern atomic_u32 gexi_exit_asked;
+/* A thread is about to destroy the client. */
+extern atomic_u32 gexi_has_left;
 void gexi_exit_as_asked(void);
 
 #endif

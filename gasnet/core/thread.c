@@ -14,6 +14,7 @@ __thread struct gexi_thread *gexi_thread_current __attribute__((tls_model("initi
 static struct {
 	pthread_mutex_t mutex;
 	struct gexi_thread *first;
+	struct gexi_thread *all; /* also those that have not ended */
 	pthread_key_t key;
 	pthread_once_t once;
 } ended = {.mutex = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
@@ -48,11 +49,27 @@ GEXI_COLD struct gexi_thread *gexi_thread_enter(void)
 		if (!t)
 			gexi_die("no memory for a thread");
 		memset(t, 0, sizeof(*t));
+		pthread_mutex_lock(&ended.mutex);
+		t->also = ended.all;
+		ended.all = t;
+		pthread_mutex_unlock(&ended.mutex);
 	}
 	t->depth = 0;
 	pthread_setspecific(ended.key, t);
 	gexi_thread_current = t;
 	return t;
+}
+
+bool gexi_are_others_quiet(void)
+{
+	const struct gexi_thread *self = gexi_self();
+	bool quiet = true;
+
+	pthread_mutex_lock(&ended.mutex);
+	for (struct gexi_thread *t = ended.all; t; t = t->also)
+		quiet &= t == self || !atomic_load_acquire(&t->polls);
+	pthread_mutex_unlock(&ended.mutex);
+	return quiet;
 }
 
 GEXI_COLD void gexi_hsl_fail(const char *call, int is_held)
@@ -87,6 +104,19 @@ static inline void exit_if_asked(void)
 		gexi_exit_as_asked();
 }
 
+/*
+ * Progress in PAR mode. gasnet_exit() in another thread sets gexi_has_left, orders that before its
+ * look at `polls` by a barrier for all threads, and destroys the contexts when no thread polls.
+ */
+static void advance_par(struct gexi_thread *self)
+{
+	atomic_store_relaxed(&self->polls, 1);
+	atomic_signal_fence_seq_cst();
+	if (GEXI_LIKELY(!atomic_load_relaxed(&gexi_has_left)))
+		PAMI_Context_trylock_advancev(gexi_world.context, count_contexts(), 1);
+	atomic_store_release(&self->polls, 0);
+}
+
 void gexi_poll_locked(void)
 {
 	PAMI_Context_advance(gexi_world.context[GEXI_MAIN], 1);
@@ -102,7 +132,7 @@ void gexi_poll(void)
 	if (GEXI_LIKELY(gexi_world.polls_plainly))
 		PAMI_Context_advance(gexi_world.context[GEXI_MAIN], 1);
 	else if (gexi_world.is_par)
-		PAMI_Context_trylock_advancev(gexi_world.context, count_contexts(), 1);
+		advance_par(gexi_self());
 	else
 		PAMI_Context_advancev(gexi_world.context, GEXI_CONTEXTS, 1);
 }
@@ -114,7 +144,7 @@ void gexi_poll_waiting(void)
 	exit_if_asked();
 	/* In PAR mode another thread may bring what this one waits for, so it does not sleep. */
 	if (gexi_world.is_par)
-		PAMI_Context_trylock_advancev(gexi_world.context, count_contexts(), 1);
+		advance_par(gexi_self());
 	else if (gexi_world.waitmode == GASNET_WAIT_SPIN)
 		PAMI_Context_advancev(gexi_world.context, count_contexts(), 16);
 	else

@@ -59,7 +59,9 @@ struct gexi_thread {
 	gex_AM_Index_t vis_handler;
 	uint16_t vis_bytes;
 	unsigned char vis_payload[GEX_VIS_MAX_PEERCOMPLETION];
-	struct gexi_thread *next;                    /* in the list of threads that ended */
+	struct gexi_thread *next; /* in the list of threads that ended */
+	struct gexi_thread *also; /* in the list of all threads */
+	atomic_u32 polls; /* PAR mode: it is in a progress call; gasnet_exit() waits for 0 */
 	_Alignas(64) atomic_u64 done[GEXI_EC_COUNT]; /* written by the thread that makes progress */
 };
 
@@ -71,6 +73,9 @@ static inline struct gexi_thread *gexi_self(void)
 
 	return GEXI_LIKELY(t != NULL) ? t : gexi_thread_enter();
 }
+
+/* Returns false if a thread other than the caller is in a progress call. */
+bool gexi_are_others_quiet(void);
 
 /* Take and release the lock; no effect in handlers and in modes without it. */
 void gexi_lock_slow(void);
