@@ -65,8 +65,8 @@ struct dpdk_port {
 
 	int is_client; /* client end of a memif */
 	uint64_t reconnect_ticks;
-	uint64_t
-	    connect_ticks; /* memif: until then frames wait for the first connection; 0: it came */
+	/* memif: until then frames wait for the first connection; 0: it came */
+	uint64_t connect_ticks;
 
 	struct rte_ether_addr *peer;
 	int peers;
