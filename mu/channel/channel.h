@@ -76,20 +76,21 @@ struct mu_inj_engine {
 };
 
 /*
- * Engine: the injection FIFO while a long message is at its head. The descriptors in it are given
- * to the engines to which their destinations are pinned, so that none waits for the long message of
- * another engine. The head passes those that are done, in order.
+ * Engine: the injection or remote-get FIFO while a long message is at its head. The descriptors in
+ * it are given to the engines to which their destinations are pinned, so that none waits for the
+ * long message of another engine. The head passes those that are done, in order.
  */
 #define MU_SLOT_NONE 0xffffu
 struct mu_pinned {
 	uint32_t inside;        /* slots that were given out and that the head has not passed */
 	uint64_t take;          /* the next descriptor to give out, counted as descCount */
-	uint64_t since;         /* traced jobs: when the first was given out */
+	uint64_t since;         /* injection in traced jobs: when the first was given out */
 	uint64_t sent[MU_PINS]; /* bytes of the first descriptor that have left */
 	uint16_t first[MU_PINS], last[MU_PINS]; /* slots given to each engine, or MU_SLOT_NONE */
 	uint16_t next[MU_INJ_SLOTS];
 	uint8_t done[MU_INJ_SLOTS];
 };
+_Static_assert(MU_INJ_SLOTS == MU_RGET_SLOTS, "one structure for both FIFOs");
 
 /*
  * Memory that other tasks name, as far as it was found to be there in one round of an engine
@@ -228,7 +229,7 @@ struct mu_channel {
 	mu_note_fn on_note; /* under the engine's lock, as on_raw */
 	mu_raw_fn on_raw;
 	struct mu_channel_engine engine;
-	struct mu_pinned pinned;
+	struct mu_pinned pinned, pinned_gets; /* of the injection and the remote-get FIFO */
 	struct mu_channel_rx rx;
 	struct mu_channel_rget rget;
 	struct mu_channel_tx tx;

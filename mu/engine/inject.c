@@ -5,8 +5,8 @@
  * Runs a channel's injection FIFO and its remote-get FIFO. A put or get between near tasks (same
  * host on express, same node on torus) is one copy, done here; everything else leaves in pieces by
  * mu_send_piece(). A FIFO whose head cannot leave now waits there; `sent` counts the bytes of the
- * head that have left. While the head of the injection FIFO is a long message, the descriptors are
- * pinned to several engines by their destinations (mu/engine/pin.h), strictly in order each.
+ * head that have left. While the head is a long message, the descriptors of a FIFO are pinned to
+ * several engines by their destinations (mu/engine/pin.h), strictly in order each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -226,7 +226,23 @@ static void fifo_retire(MUHWI_Fifo_t *f, MUHWI_InjFifo_t *hw)
 	atomic_store_release(&hw->descCount, hw->descCount + 1);
 }
 
-/* Descriptor `number` is done, or refused. */
+/* The head of the remote-get FIFO is done: the first that found the FIFO full gets its place. */
+static void retire_get(struct mu_channel *ch)
+{
+	struct mu_channel_rget *g = &ch->rget;
+	MUHWI_Fifo_t *f = &ch->a->rget;
+	uint32_t waiting = atomic_load_relaxed(&g->overflow_count);
+
+	fifo_retire(f, &ch->a->rget_hw);
+	if (!waiting)
+		return;
+	memcpy((void *)(uintptr_t)f->pa_tail, &g->overflow[g->overflow_first], 64);
+	g->overflow_first = (g->overflow_first + 1) & (g->overflow_size - 1);
+	atomic_store_relaxed(&g->overflow_count, waiting - 1);
+	atomic_store_relaxed(&f->pa_tail, fifo_next(f, f->pa_tail));
+}
+
+/* Descriptor `number` of the injection FIFO is done, or refused. */
 static void end_descriptor(struct mu_channel *ch, const MUHWI_Descriptor_t *d, uint64_t number,
 			   uint64_t since, int rc)
 {
@@ -239,26 +255,76 @@ static void end_descriptor(struct mu_channel *ch, const MUHWI_Descriptor_t *d, u
 	ch->tx.slot[number % MU_INJ_SLOTS].result = rc;
 }
 
+/* A descriptor of the remote-get FIFO is done, or refused. */
+static void end_get(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
+{
+	if (rc == -EFAULT || rc == -ENOMEM) {
+		/* Answer the initiator, whose channel the put names. */
+		uint32_t task = mu_task_at(
+		    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+		    mu_header_number(&d->PacketHeader));
+
+		mu_access_error_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
+				       &d->PacketHeader, -rc);
+	} else if (rc && rc != -ESHUTDOWN) {
+		warn_refused(ch, d, rc, 1);
+	}
+}
+
 /* ---- several engines ---- */
 
-static uint64_t count_descriptors(const struct mu_channel *ch)
+/* One of the two FIFOs of a channel, for code that serves both. */
+struct fifo {
+	MUHWI_Fifo_t *f;
+	MUHWI_InjFifo_t *hw;
+	MUHWI_Descriptor_t *slot;
+	struct mu_pinned *pinned;
+	struct mu_inj_engine *engine; /* while there is one */
+	bool is_gets;
+};
+
+static struct fifo injection_fifo(struct mu_channel *ch)
 {
-	const MUHWI_Fifo_t *f = &ch->a->inj;
+	return (struct fifo){&ch->a->inj, &ch->a->inj_hw,  ch->a->inj_slot,
+			     &ch->pinned, &ch->engine.inj, false};
+}
+
+static struct fifo get_fifo(struct mu_channel *ch)
+{
+	return (struct fifo){&ch->a->rget,     &ch->a->rget_hw,  ch->a->rget_slot,
+			     &ch->pinned_gets, &ch->engine.rget, true};
+}
+
+static uint64_t count_descriptors(const MUHWI_Fifo_t *f)
+{
 	uint64_t size = f->size_1 + 1;
 
 	return (atomic_load_acquire(&f->pa_tail) + size - f->pa_head) % size / 64;
 }
 
-/* Give the descriptors that are new in the FIFO to their engines. */
-static void give_out(struct mu_channel *ch)
+/* Should the head, which has to wait, let those behind it pass? */
+static bool holds_others_up(const MUHWI_Fifo_t *f, uint64_t sent)
 {
-	struct mu_pinned *m = &ch->pinned;
-	uint64_t end = ch->a->inj_hw.descCount + count_descriptors(ch);
+	const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
+
+	return d->Message_Length - sent >= LONG_BYTES && count_descriptors(f) > 1;
+}
+
+static unsigned choose_pin(const struct mu_channel *ch, const MUHWI_Descriptor_t *d)
+{
+	return mu_choose_pin(&ch->p->route, ch->p->host->machine.hw.pin_fifos, &ch->p->job.coord,
+			     d);
+}
+
+/* Give the descriptors that are new in the FIFO to their engines. */
+static void give_out(struct mu_channel *ch, const struct fifo *fifo)
+{
+	struct mu_pinned *m = fifo->pinned;
+	uint64_t end = fifo->hw->descCount + count_descriptors(fifo->f);
 
 	for (; m->take != end; m->take++) {
 		uint16_t slot = (uint16_t)(m->take % MU_INJ_SLOTS);
-		unsigned pin = mu_choose_pin(&ch->p->route, ch->p->host->machine.hw.pin_fifos,
-					     &ch->p->job.coord, &ch->a->inj_slot[slot]);
+		unsigned pin = choose_pin(ch, &fifo->slot[slot]);
 
 		m->next[slot] = MU_SLOT_NONE;
 		m->done[slot] = 0;
@@ -272,23 +338,23 @@ static void give_out(struct mu_channel *ch)
 }
 
 /* The head has to wait with a long message, and others stand behind it. */
-static void pinned_begin(struct mu_channel *ch)
+static void pinned_begin(struct mu_channel *ch, const struct fifo *fifo)
 {
-	struct mu_pinned *m = &ch->pinned;
-	unsigned pin =
-	    mu_choose_pin(&ch->p->route, ch->p->host->machine.hw.pin_fifos, &ch->p->job.coord,
-			  (const void *)(uintptr_t)ch->a->inj.pa_head);
+	struct mu_pinned *m = fifo->pinned;
+	unsigned pin = choose_pin(ch, (const void *)(uintptr_t)fifo->f->pa_head);
 
 	for (unsigned i = 0; i < MU_PINS; i++) {
 		m->first[i] = MU_SLOT_NONE;
 		m->sent[i] = 0;
 	}
-	m->take = ch->a->inj_hw.descCount;
-	m->since = ch->engine.head_since;
-	m->sent[pin] = ch->engine.inj.sent;
-	ch->engine.inj.sent = 0;
-	ch->engine.head_since = 0;
-	give_out(ch);
+	m->take = fifo->hw->descCount;
+	m->sent[pin] = fifo->engine->sent;
+	fifo->engine->sent = 0;
+	if (!fifo->is_gets) {
+		m->since = ch->engine.head_since;
+		ch->engine.head_since = 0;
+	}
+	give_out(ch, fifo);
 }
 
 /* Tell the user thread that the operation of a slot is complete, maybe ahead of others. */
@@ -302,49 +368,79 @@ static void push_early(struct mu_channel *ch, uint16_t slot)
 	while (!atomic_cas_weak_release(&ch->completion.done_early, &head, slot + 1u));
 }
 
-static int run_engine(struct mu_channel *ch, unsigned pin, uint64_t budget)
+static void end_slot(struct mu_channel *ch, const struct fifo *fifo, uint16_t slot, int rc)
 {
-	struct mu_pinned *m = &ch->pinned;
-	uint64_t head = ch->a->inj_hw.descCount;
+	uint64_t head = fifo->hw->descCount;
+
+	if (fifo->is_gets) {
+		end_get(ch, &fifo->slot[slot], rc);
+		return;
+	}
+	end_descriptor(ch, &fifo->slot[slot], head + (slot - head) % MU_INJ_SLOTS,
+		       fifo->pinned->since, rc);
+	push_early(ch, slot);
+}
+
+static int run_engine(struct mu_channel *ch, const struct fifo *fifo, unsigned pin, uint64_t budget)
+{
+	struct mu_checked_range range = {0};
+	struct mu_pinned *m = fifo->pinned;
 	int n = 0;
 
 	while (m->first[pin] != MU_SLOT_NONE) {
 		uint16_t slot = m->first[pin];
-		uint64_t number = head + (slot - head) % MU_INJ_SLOTS;
-		const MUHWI_Descriptor_t *d = &ch->a->inj_slot[slot];
+		MUHWI_Descriptor_t *d = &fifo->slot[slot];
 		struct mu_inj_engine at = {m->sent[pin]};
-		int rc = desc_run(ch, d, &at, NULL, &budget);
+		int rc;
 
+		if (fifo->is_gets && mu_desc_is_atomic(d))
+			mu_engine_atomic(ch, d);
+		rc = desc_run(ch, d, &at, fifo->is_gets ? &range : NULL, &budget);
 		m->sent[pin] = at.sent;
 		if (rc == -EAGAIN)
 			break;
-		end_descriptor(ch, d, number, m->since, rc);
+		end_slot(ch, fifo, slot, rc);
 		m->sent[pin] = 0;
 		m->first[pin] = m->next[slot];
 		m->done[slot] = 1;
-		push_early(ch, slot);
 		n++;
 	}
 	return n;
 }
 
-static int run_engines(struct mu_channel *ch)
+static int run_engines(struct mu_channel *ch, const struct fifo *fifo)
 {
-	struct mu_pinned *m = &ch->pinned;
+	struct mu_pinned *m = fifo->pinned;
 	unsigned busy = 0;
 	int n = 0;
 
-	give_out(ch);
+	give_out(ch, fifo);
 	for (unsigned pin = 0; pin < MU_PINS; pin++)
 		busy += m->first[pin] != MU_SLOT_NONE;
 	for (unsigned pin = 0; pin < MU_PINS; pin++)
-		n += run_engine(ch, pin, BUDGET_BYTES / (busy ? busy : 1));
-	while (m->inside && m->done[ch->a->inj_hw.descCount % MU_INJ_SLOTS]) {
+		n += run_engine(ch, fifo, pin, BUDGET_BYTES / (busy ? busy : 1));
+	while (m->inside && m->done[fifo->hw->descCount % MU_INJ_SLOTS]) {
 		m->inside--;
-		fifo_retire(&ch->a->inj, &ch->a->inj_hw);
+		if (fifo->is_gets)
+			retire_get(ch);
+		else
+			fifo_retire(fifo->f, fifo->hw);
 	}
 	return n;
 }
+
+static __attribute__((noinline)) int go_on_engines(struct mu_channel *ch, struct fifo fifo)
+{
+	return run_engines(ch, &fifo);
+}
+
+static __attribute__((noinline)) int begin_engines(struct mu_channel *ch, struct fifo fifo)
+{
+	pinned_begin(ch, &fifo);
+	return run_engines(ch, &fifo);
+}
+
+/* ---- one engine ---- */
 
 static int run_injection(struct mu_channel *ch)
 {
@@ -354,7 +450,7 @@ static int run_injection(struct mu_channel *ch)
 	int n = 0;
 
 	if (__builtin_expect(ch->pinned.inside, 0))
-		return run_engines(ch);
+		return go_on_engines(ch, injection_fifo(ch));
 	while (f->pa_head != atomic_load_acquire(&f->pa_tail)) { /* R1 */
 		const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
 		int rc;
@@ -363,11 +459,9 @@ static int run_injection(struct mu_channel *ch)
 			ch->engine.head_since = mu_trace_now();
 		rc = desc_run(ch, d, &ch->engine.inj, NULL, &budget);
 		if (rc == -EAGAIN) {
-			if (d->Message_Length - ch->engine.inj.sent < LONG_BYTES ||
-			    count_descriptors(ch) < 2)
-				break;
-			pinned_begin(ch);
-			return n + run_engines(ch);
+			if (holds_others_up(f, ch->engine.inj.sent))
+				n += begin_engines(ch, injection_fifo(ch));
+			break;
 		}
 		end_descriptor(ch, d, ch->a->inj_hw.descCount, ch->engine.head_since, rc);
 		ch->engine.head_since = 0;
@@ -387,6 +481,8 @@ static int run_remote_gets(struct mu_channel *ch)
 	    0}; /* forgotten when we return to the program, which may unmap */
 	int n = 0;
 
+	if (__builtin_expect(ch->pinned_gets.inside, 0))
+		return go_on_engines(ch, get_fifo(ch));
 	while (f->pa_head != f->pa_tail) {
 		MUHWI_Descriptor_t *d = (void *)(uintptr_t)f->pa_head;
 		int rc;
@@ -394,33 +490,15 @@ static int run_remote_gets(struct mu_channel *ch)
 		if (mu_desc_is_atomic(d))
 			mu_engine_atomic(ch, d);
 		rc = desc_run(ch, d, &ch->engine.rget, &range, &budget);
-		if (rc == -EAGAIN)
+		if (rc == -EAGAIN) {
+			if (holds_others_up(f, ch->engine.rget.sent))
+				n += begin_engines(ch, get_fifo(ch));
 			break;
-		if (rc == -EFAULT || rc == -ENOMEM) {
-			/* Answer the initiator, whose channel the put names. */
-			uint32_t task = mu_task_at(
-			    ch->p,
-			    d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
-			    mu_header_number(&d->PacketHeader));
-
-			mu_access_error_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
-					       &d->PacketHeader, -rc);
-		} else if (rc && rc != -ESHUTDOWN) {
-			warn_refused(ch, d, rc, 1);
 		}
+		end_get(ch, d, rc);
 		ch->engine.rget.sent = 0;
-		fifo_retire(f, &ch->a->rget_hw);
+		retire_get(ch);
 		n++;
-		if (atomic_load_relaxed(&ch->rget.overflow_count)) {
-			MUHWI_Descriptor_t more = ch->rget.overflow[ch->rget.overflow_first];
-
-			ch->rget.overflow_first =
-			    (ch->rget.overflow_first + 1) & (ch->rget.overflow_size - 1);
-			atomic_store_relaxed(&ch->rget.overflow_count,
-					     atomic_load_relaxed(&ch->rget.overflow_count) - 1);
-			memcpy((void *)(uintptr_t)f->pa_tail, &more, 64);
-			atomic_store_relaxed(&f->pa_tail, fifo_next(f, f->pa_tail));
-		}
 	}
 	return n;
 }
