@@ -14,7 +14,8 @@
  *                    acknowledged. Later transmissions copy the runs, as those from the ring do,
  *                    since the device may still read the buffer.
  *
- * The open frame is in a buffer if the port lends one, otherwise in the ring.
+ * The open frame is in a buffer if it is expected to become long and the port lends one, otherwise
+ * in the ring: copying one short run takes less time than keeping a buffer for it.
  */
 #ifndef DRIVERS_WIRE_STATE_H
 #define DRIVERS_WIRE_STATE_H
@@ -46,10 +47,11 @@
 /* Interval between the queries of a wire that became idle, and their number. */
 #define WIRE_CONFIRM_NS    1000000000u
 #define WIRE_CONFIRM_TRIES 3
-#define WIRE_BYE_QUERIES   6   /* queries after a goodbye, which may be forged */
-#define WIRE_PROBE_STEP    64u /* the search for the frame size stops at this precision */
-#define WIRE_BURST_RUNS    16u /* this many runs between two polls are a burst */
-#define WIRE_BURSTS        2   /* after this many bursts in a row another one is expected */
+#define WIRE_BYE_QUERIES   6    /* queries after a goodbye, which may be forged */
+#define WIRE_PROBE_STEP    64u  /* the search for the frame size stops at this precision */
+#define WIRE_KEEP_BYTES    256u /* a frame that begins with such a run is kept in its buffer */
+#define WIRE_BURST_RUNS    16u  /* this many runs between two polls are a burst */
+#define WIRE_BURSTS        2    /* after this many bursts in a row another one is expected */
 /* Full frames wait for more up to this size; port uring sends 63 KB at once. */
 #define WIRE_BURST_BYTES (60u << 10)
 
@@ -228,7 +230,7 @@ static inline int wire_is_connected(const struct wire *w)
 }
 
 /* wire_tx.c: sends frames. */
-unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w);
+unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w, uint32_t bytes);
 void wire_tx_close(struct drv_wires *ws, struct wire *w);
 void wire_tx_push(struct drv_wires *ws, struct wire *w);
 int wire_tx_control(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *want,

@@ -60,6 +60,15 @@ static int64_t find_ring_place(struct wire *w, uint32_t bytes)
 	return tail > bytes ? 0 : -1;
 }
 
+/*
+ * Is the frame that begins with a run of `bytes` expected to become so long that keeping its buffer
+ * costs less than copying its runs?
+ */
+static bool is_worth_keeping(const struct wire *w, uint32_t bytes)
+{
+	return bytes >= WIRE_KEEP_BYTES || w->bursts;
+}
+
 /* Open a frame in a buffer of the port. Returns false if it lends none now. */
 static bool open_in_buffer(struct drv_wires *ws, struct wire *w)
 {
@@ -89,8 +98,11 @@ static bool open_in_ring(struct wire *w, uint32_t room)
 	return true;
 }
 
-/* Open a frame behind the closed ones. Returns NULL if the window or the queue is full. */
-unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w)
+/*
+ * Open a frame behind the closed ones, for a run of `bytes` and more. Returns NULL if the window or
+ * the queue is full.
+ */
+unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w, uint32_t bytes)
 {
 	struct drv_wire_open *o = &ws->head.open[w->host];
 	uint32_t room = w->frame_bytes - DRV_FRAME_HEADER;
@@ -101,7 +113,7 @@ unsigned char *wire_tx_open(struct drv_wires *ws, struct wire *w)
 		return NULL;
 	if (w->next != w->una && w->used_bytes + room > ws->conf.window_bytes)
 		return NULL;
-	if (!open_in_buffer(ws, w) && !open_in_ring(w, room))
+	if (!(is_worth_keeping(w, bytes) && open_in_buffer(ws, w)) && !open_in_ring(w, room))
 		return NULL;
 	o->at = w->open_start;
 	o->end = o->at + room;
@@ -162,11 +174,12 @@ unsigned char *drv_wire_reserve_frame(struct drv_wires *ws, uint32_t host, uint3
 			  host, drv_wires_run_max(ws, host));
 		return NULL;
 	}
-	wire_tx_close(ws, w);
+	if (w->open_start)
+		wire_tx_close(ws, w);
 	if (w->next != w->sent && (w->una == w->sent || w->next - w->sent >= DRV_PORT_BURST ||
 				   w->waiting_bytes >= WIRE_BURST_BYTES))
 		wire_tx_push(ws, w);
-	at = wire_tx_open(ws, w);
+	at = wire_tx_open(ws, w, bytes);
 	return at ? at + DRV_FRAME_RUN : NULL;
 }
 

@@ -61,6 +61,22 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 /* Take up to `budget` records. dispatch: call the receive function, else store. Returns how many
  * were taken. */
 int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
+/* Do records that were taken without dispatching wait to be dispatched? */
+static inline bool mu_has_stored_records(const struct mu_channel *ch)
+{
+	return ch->rx.spill_first ||
+	       (ch->rx.fifo && ch->rx.fifo_hw.pa_head != ch->rx.fifo_hw.pa_tail);
+}
+/*
+ * Has mu_engine_receive() anything to do? A poll of the wire that delivered a message in place asks
+ * first, so that the message does not wait for a look at the ring, which is mostly empty there.
+ */
+static inline bool mu_has_records(struct mu_channel *ch)
+{
+	return atomic_load_acquire(&ch->a->ring.lanes_claimed) || mu_has_stored_records(ch) ||
+	       ch->rx.ring.published != ch->rx.ring.head ||
+	       drv_ring_is_ready(&ch->a->ring, &ch->rx.ring);
+}
 /* One record, from any transport. 0, or -EAGAIN: no room (only where it would be stored). */
 int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
 		      const unsigned char *payload, uint32_t bytes, int dispatch);

@@ -377,7 +377,7 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
 
 	mu_assert_engine(ch);
 	mu_forget_checks(&ch->rx.written);
-	if (dispatch && __builtin_expect(ch->rx.fifo != NULL || ch->rx.spill_first, 0))
+	if (dispatch && __builtin_expect(mu_has_stored_records(ch), 0))
 		n = dispatch_stored(ch);
 	while (n < budget && !(dispatch && ch->rx.stopped)) {
 		uint32_t lanes;

@@ -47,7 +47,8 @@ static int real_poll(struct mu_channel *ch)
 		ch->engine.in_callback = 1;
 		if (ch->p->remote->has_poll && !mu_idle_thread.helping)
 			n = ch->p->remote->poll(ch->p, ch);
-		n += mu_engine_receive(ch, 32, 1);
+		if (mu_has_records(ch))
+			n += mu_engine_receive(ch, 32, 1);
 		if (mu_has_pending_injection(ch)) {
 			n += mu_engine_inject(ch);
 			ch->p->remote->flush(ch->p, ch);

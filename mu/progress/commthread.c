@@ -36,13 +36,7 @@
 #include "mu/progress/wakeup.h"
 #include "mu/vtime/vtask.h"
 
-/* Depth of calls of such functions by this thread: its polls then neither nest nor wait. */
-static _Thread_local int call_depth __attribute__((tls_model("initial-exec")));
-
-bool mu_is_in_commthread_call(void)
-{
-	return call_depth != 0;
-}
+_Thread_local int mu_commthread_call_depth __attribute__((tls_model("initial-exec")));
 
 void mu_commthreads_init(struct mu_process *p, unsigned cpus)
 {
@@ -72,9 +66,9 @@ static int call_function(struct mu_comm_entry *e)
 {
 	int n;
 
-	call_depth++;
+	mu_commthread_call_depth++;
 	n = e->fn(e->arg);
-	call_depth--;
+	mu_commthread_call_depth--;
 	return n;
 }
 
@@ -397,7 +391,7 @@ int mu_commthread_help_shared(struct mu_process *p)
 {
 	int n = 0, again = 0;
 
-	if (call_depth)
+	if (mu_commthread_call_depth)
 		return 0;
 	for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
 		struct mu_comm_entry *e = &p->comm.entry[i];
@@ -424,7 +418,7 @@ int mu_commthread_serve_all(struct mu_process *p)
 	uint64_t all = 0;
 	int n = 0;
 
-	if (call_depth)
+	if (mu_commthread_call_depth)
 		return 0;
 	for (unsigned k = 0; k < p->comm.max; k++)
 		all |= atomic_load_relaxed(&p->comm.owned[k]);

@@ -85,8 +85,13 @@ int mu_commthread_help_shared(struct mu_process *p);
 int mu_commthread_serve_all(struct mu_process *p);
 /* Real time: start thread k unless it runs. 0 or a negative errno. The pool is locked. */
 int mu_commthread_start(struct mu_process *p, unsigned k);
+/* Depth of calls of such functions by this thread. */
+extern _Thread_local int mu_commthread_call_depth __attribute__((tls_model("initial-exec")));
 /* Does the calling thread run a function of the pool? Its polls then neither nest nor wait. */
-bool mu_is_in_commthread_call(void);
+static inline bool mu_is_in_commthread_call(void)
+{
+	return mu_commthread_call_depth != 0;
+}
 /* Join all commthreads but the engine thread. p->thread_stop is set. */
 void mu_commthreads_stop(struct mu_process *p);
 

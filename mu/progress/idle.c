@@ -231,7 +231,7 @@ static bool sleep_if_idle(struct mu_channel *ch, enum mu_idle_action action, str
 
 /* Apply the policy, at one of mu_idle_period() empty polls. Returns 1 if the thread yielded or
  * slept. */
-static int apply_policy(struct mu_channel *ch, unsigned how)
+static __attribute__((noinline)) int apply_policy(struct mu_channel *ch, unsigned how)
 {
 	struct mu_process *p = ch->p;
 	struct mu_idle_thread *t = &mu_idle_thread;

@@ -31,11 +31,13 @@
 #include "mu/transport/port_holder_state.h"
 #include "mu/transport/transport.h"
 
-#define PIECE_MAX      32768u
-#define CONNECT_NS     1000000
-#define PUBLISH_ROUNDS 0x1fffu /* mu_holder_publish() once in so many and one */
-#define TICK_NS        50000   /* sleep where the port cannot wake us */
-#define OUTBOUND_MAX   256     /* records of tasks per round */
+#define PIECE_MAX  32768u
+#define CONNECT_NS 1000000
+/* Masks: do so once in so many rounds and one. */
+#define PIECE_ROUNDS   0x3ffu
+#define PUBLISH_ROUNDS 0x1fffu
+#define TICK_NS        50000 /* sleep where the port cannot wake us */
+#define OUTBOUND_MAX   256   /* records of tasks per round */
 
 /* In a task several threads may use the port: assert that one holds its lock. */
 static void assert_locked(const struct mu_holder *h)
@@ -71,9 +73,11 @@ void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
 	holder_commit_run(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
 }
 
-unsigned char *mu_holder_reserve_short(struct mu_holder *h, uint32_t host, uint32_t source,
-				       uint32_t coords, uint32_t number, uint32_t bytes,
-				       const void *soft)
+/* Reserve the place of a short message's payload, 8-byte aligned, in the run before it if that can
+ * grow. Returns NULL if there is no room. */
+static inline unsigned char *reserve_short(struct mu_holder *h, uint32_t host, uint32_t source,
+					   uint32_t coords, uint32_t number, uint32_t bytes,
+					   const void *soft)
 {
 	struct shorts *s = &h->shorts[host];
 	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
@@ -101,7 +105,7 @@ unsigned char *mu_holder_reserve_short(struct mu_holder *h, uint32_t host, uint3
 	return at + SHORT_HEAD;
 }
 
-void mu_holder_commit_short(struct mu_holder *h, uint32_t host, uint32_t bytes)
+static inline void commit_short(struct mu_holder *h, uint32_t host, uint32_t bytes)
 {
 	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
 
@@ -110,7 +114,29 @@ void mu_holder_commit_short(struct mu_holder *h, uint32_t host, uint32_t bytes)
 	else
 		drv_wire_commit(h->wires, host, MU_RUN_SHORTS, h->shorts[host].source,
 				SHORTS_HEAD + need);
-	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+void mu_holder_flush_host(struct mu_holder *h, uint32_t host)
+{
+	assert_locked(h);
+	h->dirty[host / 64] &= ~(1ull << host % 64);
+	drv_wire_flush(h->wires, host, 0);
+}
+
+int mu_holder_send_short(struct mu_holder *h, uint32_t source, const struct mu_task_entry *to,
+			 uint32_t channel, const struct mu_short *m)
+{
+	uint32_t host = to->host;
+	unsigned char *at =
+	    reserve_short(h, host, source, to->coords,
+			  (uint32_t)to->t * h->host->channels + channel, m->bytes, m->soft);
+
+	if (!at)
+		return -EAGAIN;
+	mu_short_copy(at, m);
+	commit_short(h, host, m->bytes);
+	mu_holder_flush_host(h, host);
+	return 0;
 }
 
 int mu_holder_store(struct mu_holder *h, uint32_t task, const struct mu_store *store)
@@ -141,7 +167,7 @@ static bool is_short(const MUHWI_PacketHeader_t *header, uint32_t bytes)
 static int send_short(struct mu_holder *h, uint32_t host, uint32_t source,
 		      const MUHWI_PacketHeader_t *header, const void *payload, uint32_t bytes)
 {
-	unsigned char *at = mu_holder_reserve_short(
+	unsigned char *at = reserve_short(
 	    h, host, source, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
 	    mu_header_number(header), bytes,
 	    header->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2);
@@ -150,7 +176,8 @@ static int send_short(struct mu_holder *h, uint32_t host, uint32_t source,
 		return -EAGAIN;
 	if (bytes)
 		memcpy(at, payload, bytes);
-	mu_holder_commit_short(h, host, bytes);
+	commit_short(h, host, bytes);
+	h->dirty[host / 64] |= 1ull << host % 64;
 	return 0;
 }
 
@@ -216,7 +243,7 @@ void mu_holder_send_announcements(struct mu_holder *h)
 	uint32_t changes = atomic_load_acquire(&h->host->announcements);
 	bool all = true;
 
-	if (__builtin_expect(changes == h->announcements_seen, 1))
+	if (changes == h->announcements_seen)
 		return;
 	for (uint32_t i = 0; i < h->host->hosts; i++)
 		if (i != h->host->host && !(h->dropped[i / 64] >> i % 64 & 1))
@@ -425,6 +452,13 @@ void mu_holder_publish(struct mu_holder *h)
 	}
 }
 
+static __attribute__((noinline)) void do_seldom_work(struct mu_holder *h)
+{
+	if ((h->rounds & PUBLISH_ROUNDS) == 1)
+		mu_holder_publish(h);
+	piece_update(h);
+}
+
 int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 {
 	uint32_t deaths = atomic_load_acquire(&h->host->deaths);
@@ -434,11 +468,11 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		drop_hosts(h, deaths);
 	if (__builtin_expect(h->unconnected != 0, 0))
 		connect_ready(h);
-	if (!(h->rounds & PUBLISH_ROUNDS))
-		mu_holder_publish(h);
-	if (!(h->rounds++ & 1023) || h->unconnected)
-		piece_update(h);
-	mu_holder_send_announcements(h);
+	if (__builtin_expect(!(h->rounds++ & PIECE_ROUNDS) || h->unconnected, 0))
+		do_seldom_work(h);
+	if (__builtin_expect(atomic_load_acquire(&h->host->announcements) != h->announcements_seen,
+			     0))
+		mu_holder_send_announcements(h);
 	if (!h->p)
 		sent = drain_outbound(h);
 	if (h->p)

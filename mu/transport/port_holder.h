@@ -76,17 +76,17 @@ unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32
 				 uint32_t bytes);
 void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
 /*
- * A short message (bytes <= 512) to channel `number` (T * channels + channel) of the node at
- * `coords`: its payload goes to the returned place, 8-byte aligned. NULL: no room. It joins the run
- * before it where it can.
+ * A short message (m->bytes <= 512) of task `source` to a channel of a task on another host. It
+ * joins the run before it where it can, and leaves as mu_holder_flush() says. 0, -EAGAIN: no room.
  */
-unsigned char *mu_holder_reserve_short(struct mu_holder *holder, uint32_t host, uint32_t source,
-				       uint32_t coords, uint32_t number, uint32_t bytes,
-				       const void *soft);
-void mu_holder_commit_short(struct mu_holder *holder, uint32_t host, uint32_t bytes);
+struct mu_short;
+int mu_holder_send_short(struct mu_holder *holder, uint32_t source, const struct mu_task_entry *to,
+			 uint32_t channel, const struct mu_short *m);
 /* A line for the host of `task`. 0, -EAGAIN: no room. */
 int mu_holder_store(struct mu_holder *holder, uint32_t task, const struct mu_store *store);
 void mu_holder_flush(struct mu_holder *holder);
+/* The same for the records to one host. */
+void mu_holder_flush_host(struct mu_holder *holder, uint32_t host);
 /*
  * Send the announcements of tasks of this host (mu_announce()) to the other hosts, ahead of
  * everything that is sent to them afterwards. Each round of the holder does the same.

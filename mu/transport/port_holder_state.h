@@ -20,6 +20,7 @@
 #ifndef MU_TRANSPORT_PORT_HOLDER_STATE_H
 #define MU_TRANSPORT_PORT_HOLDER_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "drivers/base/ring.h"
@@ -31,20 +32,23 @@
 #define SHORTS_HEAD 8u
 #define SHORT_HEAD  16u
 
-/* For each host: the run of short messages that may still grow, and how much of a received run was
- * taken. */
-struct shorts {
-	unsigned char *run; /* NULL: none; else where its payload begins */
-	uint32_t source, coords, number;
-	uint32_t grows; /* the message being written joins it */
-	uint32_t taken; /* bytes of the run that is being offered; 0: it is new */
-};
-
 struct shorts_head {
 	uint32_t coords;
 	uint16_t number, zero;
 };
 _Static_assert(sizeof(struct shorts_head) == SHORTS_HEAD, "head of a run of short messages");
+
+/* For each host: the run of short messages that may still grow, how much of a received run was
+ * taken, and the target of the last received run, since the next one mostly has the same. */
+struct shorts {
+	unsigned char *run; /* NULL: none; else where its payload begins */
+	uint32_t source, coords, number;
+	uint32_t grows; /* the message being written joins it */
+	uint32_t taken; /* bytes of the run that is being offered; 0: it is new */
+	bool has_target;
+	struct shorts_head target;
+	uint32_t target_task, target_channel;
+};
 
 struct mu_holder {
 	struct mu_host *host;

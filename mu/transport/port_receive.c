@@ -26,8 +26,7 @@
 static bool is_channel_drained(struct mu_channel *ch)
 {
 	return atomic_load_acquire(&ch->a->ring.tail) == atomic_load_relaxed(&ch->rx.ring.head) &&
-	       !ch->rx.spill_first &&
-	       (!ch->rx.fifo || ch->rx.fifo_hw.pa_head == ch->rx.fifo_hw.pa_tail);
+	       !mu_has_stored_records(ch);
 }
 
 /* What was found in an earlier round may have been unmapped since. */
@@ -74,12 +73,12 @@ static int drop_run(struct mu_holder *h, const char *why)
 	return 0;
 }
 
-/* Deliver a record to a task of this host. 0, or -EAGAIN. */
-static int deliver_record(struct mu_holder *h, uint32_t task, const MUHWI_PacketHeader_t *header,
-			  uint32_t source, const unsigned char *payload, uint32_t bytes)
+/* Deliver a record to a channel of a task of this host. 0, or -EAGAIN. */
+static int deliver_record(struct mu_holder *h, uint32_t task, unsigned channel,
+			  const MUHWI_PacketHeader_t *header, uint32_t source,
+			  const unsigned char *payload, uint32_t bytes)
 {
-	unsigned channel = mu_header_number(header) % h->host->channels;
-	uint32_t local = mu_host_entry(h->host, task)->local;
+	uint32_t local;
 
 	if (h->p) {
 		struct mu_channel *ch = atomic_ptr_load_acquire(&h->p->channel[channel]);
@@ -88,25 +87,41 @@ static int deliver_record(struct mu_holder *h, uint32_t task, const MUHWI_Packet
 		if (rc != -EBUSY)
 			return rc;
 	}
+	local = mu_host_entry(h->host, task)->local;
 	return mu_deliver(h->host, &h->tx[local * h->host->channels + channel], local, channel,
 			  header, source, payload, bytes);
+}
+
+/* Find the channel that the head of a run names. Returns false if no task here has it. */
+static bool find_target(const struct mu_holder *h, struct shorts *s, const struct shorts_head *head)
+{
+	uint32_t task = find_task_at(h, head->coords, head->number);
+
+	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
+		return false;
+	s->has_target = true;
+	s->target = *head;
+	s->target_task = task;
+	s->target_channel = head->number % h->host->channels;
+	return true;
 }
 
 static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const unsigned char *run,
 		     uint32_t run_bytes)
 {
-	uint32_t at = h->shorts[host].taken ? h->shorts[host].taken : SHORTS_HEAD, task;
+	struct shorts *s = &h->shorts[host];
+	uint32_t at = s->taken ? s->taken : SHORTS_HEAD;
 	struct shorts_head head;
 	MUHWI_PacketHeader_t header;
 
-	h->shorts[host].taken = 0;
+	s->taken = 0;
 	if (run_bytes < SHORTS_HEAD || source >= h->host->tasks)
 		return drop_run(h, "names no task");
 	memcpy(&head, run, sizeof head);
-	task = find_task_at(h, head.coords, head.number);
-	if (task == UINT32_MAX || mu_host_entry(h->host, task)->host != h->host->host)
+	if ((!s->has_target || memcmp(&head, &s->target, sizeof head) != 0) &&
+	    !find_target(h, s, &head))
 		return drop_run(h, "fits no task here");
-	if (mu_host_task_end(h->host, task))
+	if (mu_host_task_end(h->host, s->target_task))
 		return 0;
 	while (at < run_bytes) {
 		uint16_t bytes = UINT16_MAX;
@@ -116,8 +131,9 @@ static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const 
 		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - SHORT_HEAD)
 			return drop_run(h, "is cut short");
 		mu_header_short(&header, head.coords, head.number, bytes, run + at + 2);
-		if (deliver_record(h, task, &header, source, run + at + SHORT_HEAD, bytes)) {
-			h->shorts[host].taken = at; /* the wire offers the run again */
+		if (deliver_record(h, s->target_task, s->target_channel, &header, source,
+				   run + at + SHORT_HEAD, bytes)) {
+			s->taken = at; /* the wire offers the run again */
 			return -EAGAIN;
 		}
 		at += SHORT_HEAD + ((bytes + 7u) & ~7u);
@@ -140,7 +156,8 @@ static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run
 		return drop_run(h, "fits no task here");
 	if (mu_host_task_end(h->host, task))
 		return 0; /* no reader: drop the record */
-	return deliver_record(h, task, header, source, run + RUN_HEAD, bytes);
+	return deliver_record(h, task, mu_header_number(header) % h->host->channels, header, source,
+			      run + RUN_HEAD, bytes);
 }
 
 /*

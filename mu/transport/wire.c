@@ -36,21 +36,15 @@ static int wire_send_short(struct mu_channel *ch, uint32_t task, uint32_t channe
 			   const struct mu_short *m)
 {
 	struct mu_process *p = ch->p;
-	const struct mu_task_entry *e = &p->entry[task];
-	unsigned char *at;
+	int rc;
 
 	if (!mu_port_try_lock(p, ch))
 		return -EAGAIN;
-	at = mu_holder_reserve_short(p->holder, e->host, p->task, e->coords,
-				     (uint32_t)e->t * p->channels + channel, m->bytes, m->soft);
-	if (at) {
-		mu_short_copy(at, m);
-		mu_holder_commit_short(p->holder, e->host, m->bytes);
-		mu_holder_flush(p->holder);
-		mu_traffic_add(ch, task, m->bytes, MU_SENT_BY_USER);
-	}
+	rc = mu_holder_send_short(p->holder, p->task, &p->entry[task], channel, m);
 	mu_port_unlock(p, ch);
-	return at ? 0 : -EAGAIN;
+	if (!rc)
+		mu_traffic_add(ch, task, m->bytes, MU_SENT_BY_USER);
+	return rc;
 }
 
 static int wire_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,
