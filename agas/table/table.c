@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agas/table/table.h"
 #include "drivers/base/assert.h"
@@ -14,6 +15,8 @@
 #define STRIPES 1024u
 /* A path to a free slot is searched among this many buckets. */
 #define SEARCH 256u
+/* Of a processor's large pages. An image that fills some asks for them. */
+#define LARGE_PAGE ((size_t)2 << 20)
 
 struct slot {
 	atomic_u64 key, value;
@@ -21,7 +24,8 @@ struct slot {
 
 struct bucket {
 	struct slot slot[SLOTS];
-};
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct bucket) == 64, "a bucket is one cache line");
 
 /* The buckets of one size. Old images stay until the table ends, since readers may be in them;
  * together they are smaller than the newest. */
@@ -61,13 +65,20 @@ static inline uint32_t stripe_of(uint64_t bucket)
 	return (uint32_t)bucket & (STRIPES - 1);
 }
 
+/*
+ * Keys are all over an image, so that a lookup in small pages also misses the processor's table of
+ * translations. Whether large ones are there is for the kernel to say.
+ */
 static struct image *image_create(uint64_t buckets)
 {
 	size_t bytes = sizeof(struct image) + buckets * sizeof(struct bucket);
-	struct image *i = aligned_alloc(64, (bytes + 127) & ~(size_t)63);
+	size_t unit = bytes < LARGE_PAGE ? sizeof(struct bucket) : LARGE_PAGE;
+	struct image *i = aligned_alloc(unit, (bytes + unit - 1) / unit * unit);
 
 	if (!i)
 		return NULL;
+	if (bytes >= LARGE_PAGE) /* not the rest, which would fill a large page with a header */
+		(void)madvise(i, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
 	memset(i, 0, bytes);
 	i->mask = buckets - 1;
 	return i;
@@ -187,7 +198,7 @@ static struct image *key_lock(struct agas_table *t, uint64_t hash, uint64_t *a, 
 
 /* ---- find ---- */
 
-/* Slots are loaded with acquire so that the version is loaded after them. */
+/* The simple form. Slots are loaded with acquire so that the version is loaded after them. */
 static inline bool bucket_find(const struct bucket *b, uint64_t key, uint64_t *value)
 {
 	int i;
@@ -200,55 +211,84 @@ static inline bool bucket_find(const struct bucket *b, uint64_t key, uint64_t *v
 	return false;
 }
 
-static bool find_concurrent(struct agas_table *t, uint64_t key, uint64_t *value)
+/*
+ * The same without a branch for each slot. Which slot has a key is chance, so the processor guesses
+ * such branches wrongly, and only learns of it when the bucket has come from memory: it would not
+ * have begun the lookups behind this one.
+ */
+static inline bool bucket_find_fast(const struct bucket *b, uint64_t key, uint64_t *value)
 {
-	uint64_t hash = agas_hash(key);
+	unsigned first = atomic_load_acquire(&b->slot[0].key) == key;
+	unsigned at = atomic_load_acquire(&b->slot[1].key) == key;
 
+	at |= (unsigned)(atomic_load_acquire(&b->slot[2].key) == key) << 1;
+	at |= atomic_load_acquire(&b->slot[3].key) == key ? 3 : 0;
+	*value = atomic_load_acquire(&b->slot[at].value);
+	return first | at;
+}
+
+/* A lookup in both buckets, as often as a writer comes in between. */
+static __attribute__((noinline)) bool find_in_both(struct agas_table *t, uint64_t hash,
+						   uint64_t key, uint64_t *value)
+{
 	for (;; drv_cpu_relax()) {
 		struct image *i = atomic_ptr_load_acquire(&t->image);
-		uint64_t a = first_of(hash, i), b;
-		uint32_t va = atomic_load_acquire(&t->version[stripe_of(a)]), vb;
+		uint64_t a = first_of(hash, i), b = second_of(hash, i);
+		uint32_t va = atomic_load_acquire(&t->version[stripe_of(a)]);
+		uint32_t vb = atomic_load_acquire(&t->version[stripe_of(b)]);
+		bool found;
 
-		if (!(va & 1) && bucket_find(&i->bucket[a], key, value)) {
-			if (atomic_load_relaxed(&t->version[stripe_of(a)]) == va &&
-			    i == atomic_ptr_load_relaxed(&t->image))
-				return true;
-			continue;
-		}
-		b = second_of(hash, i);
-		vb = atomic_load_acquire(&t->version[stripe_of(b)]);
 		if ((va | vb) & 1)
 			continue;
-		/* Both stripes stayed as they were: the key did not move from b to a meanwhile. */
-		if (bucket_find(&i->bucket[b], key, value)) {
-			if (atomic_load_relaxed(&t->version[stripe_of(b)]) == vb &&
-			    i == atomic_ptr_load_relaxed(&t->image))
-				return true;
-		} else if (atomic_load_acquire(&t->version[stripe_of(a)]) == va &&
-			   atomic_load_relaxed(&t->version[stripe_of(b)]) == vb &&
-			   i == atomic_ptr_load_relaxed(&t->image)) {
-			return false;
-		}
+		found = bucket_find_fast(&i->bucket[a], key, value) ||
+			bucket_find_fast(&i->bucket[b], key, value);
+		/* Both stripes stayed as they were: the key did not move from one to the other
+		 * meanwhile. */
+		if (atomic_load_acquire(&t->version[stripe_of(a)]) == va &&
+		    atomic_load_relaxed(&t->version[stripe_of(b)]) == vb &&
+		    i == atomic_ptr_load_relaxed(&t->image))
+			return found;
 	}
 }
 
-bool agas_table_find(struct agas_table *t, uint64_t key, uint64_t *value)
+/* Most keys are in their first bucket: at half load, 19 of 20. */
+static inline bool find_concurrent(struct agas_table *t, uint64_t key, uint64_t *value)
 {
-	uint64_t hash;
+	uint64_t hash = agas_hash(key);
+	struct image *i = atomic_ptr_load_acquire(&t->image);
+	uint64_t a = first_of(hash, i);
+	uint32_t v = atomic_load_acquire(&t->version[stripe_of(a)]);
+
+	if (bucket_find_fast(&i->bucket[a], key, value) && !(v & 1) &&
+	    atomic_load_acquire(&t->version[stripe_of(a)]) == v &&
+	    i == atomic_ptr_load_relaxed(&t->image))
+		return true;
+	return find_in_both(t, hash, key, value);
+}
+
+/* The simple form: alone, or with one lock around it. */
+static __attribute__((noinline)) bool find_simply(struct agas_table *t, uint64_t key,
+						  uint64_t *value)
+{
+	uint64_t hash = agas_hash(key);
 	struct image *i;
 	bool found;
 
-	if (!key)
-		return false;
-	if (__builtin_expect(t->rule == AGAS_TABLE_CONCURRENT, 1))
-		return find_concurrent(t, key, value);
 	global_lock(t);
 	i = atomic_ptr_load_relaxed(&t->image);
-	hash = agas_hash(key);
 	found = bucket_find(&i->bucket[first_of(hash, i)], key, value) ||
 		bucket_find(&i->bucket[second_of(hash, i)], key, value);
 	global_unlock(t);
 	return found;
+}
+
+bool agas_table_find(struct agas_table *t, uint64_t key, uint64_t *value)
+{
+	if (!key)
+		return false;
+	if (__builtin_expect(t->rule == AGAS_TABLE_CONCURRENT, 1))
+		return find_concurrent(t, key, value);
+	return find_simply(t, key, value);
 }
 
 /* ---- change ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table against a plain array, alone and with threads; caches against reference lists.
- * QT_LONG=1 also prints lookups per second of each rule with one and two readers.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -283,56 +282,6 @@ static void later_versions_win(void)
 	}
 }
 
-/* ---- speed ---- */
-
-static struct {
-	struct agas_table *t;
-	uint64_t keys;
-	atomic_u64 done;
-} race;
-
-static void *race_run(void *arg)
-{
-	uint64_t i, v, n = 0, x = (uintptr_t)arg, until = drv_clock_ns() + 500000000;
-
-	while (drv_clock_ns() < until)
-		for (i = 0; i < 1000; i++)
-			n += agas_table_find(
-			    race.t,
-			    key_of((x = x * 6364136223846793005u + 1) >> 33 & (race.keys - 1)), &v);
-	atomic_fetch_add_relaxed(&race.done, n);
-	return NULL;
-}
-
-static void lookups_per_second(void)
-{
-	static const char *const name[] = {"concurrent", "one lock", "no lock"};
-	unsigned rule, threads, i;
-
-	if (!t_long())
-		T_SKIP("QT_LONG=1 measures");
-	for (race.keys = 4096; race.keys <= 1 << 20; race.keys <<= 8)
-		for (rule = 0; rule < 3; rule++)
-			for (threads = 1; threads <= 2; threads++) {
-				pthread_t p[2];
-
-				race.t =
-				    agas_table_create(race.keys, (enum agas_table_rule)rule, false);
-				for (i = 0; i < race.keys; i++)
-					agas_table_put(race.t, key_of(i), i, NULL);
-				atomic_store_relaxed(&race.done, 0);
-				for (i = 0; i < threads; i++)
-					pthread_create(&p[i], NULL, race_run,
-						       (void *)(uintptr_t)(i + 1));
-				for (i = 0; i < threads; i++)
-					pthread_join(p[i], NULL);
-				fprintf(stderr, "%s, %u threads, %llu keys: %.1f M lookups/s\n",
-					name[rule], threads, (unsigned long long)race.keys,
-					(double)atomic_load_relaxed(&race.done) / 0.5e6);
-				agas_table_destroy(race.t);
-			}
-}
-
 T_MAIN(T(array_concurrent), T(array_lock), T(array_alone), T(fills_densely_and_walks),
        T(bounded_stays_bounded), T(readers_beside_writers), T(lru_is_a_list), T(random_hits),
-       T(lru_hits), T(cuckoo_hits), T(later_versions_win), T(lookups_per_second))
+       T(lru_hits), T(cuckoo_hits), T(later_versions_win))
