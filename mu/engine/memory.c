@@ -26,7 +26,7 @@
 #include "drivers/base/atomic.h"
 #include "mu/process.h"
 
-static int kernel_copy(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, int write)
+int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bool write)
 {
 	while (bytes) {
 		/* One call moves at most 2 GiB less a page. */
@@ -309,7 +309,7 @@ int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes,
 	}
 	there = check_pages(from, bytes, is_page_readable);
 	if (there == 0)
-		return kernel_copy(p->pid, to, from, bytes, 0);
+		return mu_copy_by_kernel(p->pid, to, from, bytes, false);
 	if (there > 0)
 		memcpy(to, (void *)(uintptr_t)from, bytes);
 	return there > 0 ? 0 : there;
@@ -346,7 +346,7 @@ int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t by
 	}
 	there = check_pages(to, bytes, is_page_writable);
 	if (there == 0)
-		return kernel_copy(p->pid, (void *)(uintptr_t)from, to, bytes, 1);
+		return mu_copy_by_kernel(p->pid, (void *)(uintptr_t)from, to, bytes, true);
 	if (there > 0)
 		put_bytes((void *)(uintptr_t)to, from, bytes);
 	return there > 0 ? 0 : there;
@@ -366,8 +366,8 @@ int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to, const void *fr
 		put_bytes(direct, from, bytes);
 		return 0;
 	}
-	return kernel_copy((pid_t)atomic_load_relaxed(&mu_host_area(p->host, local)->pid),
-			   (void *)(uintptr_t)from, to, bytes, 1);
+	return mu_copy_by_kernel((pid_t)atomic_load_relaxed(&mu_host_area(p->host, local)->pid),
+				 (void *)(uintptr_t)from, to, bytes, true);
 }
 
 int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from, uint64_t bytes)
@@ -378,8 +378,8 @@ int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from, 
 		memcpy(to, direct, bytes);
 		return 0;
 	}
-	return kernel_copy((pid_t)atomic_load_relaxed(&mu_host_area(p->host, local)->pid), to, from,
-			   bytes, 0);
+	return mu_copy_by_kernel((pid_t)atomic_load_relaxed(&mu_host_area(p->host, local)->pid), to,
+				 from, bytes, false);
 }
 
 void mu_counter_sub(struct mu_process *p, uint64_t counter, uint64_t bytes)

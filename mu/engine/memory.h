@@ -6,7 +6,9 @@
 #ifndef MU_ENGINE_MEMORY_H
 #define MU_ENGINE_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "mu/process.h"
 
@@ -28,6 +30,8 @@ int mu_copy_own(uint64_t to_va, const void *from, uint64_t bytes);
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to_va, const void *from,
 	       uint64_t bytes);
 int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from_va, uint64_t bytes);
+/* The same by process_vm_readv() or process_vm_writev(), of the memory of any process. */
+int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bool write);
 /* Close what the copies keep open. No copy runs any more. */
 void mu_copy_cleanup(void);
 

@@ -4,40 +4,24 @@
  * kernel to private memory, so that a bad address is an error. The owner does not run during the
  * access.
  */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "drivers/base/log.h"
+#include "mu/engine/memory.h"
 #include "mu/sim/state.h"
 
 static int kernel_copy(struct mu_sim *s, uint32_t local, void *mine, uint64_t theirs,
-		       uint64_t bytes, int write)
+		       uint64_t bytes, bool write)
 {
 	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
+	int rc = mu_copy_by_kernel(pid, mine, theirs, bytes, write);
 
-	while (bytes) {
-		/* One call moves less than 2 GiB. */
-		uint64_t n = bytes > 1u << 30 ? 1u << 30 : bytes;
-		struct iovec a = {mine, n}, b = {(void *)(uintptr_t)theirs, n};
-		ssize_t done = write ? process_vm_writev(pid, &a, 1, &b, 1, 0)
-				     : process_vm_readv(pid, &a, 1, &b, 1, 0);
-
-		if (done < 0 && errno == EPERM)
-			drv_error(
-			    "virtual clock: reading or writing memory of task %u refused (ptrace "
-			    "protection): set kernel.yama.ptrace_scope=0",
-			    s->task[local].task);
-		if (done < 0)
-			return errno == EPERM ? -EPERM : errno == ESRCH ? -ESHUTDOWN : -EFAULT;
-		if (done == 0)
-			return -EFAULT;
-		mine = (char *)mine + done;
-		theirs += (uint64_t)done;
-		bytes -= (uint64_t)done;
-	}
-	return 0;
+	if (rc == -EPERM)
+		drv_error("virtual clock: reading or writing memory of task %u refused (ptrace "
+			  "protection): set kernel.yama.ptrace_scope=0",
+			  s->task[local].task);
+	return rc;
 }
 
 int sim_read(struct mu_sim *s, uint32_t local, void *to, uint64_t va, uint64_t bytes)
@@ -45,7 +29,7 @@ int sim_read(struct mu_sim *s, uint32_t local, void *to, uint64_t va, uint64_t b
 	void *direct = mu_host_translate(s->host, local, va, bytes);
 
 	if (!direct)
-		return kernel_copy(s, local, to, va, bytes, 0);
+		return kernel_copy(s, local, to, va, bytes, false);
 	memcpy(to, direct, bytes);
 	return 0;
 }
@@ -55,7 +39,7 @@ int sim_write(struct mu_sim *s, uint32_t local, uint64_t va, const void *from, u
 	void *direct = mu_host_translate(s->host, local, va, bytes);
 
 	if (!direct)
-		return kernel_copy(s, local, (void *)(uintptr_t)from, va, bytes, 1);
+		return kernel_copy(s, local, (void *)(uintptr_t)from, va, bytes, true);
 	memcpy(direct, from, bytes);
 	return 0;
 }

@@ -155,17 +155,17 @@ static int run_call(struct call *call, WORDS)
 #undef CALL
 
 /*
- * The program declares that it computes: MPI_Pcontrol(QUINTORUS_COMPUTE, seconds), a double.
+ * The program declares that it computes: MPI_Pcontrol(PCONTROL_COMPUTE, seconds), a double.
  * Everywhere else that call has no effect, so the program needs no library of ours.
  */
-#define QUINTORUS_COMPUTE 0x5154
+#define PCONTROL_COMPUTE 0x5154
 
 VIRTUAL_API int MPI_Pcontrol(int level, ...);
 VIRTUAL_API int MPI_Pcontrol(int level, ...)
 {
 	va_list rest;
 
-	if (level == QUINTORUS_COMPUTE) {
+	if (level == PCONTROL_COMPUTE) {
 		va_start(rest, level);
 		compute_declare(va_arg(rest, double));
 		va_end(rest);

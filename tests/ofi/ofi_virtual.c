@@ -178,7 +178,7 @@ static void clocks_agree(void)
 		printf("the clock says %.6f\n", clock_s(CLOCK_REALTIME));
 }
 
-#define QUINTORUS_COMPUTE 0x5154
+#define PCONTROL_COMPUTE 0x5154
 
 static void compute_unevenly(void)
 {
@@ -186,7 +186,7 @@ static void compute_unevenly(void)
 
 	for (int i = 1; i <= 300000 * (me + 1); i++)
 		sum += 1.0 / i;
-	MPI_Pcontrol(QUINTORUS_COMPUTE, 0.5 * (me + 1));
+	MPI_Pcontrol(PCONTROL_COMPUTE, 0.5 * (me + 1));
 	MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	s = MPI_Wtime() - start;
 	if (!me)
