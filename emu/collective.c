@@ -72,6 +72,19 @@ static uint8_t parent_of(const ClassRoute_t *c)
 	return (uint8_t)(links ? (unsigned)__builtin_ctz(links) : ROOT);
 }
 
+static bool is_unset(const struct coll_route *k)
+{
+	return !k->route.input && !k->route.output;
+}
+
+/* Has the route been free so far, and did all that waits for it come over links that it has now? */
+static bool has_early_packets(const struct coll_route *k, const ClassRoute_t *c)
+{
+	unsigned links = emu_class_links(c->input) | emu_class_links(c->output);
+
+	return is_unset(k) && !(k->heads & ~links);
+}
+
 int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_t *c, int pass)
 {
 	ClassRoute_t table[EMU_CLASSES];
@@ -86,7 +99,7 @@ int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_
 	rc = emu_class_check(table, route, c, pass);
 	if (rc)
 		return rc;
-	if (r->coll.busy >> route & 1)
+	if (r->coll.busy >> route & 1 && !has_early_packets(k, c))
 		return -EBUSY;
 	k->route = *c;
 	k->children = children_of(c);
@@ -97,6 +110,11 @@ int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_
 ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route)
 {
 	return r->coll.route[route % EMU_CLASSES].route;
+}
+
+bool emu_router_class_is_busy(const struct emu_router *r, unsigned route)
+{
+	return r->coll.busy >> route % EMU_CLASSES & 1;
 }
 
 unsigned emu_router_coll_flags(struct emu_router *r)
@@ -170,7 +188,9 @@ int emu_coll_arrive(struct emu_router *r, struct emu_packet *pool, unsigned link
 {
 	struct coll_route *k = &r->coll.route[route];
 
-	if (k->count[link] >= r->coll.slots || (!(k->children >> link & 1) && k->parent != link) ||
+	/* A neighbour may be programmed first: its packet waits in its slot until this node is. */
+	if (k->count[link] >= r->coll.slots ||
+	    (!is_unset(k) && !(k->children >> link & 1) && k->parent != link) ||
 	    coll_header(&pool[packet])->Data_Packet_Type != MUHWI_COLLECTIVE_DATA_PACKET_TYPE)
 		return -EPROTO;
 	pool[packet].route.vc = (uint8_t)(EMU_VCS + route);

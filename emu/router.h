@@ -250,6 +250,8 @@ int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_
 ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route);
 /* EMU_COMBINE_ flags since the last call; the call clears them. */
 unsigned emu_router_coll_flags(struct emu_router *r);
+/* Do packets of this class route wait here? */
+bool emu_router_class_is_busy(const struct emu_router *r, unsigned route);
 
 /* Program a route of global interrupts; as emu_router_class_set(). Setting one clears its signals.
  */

@@ -132,6 +132,10 @@ int emu_world_inject(struct emu_world *w, uint32_t node, unsigned queue, uint32_
  */
 int emu_world_class_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c,
 			int pass);
+/* Do packets of the route wait at the node? Once it is programmed, emu_world_retry(). */
+bool emu_world_class_is_busy(struct emu_world *w, uint32_t node, unsigned route);
+/* EMU_COMBINE_ bits since the last call. */
+unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node);
 int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c);
 void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, unsigned bits);
 void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned bits, uint64_t now);

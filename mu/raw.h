@@ -39,6 +39,22 @@ void mu_channel_on_raw(struct mu_channel *ch, mu_raw_fn fn);
 int mu_send_raw(struct mu_channel *ch, uint32_t task, uint32_t channel, const MUHWI_Descriptor_t *d,
 		unsigned kind, unsigned pin, struct mu_op *op);
 
+/*
+ * Do routers combine raw collective packets here? In virtual time they do, where every node has a
+ * task. Elsewhere software does.
+ */
+bool mu_routers_combine(void);
+/*
+ * Contribute a packet, of at most 512 bytes of whole words, to the class route in its header, whose
+ * virtual channel becomes the route's. Where the route delivers, `channel` of the node's T 0 gets a
+ * raw packet of this kind, or kind + 1 (MU_RAW_MISMATCH): the contributions that this node's router
+ * combined differed in their headers or sizes. kind is even. Else as mu_send_raw().
+ */
+int mu_send_raw_collective(struct mu_channel *ch, uint32_t channel, const MUHWI_Descriptor_t *d,
+			   const ClassRoute_t *route, unsigned kind, struct mu_op *op);
+/* Program the router of the own node: 0, 1 .. 5 (emu/class.h), or -EBUSY: packets are there. */
+int mu_router_set_route(struct mu_channel *ch, unsigned id, const ClassRoute_t *route);
+
 /* Start a thread of the library, with all signals blocked. 0 or a negative errno. */
 int mu_service_thread_start(void *(*run)(void *), void *arg, pthread_t *thread);
 /* The own node's part in a tree over the nodes that have tasks. 0; -ENOTCONN: links do not connect

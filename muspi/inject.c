@@ -15,6 +15,8 @@
 
 #define PIN_LOCAL 10u
 #define ROUND     16u /* descriptors of one FIFO before the next gets its turn */
+/* Contributions that may wait for routers: the channel's other packets find room behind them. */
+#define CONTRIBUTIONS 256u
 
 static uint64_t ring_next(const MUHWI_Fifo_t *hw, uint64_t at)
 {
@@ -114,6 +116,41 @@ int unit_send_copy(uint32_t task, unsigned kind, const MUHWI_PacketHeader_t *h, 
 	else
 		unit.flights++;
 	return rc;
+}
+
+static void on_contribution_sent(struct mu_op *op, int result)
+{
+	unit.contributions--;
+	on_copy_sent(op, result);
+}
+
+int unit_send_contribution(const MUHWI_PacketHeader_t *h, const void *data, uint32_t bytes)
+{
+	uint32_t word =
+	    atomic_load_acquire(&unit.table->coll[h->NetworkHeader.collective.Byte2.Class_Route]);
+	ClassRoute_t route = {(uint16_t)(word >> 16), (uint16_t)word};
+	_Alignas(64) MUHWI_Descriptor_t d;
+	struct copy *c;
+	int rc;
+
+	if (unit.contributions >= CONTRIBUTIONS || !(c = malloc(sizeof *c + bytes)))
+		return -EAGAIN;
+	memset(&d, 0, sizeof d);
+	memcpy(c->data, data, bytes);
+	c->op.done = on_contribution_sent;
+	d.PacketHeader = *h;
+	d.Pa_Payload = (uint64_t)(uintptr_t)c->data;
+	d.Message_Length = bytes;
+	d.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
+	d.Half_Word1.Interrupt = h->NetworkHeader.collective.Byte2.Interrupt;
+	rc = mu_send_raw_collective(unit.ch, unit.channel, &d, &route, UNIT_RESULT, &c->op);
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	unit.contributions++;
+	unit.flights++;
+	return 0;
 }
 
 /* The engine that a map names, by link; the FIFO takes the bits of a map in turn. */

@@ -3,16 +3,17 @@
 #include <errno.h>
 
 #include "emu/class.h"
+#include "mu/channel/class_route.h"
 #include "muspi/unit.h"
 
 #define ROUTES BGQ_COLL_CLASS_MAX_CLASSROUTES
 
-static int query_free(const atomic_u32 *used, uint32_t *n, uint32_t *ids, size_t bytes)
+static int query_free(uint32_t used, uint32_t *n, uint32_t *ids, size_t bytes)
 {
 	uint32_t count = 0;
 
 	for (uint32_t r = 0; r < ROUTES; r++) {
-		if (atomic_load_acquire(used) >> r & 1)
+		if (used >> r & 1)
 			continue;
 		if (bytes / sizeof *ids <= count)
 			return EINVAL;
@@ -30,9 +31,14 @@ static int allocate_route(atomic_u32 *used, int64_t id)
 }
 
 /* Routes 0, 14 and 15 are not the program's to give up. */
+static bool may_release(const atomic_u32 *used, int64_t id)
+{
+	return id > 0 && id < 14 && atomic_load_acquire(used) >> id & 1;
+}
+
 static int release_route(atomic_u32 *used, atomic_u32 *route, int64_t id)
 {
-	if (id <= 0 || id >= 14 || !(atomic_load_acquire(used) >> id & 1))
+	if (!may_release(used, id))
 		return EINVAL;
 	atomic_store_release(&route[id], 0);
 	atomic_fetch_and_acq_rel(used, ~(1u << id));
@@ -57,23 +63,51 @@ static void store_route(atomic_u32 *table, int64_t id, const ClassRoute_t *route
 
 UNIT_API int32_t Kernel_QueryCollectiveClassRoutes(uint32_t *n, uint32_t *ids, size_t bytes)
 {
+	uint32_t used;
 	int rc = unit_attach();
 
-	return rc ? rc : query_free(&unit.table->coll_used, n, ids, bytes);
+	if (rc)
+		return rc;
+	used = atomic_load_acquire(&unit.table->coll_used);
+	if (mu_routers_combine())
+		used |= ~mu_class_unused();
+	return query_free(used, n, ids, bytes);
 }
 
 UNIT_API int32_t Kernel_AllocateCollectiveClassRoute(uint32_t id)
 {
 	int rc = unit_attach();
 
-	return rc ? rc : allocate_route(&unit.table->coll_used, id);
+	rc = rc ? rc : allocate_route(&unit.table->coll_used, id);
+	if (!rc && mu_routers_combine() && !mu_class_reserve(id)) {
+		atomic_fetch_and_acq_rel(&unit.table->coll_used, ~(1u << id));
+		rc = EAGAIN; /* PAMI has it */
+	}
+	return rc;
+}
+
+/* Program the node's router. 0 or a positive errno. */
+static int set_router(uint32_t id, const ClassRoute_t *route)
+{
+	int rc;
+
+	unit_lock();
+	rc = mu_router_set_route(unit.ch, id, route);
+	unit_unlock();
+	return rc < 0 ? -rc : rc;
 }
 
 UNIT_API int32_t Kernel_DeallocateCollectiveClassRoute(uint32_t id)
 {
+	static const ClassRoute_t none;
 	int rc = unit_attach();
 
-	return rc ? rc : release_route(&unit.table->coll_used, unit.table->coll, id);
+	if (!rc && mu_routers_combine() && may_release(&unit.table->coll_used, id))
+		rc = set_router(id, &none);
+	rc = rc ? rc : release_route(&unit.table->coll_used, unit.table->coll, id);
+	if (!rc && mu_routers_combine())
+		mu_class_unreserve(id);
+	return rc;
 }
 
 UNIT_API int32_t Kernel_SetCollectiveClassRoute(uint32_t id, ClassRoute_t *route)
@@ -88,6 +122,8 @@ UNIT_API int32_t Kernel_SetCollectiveClassRoute(uint32_t id, ClassRoute_t *route
 	unpack_routes(unit.table->coll, all);
 	if (route->input || route->output)
 		rc = emu_class_check(all, id, route, 0);
+	if (!rc && mu_routers_combine())
+		rc = set_router(id, route);
 	if (!rc)
 		store_route(unit.table->coll, id, route);
 	return rc;
@@ -113,7 +149,7 @@ UNIT_API int32_t Kernel_QueryGlobalInterruptClassRoutes(uint32_t *n, uint32_t *i
 {
 	int rc = unit_attach();
 
-	return rc ? rc : query_free(&unit.table->gi_used, n, ids, bytes);
+	return rc ? rc : query_free(atomic_load_acquire(&unit.table->gi_used), n, ids, bytes);
 }
 
 UNIT_API int32_t Kernel_AllocateGlobalInterruptClassRoute(

@@ -400,6 +400,18 @@ static int receive_pieces(uint32_t source, const MUHWI_PacketHeader_t *h,
 	return 0;
 }
 
+/* What a class route delivers to this node. */
+static int receive_result(uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
+			  const unsigned char *payload, uint32_t bytes)
+{
+	int rc = unit_receive(source, h, payload, bytes);
+
+	if (!rc && kind == UNIT_RESULT_MISMATCH)
+		unit_refuse(RULE_class_mismatch, "Class_Route",
+			    h->NetworkHeader.collective.Byte2.Class_Route);
+	return rc;
+}
+
 int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
 		const unsigned char *payload, uint32_t bytes)
 {
@@ -409,6 +421,8 @@ int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHea
 	mu_lock_acquire(&unit.memory);
 	if (kind == UNIT_TREE)
 		rc = unit_work_add(kind, source, h, payload, bytes);
+	else if (kind >= UNIT_RESULT)
+		rc = receive_result(source, kind, h, payload, bytes);
 	else if (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO)
 		rc = receive_pieces(source, h, payload, bytes);
 	else

@@ -8,6 +8,9 @@
  * its parent; the root turns it round. Down: copies to all children and to its own reception side.
  * A broadcast has one contribution, which goes up from wherever it enters. Global interrupts are
  * levels: a node ORs those of its children and its own. docs/hardware.md 8.
+ *
+ * In virtual time the routers combine and copy (mu_routers_combine()), and only global interrupts
+ * are made here.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -235,6 +238,8 @@ int unit_tree_contribute(const MUHWI_PacketHeader_t *h, const unsigned char *pay
 	if (bytes > MU_PACKET_PAYLOAD)
 		bytes = MU_PACKET_PAYLOAD;
 	head.bytes = bytes;
+	if (mu_routers_combine())
+		return unit_send_contribution(h, payload, bytes);
 	if (!tree.is_first)
 		return send_first(&head, payload);
 	if (tree.waits[r] >= QUEUE_MOST)

@@ -32,7 +32,8 @@ enum unit_rule {
 	UNIT_RULES
 };
 
-enum unit_kind { UNIT_PLAIN, UNIT_TREE }; /* kinds of raw packets */
+/* Kinds of raw packets. A router delivered the last two; it makes a mismatch of a result. */
+enum unit_kind { UNIT_PLAIN, UNIT_TREE, UNIT_RESULT, UNIT_RESULT_MISMATCH };
 
 /* A packet that waits: for room, or for the pump to handle it. */
 struct unit_packet {
@@ -95,9 +96,10 @@ struct unit {
 	struct unit_rec *rec[MU_TABLE_REC];
 	uint16_t active[MU_TABLE_INJ]; /* pump: ids of active injection FIFOs */
 	uint32_t actives;
-	uint32_t flights;      /* pump: sends in flight */
-	uint32_t waiting;      /* memory: packets in lists `waits` */
-	struct unit_list work; /* memory: for the pump */
+	uint32_t flights;       /* pump: sends in flight */
+	uint32_t contributions; /* pump: those of them that wait for routers */
+	uint32_t waiting;       /* memory: packets in lists `waits` */
+	struct unit_list work;  /* memory: for the pump */
 	uint64_t threshold_inj, threshold_rget, threshold_rec;
 	uint64_t refused[UNIT_RULES];
 	uint64_t sum[16]; /* injection checksums */
@@ -131,6 +133,9 @@ void unit_activate(struct unit_inj *f, bool on);
 /* Send a copy of a packet. 0, or -EAGAIN ... */
 int unit_send_copy(uint32_t task, unsigned kind, const MUHWI_PacketHeader_t *h, const void *data,
 		   uint32_t bytes);
+
+/* Hand a contribution to the router of the node: 0, or -EAGAIN. The route is programmed. */
+int unit_send_contribution(const MUHWI_PacketHeader_t *h, const void *data, uint32_t bytes);
 
 /* receive.c */
 int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,

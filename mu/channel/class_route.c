@@ -37,6 +37,16 @@ int mu_class_has_world(void)
 	return has_routers() && mu_self.host->world_class;
 }
 
+bool mu_class_reserve(unsigned id)
+{
+	return !(atomic_fetch_or_acq_rel(&own_node()->used, 1u << id) >> id & 1);
+}
+
+void mu_class_unreserve(unsigned id)
+{
+	atomic_fetch_and_release(&own_node()->used, ~(1u << id));
+}
+
 int mu_class_claim(struct mu_channel *ch, unsigned id)
 {
 	struct mu_node_area *n = own_node();

@@ -26,6 +26,9 @@
 #include "mu/mu.h"
 #include "mu/segment/host.h"
 
+/* Keep an id that PAMI then does not claim, for a program's own route. False: it is taken. */
+bool mu_class_reserve(unsigned id);
+void mu_class_unreserve(unsigned id);
 /* Bitmap of the class routes that are free on this node; 0 without routers. */
 unsigned mu_class_unused(void);
 /* Does class route 0 span the job? Every node needs a task and a router. */

@@ -40,6 +40,38 @@ int mu_send_raw(struct mu_channel *ch, uint32_t task, uint32_t channel,
 	return 0;
 }
 
+bool mu_routers_combine(void)
+{
+	return mu_self.job.virtual_clock && mu_class_has_world();
+}
+
+int mu_send_raw_collective(struct mu_channel *ch, uint32_t channel, const MUHWI_Descriptor_t *d,
+			   const ClassRoute_t *route, unsigned kind, struct mu_op *op)
+{
+	MUHWI_Descriptor_t own = *d;
+	uint8_t *byte3 = &own.PacketHeader.NetworkHeader.collective.Byte3.Byte3;
+	unsigned class = route->input & BGQ_CLASS_INPUT_VC_MASK;
+	struct emu_coord x = ch->p->job.coord;
+	uint32_t task;
+
+	x.t = 0;
+	if (mu_coord_task(&x, &task))
+		return -EINVAL;
+	*byte3 = (uint8_t)((*byte3 & 0x1f) | (class == BGQ_CLASS_INPUT_VC_SUBCOMM
+						  ? MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM
+					      : class == BGQ_CLASS_INPUT_VC_SYSTEM
+						  ? MUHWI_PACKET_VIRTUAL_CHANNEL_SYSTEM_COLLECTIVE
+						  : MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD));
+	return mu_send_raw(ch, task, channel, &own, kind, MU_PIN_COLL, op);
+}
+
+int mu_router_set_route(struct mu_channel *ch, unsigned id, const ClassRoute_t *route)
+{
+	int gi;
+
+	return mu_class_set(ch, id, route, &gi);
+}
+
 struct mu_node_table *mu_own_node_table(void)
 {
 	return &mu_host_node(mu_self.host, mu_self.job.node)->table;

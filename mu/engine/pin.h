@@ -12,8 +12,9 @@
 #include "mu/hw/desc.h"
 #include "mu/hw/raw_header.h"
 
-#define MU_PINS      11u
+#define MU_PINS      12u
 #define MU_PIN_LOCAL 10u
+#define MU_PIN_COLL  11u /* raw collective packets: they wait for other nodes */
 
 /* The engine to which the destination of a descriptor is pinned, at the node `from`; fifos: of the
  * machine, 1 to 10. A raw descriptor names it. */

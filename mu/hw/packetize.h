@@ -61,6 +61,15 @@ static inline int mu_node_check(const MUHWI_Descriptor_t *d)
 		   : -EINVAL;
 }
 
+/* The same for a collective descriptor of software's own, in a FIFO of a channel. */
+static inline int mu_coll_check(const MUHWI_Descriptor_t *d)
+{
+	return mu_packet_type(&d->PacketHeader) != MUHWI_PACKET_TYPE_PACED_GET &&
+		       d->Message_Length <= MU_PACKET_PAYLOAD
+		   ? 0
+		   : -EINVAL;
+}
+
 /* Return the number of packets of a message of `bytes` bytes: at least one. */
 static inline uint64_t mu_packet_count(uint64_t bytes)
 {

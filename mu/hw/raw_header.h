@@ -12,6 +12,7 @@
 
 #define MU_RAW_MARK       0x8000u
 #define MU_RAW_KIND_SHIFT 10
+#define MU_RAW_MISMATCH   1u /* in the kind of a collective packet */
 
 static inline bool mu_header_is_raw(const MUHWI_PacketHeader_t *h)
 {
@@ -51,6 +52,12 @@ static inline void mu_raw_header_wrap(MUHWI_PacketHeader_t *h, unsigned kind, un
 
 	h->NetworkHeader.pt2pt.Injection_Info.Reserved4 =
 	    (uint16_t)(MU_RAW_MARK | kind << MU_RAW_KIND_SHIFT | id);
+}
+
+/* A router found that the contributions to this packet differ: the next kind says so. */
+static inline void mu_raw_mark_mismatch(MUHWI_PacketHeader_t *h)
+{
+	h->NetworkHeader.pt2pt.Injection_Info.Reserved4 |= MU_RAW_MISMATCH << MU_RAW_KIND_SHIFT;
 }
 
 static inline void mu_raw_header_unwrap(MUHWI_PacketHeader_t *h)

@@ -12,11 +12,7 @@
 #include "mu/sim/state.h"
 #include "mu/channel/class_route.h"
 
-/*
- * Program class route 0 on all nodes, as the kernel leaves it. This happens at its first use, since
- * it needs routers.
- */
-static void set_world_class(struct mu_sim *s)
+void sim_set_world_class(struct mu_sim *s)
 {
 	uint32_t nodes = emu_shape_nodes(&s->host->shape);
 
@@ -96,6 +92,8 @@ static void route_request(struct mu_sim *s, uint32_t node, unsigned route)
 	struct mu_node_class *k = &mu_host_node(s->host, node)->class[route];
 
 	k->result = emu_world_class_set(s->world, node, route, &k->route, 0);
+	if (!k->result && emu_world_class_is_busy(s->world, node, route))
+		emu_world_retry(s->world, node, s->now);
 	k->gi_result = k->result ? k->result : emu_world_gi_set(s->world, node, route, &k->route);
 }
 
@@ -105,7 +103,7 @@ void sim_node_requests(struct mu_sim *s, uint32_t local, uint64_t dirty)
 
 	s->quiet = 0;
 	if (dirty & (1ull | 1ull << MU_NODE_SIGNALS))
-		set_world_class(s);
+		sim_set_world_class(s);
 	for (; dirty; dirty &= dirty - 1) {
 		unsigned what = (unsigned)__builtin_ctzll(dirty);
 

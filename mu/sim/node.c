@@ -375,12 +375,23 @@ static void report_read_error(struct mu_sim *s, struct source from, const MUHWI_
 		    mu_header_number(h) / s->channels * s->channels + back, h, rc);
 }
 
+/* Check the descriptor at the head before its first packet is made. 0 or a negative errno. */
+static int check_descriptor(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d)
+{
+	if (from.fifo)
+		return mu_node_check(d);
+	if (!mu_is_coll(&d->PacketHeader) || !mu_header_is_raw(&d->PacketHeader))
+		return mu_desc_check(d);
+	sim_set_world_class(s);
+	return mu_coll_check(d);
+}
+
 /* Make the next packet of the descriptor. Returns 0, -EAGAIN if no packet is free, or the error. */
 static int make_packet(struct mu_sim *s, struct source from, const MUHWI_Descriptor_t *d)
 {
 	struct emu_packet *p;
 	uint32_t i;
-	int rc = from.e->offset ? 0 : from.fifo ? mu_node_check(d) : mu_desc_check(d);
+	int rc = from.e->offset ? 0 : check_descriptor(s, from, d);
 
 	if (s->task[from.channel / s->channels].dead)
 		return -ESHUTDOWN;

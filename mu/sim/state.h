@@ -258,6 +258,11 @@ bool sim_strict_is_stuck(const struct mu_sim *s);
 void sim_strict_log(struct mu_sim *s);
 
 /* sim/coll.c */
+/*
+ * Program class route 0 on all nodes, as the kernel leaves it. This happens at its first use, since
+ * it needs routers.
+ */
+void sim_set_world_class(struct mu_sim *s);
 /* Carry out the requests of a task to its node: bits of mu_vt_area.node_dirty. */
 void sim_node_requests(struct mu_sim *s, uint32_t local, uint64_t dirty);
 void sim_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now);
