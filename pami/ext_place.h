@@ -58,5 +58,21 @@ typedef void (*pami_quintorus_commit_fn)(pami_context_t context, pami_quintorus_
 typedef pami_result_t (*pami_quintorus_words_fn)(pami_context_t context, pami_endpoint_t dest,
 						 size_t dispatch, uint64_t header,
 						 const uint64_t *data, size_t count);
+/*
+ * "padded": a whole message at once, where "reserve" has memory: a header of `count` words (1 or
+ * more) and data_bytes of data, which together fit one packet. The data starts at a multiple of 8,
+ * and the memory behind it may be read up to the next one. Results as of "words".
+ */
+typedef pami_result_t (*pami_quintorus_padded_fn)(pami_context_t context, pami_endpoint_t dest,
+						  size_t dispatch, const uint64_t *header,
+						  size_t count, const void *data,
+						  size_t data_bytes);
+
+/*
+ * "prefetch": a message of so many bytes, header and data, follows soon. Where "reserve" has
+ * memory, the processor fetches it while the caller makes the message. Nothing else happens.
+ */
+typedef void (*pami_quintorus_prefetch_fn)(pami_context_t context, pami_endpoint_t dest,
+					   size_t bytes);
 
 #endif

@@ -1129,7 +1129,8 @@ typedef void *pami_extension_t;
  *                        as one set (ext_atomics.h)
  *   EXT_quintorus_address  mode, send, arrived, delay, unit, counter: messages that the network
  *                        leads to a block that moves (ext_address.h)
- *   EXT_quintorus_place  messages assembled in place: reserve, commit, words (ext_place.h)
+ *   EXT_quintorus_place  messages assembled in place: reserve, commit, words, padded, prefetch
+ *                        (ext_place.h)
  *   EXT_quintorus_credit credits a peer, which bound what a target that does not poll must keep:
  *                        open, settle, wait (ext_credit.h)
  *   EXT_quintorus_pieces gets of many pieces in one request: get (ext_pieces.h)

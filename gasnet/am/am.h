@@ -49,8 +49,11 @@ extern gex_AM_Entry_t gexi_handlers[256];
 /* Their functions; NULL: none, or messages are checked against the entry. */
 extern gex_AM_Fn_t gexi_plain_handlers[256];
 void gexi_am_open(void);
-/* Largest payload of a kind of message with so many arguments. */
-size_t gexi_am_max(unsigned category);
+/* Largest payload of a category of messages. */
+static inline size_t gexi_am_max(unsigned category)
+{
+	return category == GEXI_AM_MEDIUM ? gexi_world.env.medium_max : (size_t)GEXI_AM_LONG_MAX;
+}
 
 /* ---- receive.c ---- */
 void gexi_am_dispatch(pami_context_t context, void *cookie, const void *header, size_t header_bytes,
@@ -106,6 +109,9 @@ size_t gexi_am_write_head(const struct gexi_am_send *s, void *to);
 /* Send the message with its payload at src: at once, if it is short, else from *slot or *buffer,
  * where the payload lies already if one is not NULL. The lock is held. */
 void gexi_am_send_inline(const struct gexi_am_send *s, const void *src, gex_Flags_t flags);
+/* Send one packet with a header that is written already. The lock is held. */
+void gexi_am_send_headed(uint32_t task, const uint64_t *head, size_t head_bytes, const void *src,
+			 size_t bytes);
 void gexi_am_send_slot(struct gexi_am_send *s, struct gexi_slot *slot);
 void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *buffer, const void *src);
 /*
@@ -115,7 +121,13 @@ void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *buffe
 void gexi_am_send_payload(struct gexi_am_send *s, const void *src, gex_Event_t *lc_opt,
 			  gex_Flags_t flags, struct gexi_event **wait);
 /* End the process if a message is longer than allowed, or if a handler may not reply (again). */
-void gexi_am_check(const char *what, unsigned category, size_t bytes, unsigned nargs);
+void gexi_am_size_fail(const char *what, unsigned category, size_t bytes, unsigned nargs)
+    __attribute__((noreturn, cold));
+static inline void gexi_am_check(const char *what, unsigned category, size_t bytes, unsigned nargs)
+{
+	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX || bytes > gexi_am_max(category)))
+		gexi_am_size_fail(what, category, bytes, nargs);
+}
 void gexi_am_token_fail(const char *what, gex_Token_t token) __attribute__((noreturn, cold));
 static inline void gexi_am_check_token(const char *what, gex_Token_t token)
 {
@@ -129,7 +141,14 @@ enum {
 	GEXI_LC_REQUEST = GEXI_LC_REPLY | GEXI_LC_GROUP
 };
 /* Return the largest payload that travels with its header. */
-size_t gexi_am_inline_max(unsigned kind, unsigned nargs);
+static inline size_t gexi_am_inline_max(unsigned kind, unsigned nargs)
+{
+	size_t head = sizeof(struct gexi_am_head) + 4 * nargs;
+
+	if ((kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG)
+		return gexi_world.immediate_max - ((head + 8 + 7) & ~(size_t)7);
+	return gexi_world.immediate_max - gexi_am_medium_head(nargs);
+}
 
 /* ---- credits: how many requests a process may have at another that has not handled them ---- */
 
@@ -160,6 +179,29 @@ enum { GEXI_CREDITS_CARRIED = 255 };
 static inline uint8_t gexi_credits_to_carry(struct gexi_peer *p)
 {
 	return (uint8_t)pami_quintorus_credit_carry(&p->credit, GEXI_CREDITS_CARRIED);
+}
+
+/*
+ * Make the first word of a message's header (struct gexi_am_head), with the credits that it
+ * carries. In a register, since a load of what narrower stores have just written waits for them.
+ * Lock.
+ */
+static inline uint64_t gexi_am_head_word(struct gexi_peer *to, unsigned kind, unsigned index,
+					 unsigned nargs, size_t bytes)
+{
+	return kind | index << 8 | nargs << 16 | (uint64_t)gexi_credits_to_carry(to) << 24 |
+	       (uint64_t)bytes << 32;
+}
+_Static_assert(offsetof(struct gexi_am_head, kind) == 0 &&
+		   offsetof(struct gexi_am_head, index) == 1 &&
+		   offsetof(struct gexi_am_head, nargs) == 2 &&
+		   offsetof(struct gexi_am_head, credits) == 3 &&
+		   offsetof(struct gexi_am_head, bytes) == 4 && sizeof(struct gexi_am_head) == 8,
+	       "the word of a header");
+
+static inline uint64_t gexi_am_pair(gex_AM_Arg_t a, gex_AM_Arg_t b)
+{
+	return (uint32_t)a | (uint64_t)(uint32_t)b << 32;
 }
 
 #endif

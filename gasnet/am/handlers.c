@@ -83,11 +83,6 @@ gex_TI_t gex_Token_Info(gex_Token_t token, gex_Token_Info_t *info, gex_TI_t mask
 
 /* ---- limits: the same for all processes, arguments and events ---- */
 
-size_t gexi_am_max(unsigned category)
-{
-	return category == GEXI_AM_MEDIUM ? gexi_world.env.medium_max : (size_t)GEXI_AM_LONG_MAX;
-}
-
 unsigned int gex_AM_MaxArgs(void)
 {
 	return GEXI_AM_ARGS_MAX;

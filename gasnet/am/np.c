@@ -15,32 +15,40 @@
 #include "gasnet/am/am.h"
 #include "gasnet/core/team.h"
 
-enum { INLINE_BYTES = 512 };
+enum {
+	INLINE_BYTES = 512,
+	/* A packet is fetched ahead for so many bytes of payload (bench/figures/gex_figures
+	 * --only f1). Of shorter ones it takes as long as it saves; more of it at once holds up the
+	 * program's stores. */
+	PREFETCH_FROM = 160,
+	PREFETCH_BYTES = 128,
+};
 
-static struct gexi_srcdesc *desc_open(const char *what, unsigned kind)
+static GEXI_COLD void open_fail(const char *what)
+{
+	gexi_die("%s: this thread has prepared a message that is not committed", what);
+}
+
+static inline struct gexi_srcdesc *desc_open(const char *what, unsigned kind)
 {
 	struct gexi_srcdesc *sd = &gexi_self()->srcdesc[kind & GEXI_AM_REPLY ? 1 : 0];
 
-	if (sd->is_open)
-		gexi_die("%s: this thread has prepared a message that is not committed", what);
-	memset(sd, 0, sizeof(*sd));
+	if (GEXI_UNLIKELY(sd->is_open))
+		open_fail(what);
 	sd->kind = kind;
 	return sd;
 }
 
-static void *inline_payload(void)
+static GEXI_COLD void allocate_inline(struct gexi_thread *self)
 {
-	struct gexi_thread *self = gexi_self();
-
-	if (!self->inline_payload)
-		self->inline_payload = aligned_alloc(64, INLINE_BYTES);
+	self->inline_payload = aligned_alloc(64, INLINE_BYTES);
 	if (!self->inline_payload)
 		gexi_die("no memory for prepared messages");
-	return self->inline_payload;
+	memset(self->inline_payload, 0, INLINE_BYTES);
 }
 
-/* Get memory of the library for the payload. Lock. */
-static void allocate_payload(struct gexi_srcdesc *sd)
+/* Get memory of the library for a payload that is not sent as part of a packet. Lock. */
+static __attribute__((noinline)) void allocate_payload(struct gexi_srcdesc *sd)
 {
 	if (!gexi_world.env.npam) {
 		sd->addr = aligned_alloc(64, (sd->bytes + 64) & ~(size_t)63);
@@ -49,13 +57,9 @@ static void allocate_payload(struct gexi_srcdesc *sd)
 		sd->memory = GEXI_SRCDESC_MALLOC;
 		return;
 	}
-	if (sd->bytes <= gexi_am_inline_max(sd->kind, sd->nargs) && sd->bytes <= INLINE_BYTES) {
-		sd->addr = inline_payload();
-		sd->memory = GEXI_SRCDESC_INLINE;
-		return;
-	}
-	if ((sd->kind & GEXI_AM_CATEGORY) == GEXI_AM_MEDIUM && gexi_peer(sd->task)->slots)
-		sd->slot = gexi_slot_take(sd->bytes);
+	sd->slot = (sd->kind & GEXI_AM_CATEGORY) == GEXI_AM_MEDIUM && gexi_peer(sd->task)->slots
+		       ? gexi_slot_take(sd->bytes)
+		       : NULL;
 	if (sd->slot) {
 		sd->addr = sd->slot->payload;
 		sd->memory = GEXI_SRCDESC_SLOT;
@@ -66,19 +70,25 @@ static void allocate_payload(struct gexi_srcdesc *sd)
 	sd->memory = GEXI_SRCDESC_BUFFER;
 }
 
-static gex_AM_SrcDesc_t prepare_message(const char *what, struct gexi_srcdesc *sd,
-					const void *client_buf, size_t least, size_t most,
-					gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
+static GEXI_COLD void range_fail(const char *what, size_t least, size_t most)
+{
+	gexi_die("%s: least is %zu, most is %zu", what, least, most);
+}
+
+static inline __attribute__((always_inline)) gex_AM_SrcDesc_t
+prepare_message(const char *what, struct gexi_srcdesc *sd, const void *client_buf, size_t least,
+		size_t most, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned nargs)
 {
 	size_t max = gexi_am_max(sd->kind & GEXI_AM_CATEGORY);
+	struct gexi_thread *self = gexi_self();
 
 	gexi_am_check(what, sd->kind & GEXI_AM_CATEGORY, least, nargs);
 	gexi_check_lc(what, lc_opt,
 		      !client_buf                ? GEXI_LC_NONE
 		      : sd->kind & GEXI_AM_REPLY ? GEXI_LC_REPLY
 						 : GEXI_LC_REQUEST);
-	if (least > most)
-		gexi_die("%s: least is %zu, most is %zu", what, least, most);
+	if (GEXI_UNLIKELY(least > most))
+		range_fail(what, least, most);
 	sd->bytes = most < max ? most : max;
 	sd->nargs = nargs;
 	sd->lc_opt = lc_opt;
@@ -96,6 +106,16 @@ static gex_AM_SrcDesc_t prepare_message(const char *what, struct gexi_srcdesc *s
 	if (client_buf) {
 		sd->addr = (void *)(uintptr_t)client_buf;
 		sd->memory = GEXI_SRCDESC_CLIENT;
+	} else if (GEXI_LIKELY(gexi_world.env.npam && sd->bytes <= INLINE_BYTES &&
+			       sd->bytes <= gexi_am_inline_max(sd->kind, nargs))) {
+		if (GEXI_UNLIKELY(!self->inline_payload))
+			allocate_inline(self);
+		sd->addr = self->inline_payload;
+		sd->memory = GEXI_SRCDESC_INLINE;
+		if (sd->bytes >= PREFETCH_FROM && gexi_world.prefetch)
+			gexi_world.prefetch(gexi_world.context[GEXI_MAIN],
+					    gexi_peer(sd->task)->endpoint[GEXI_MAIN],
+					    gexi_am_medium_head(nargs) + PREFETCH_BYTES);
 	} else {
 		allocate_payload(sd);
 	}
@@ -134,7 +154,6 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
 	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_LONG);
 
 	sd->task = gexi_task_of(tm, rank);
-	sd->dest = dest;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
@@ -146,7 +165,6 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 
 	gexi_am_check_token(__func__, token);
 	sd->task = token->task;
-	sd->dest = dest;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
@@ -180,12 +198,30 @@ static void commit_allocated(struct gexi_srcdesc *sd, struct gexi_am_send *s)
 	}
 }
 
-void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, size_t bytes,
-		    void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+/*
+ * Send a medium payload that lies in the thread's memory for short ones. Nothing behind it in that
+ * memory is the program's, so whole words are copied. Lock.
+ */
+static inline void commit_inline(const struct gexi_srcdesc *sd, unsigned index, size_t bytes,
+				 const gex_AM_Arg_t *args)
+{
+	struct gexi_peer *peer = gexi_peer(sd->task);
+	size_t words = gexi_am_medium_head(sd->nargs) / 8;
+	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];
+
+	head[0] = gexi_am_head_word(peer, sd->kind, index, sd->nargs, bytes);
+	head[words - 1] = words > 1 ? 0 : head[0];
+	for (unsigned i = 0; i < sd->nargs; i += 2)
+		head[1 + i / 2] = gexi_am_pair(args[i], i + 1 < sd->nargs ? args[i + 1] : 0);
+	if (GEXI_UNLIKELY(gexi_world.padded(gexi_world.context[GEXI_MAIN],
+					    peer->endpoint[GEXI_MAIN], GEXI_DISPATCH_AM, head,
+					    words, sd->addr, bytes) != PAMI_SUCCESS))
+		gexi_am_send_headed(sd->task, head, words * 8, sd->addr, bytes);
+}
+
+static GEXI_COLD void commit_fail(gex_AM_SrcDesc_t sd, unsigned kind, size_t bytes, unsigned nargs)
 {
 	static const char what[] = "gex_AM_Commit";
-	struct gexi_event *wait = NULL;
-	struct gexi_am_send s;
 
 	if (!sd || !sd->is_open)
 		gexi_die("%s: the message is not prepared", what);
@@ -193,13 +229,23 @@ void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, si
 		gexi_die("%s: the message was prepared for another category or direction", what);
 	if (bytes > sd->bytes)
 		gexi_die("%s: %zu bytes; gex_AM_SrcDescSize is %zu", what, bytes, sd->bytes);
-	if (nargs != sd->nargs)
-		gexi_die("%s: %u arguments; %u were prepared", what, nargs, sd->nargs);
+	gexi_die("%s: %u arguments; %u were prepared", what, nargs, sd->nargs);
+}
+
+/* Commit a message that is long, or not in the thread's memory for short ones. */
+static __attribute__((noinline)) void commit_other(gex_AM_SrcDesc_t sd, gex_AM_Index_t index,
+						   size_t bytes, void *dest,
+						   const gex_AM_Arg_t *args)
+{
+	struct gexi_event *wait = NULL;
+	unsigned kind = sd->kind;
+	struct gexi_am_send s = {sd->task, kind,
+				 index,    sd->nargs,
+				 args,     kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,
+				 bytes};
+
 	if (kind & GEXI_AM_LONG)
-		gexi_check_bounds(what, sd->task, dest, bytes);
-	s = (struct gexi_am_send){
-	    sd->task, kind, index, nargs, args, kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,
-	    bytes};
+		gexi_check_bounds("gex_AM_Commit", sd->task, dest, bytes);
 	gexi_lock();
 	if (!(kind & GEXI_AM_REPLY)) /* The target returns what the message costs. */
 		gexi_peer(s.task)->credit.used -= sd->cost - gexi_credit_cost(kind, bytes);
@@ -216,5 +262,21 @@ void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, si
 	}
 	if (sd->memory == GEXI_SRCDESC_MALLOC)
 		free(sd->addr);
+	sd->is_open = false;
+}
+
+void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, size_t bytes,
+		    void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+{
+	if (GEXI_UNLIKELY(!sd || !sd->is_open || sd->kind != kind || bytes > sd->bytes ||
+			  nargs != sd->nargs))
+		commit_fail(sd, kind, bytes, nargs);
+	if (sd->memory != GEXI_SRCDESC_INLINE || kind & GEXI_AM_LONG) {
+		commit_other(sd, index, bytes, dest, args);
+		return;
+	}
+	gexi_lock(); /* Such a message costs one credit, whatever its length. */
+	commit_inline(sd, index, bytes, args);
+	gexi_unlock();
 	sd->is_open = false;
 }

@@ -10,14 +10,10 @@
 
 size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
 {
-	struct gexi_am_head *h = to;
-	char *at = (char *)(h + 1);
+	char *at = (char *)to + sizeof(struct gexi_am_head);
 
-	*h = (struct gexi_am_head){.kind = (uint8_t)s->kind,
-				   .index = s->index,
-				   .nargs = (uint8_t)s->nargs,
-				   .credits = gexi_credits_to_carry(gexi_peer(s->task)),
-				   .bytes = (uint32_t)s->bytes};
+	*(uint64_t *)to =
+	    gexi_am_head_word(gexi_peer(s->task), s->kind, s->index, s->nargs, s->bytes);
 	if (s->kind & GEXI_AM_SLOT || (s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG) {
 		memcpy(at, &s->where, sizeof(s->where));
 		at += sizeof(s->where);
@@ -26,16 +22,7 @@ size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
 		memcpy(at, &s->args[i], sizeof(*s->args));
 	if ((s->kind & (GEXI_AM_CATEGORY | GEXI_AM_SLOT)) == GEXI_AM_MEDIUM)
 		return gexi_am_medium_head(s->nargs);
-	return (size_t)(at - (char *)h);
-}
-
-size_t gexi_am_inline_max(unsigned kind, unsigned nargs)
-{
-	size_t head = sizeof(struct gexi_am_head) + 4 * nargs;
-
-	if ((kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG)
-		return gexi_world.immediate_max - ((head + 8 + 7) & ~(size_t)7);
-	return gexi_world.immediate_max - gexi_am_medium_head(nargs);
+	return (size_t)(at - (char *)to);
 }
 
 static GEXI_COLD void send_failed(uint32_t task, pami_result_t rc)
@@ -46,19 +33,27 @@ static GEXI_COLD void send_failed(uint32_t task, pami_result_t rc)
 	gexi_die("an active message to process %u cannot be sent (PAMI result %d)", task, (int)rc);
 }
 
-void gexi_am_send_inline(const struct gexi_am_send *s, const void *src, gex_Flags_t flags)
+void gexi_am_send_headed(uint32_t task, const uint64_t *head, size_t head_bytes, const void *src,
+			 size_t bytes)
 {
-	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];
 	pami_send_immediate_t m = {
-	    .header = {head, gexi_am_write_head(s, head)},
-	    .data = {(void *)(uintptr_t)src, src ? s->bytes : 0},
+	    .header = {(void *)(uintptr_t)head, head_bytes},
+	    .data = {(void *)(uintptr_t)src, bytes},
 	    .dispatch = GEXI_DISPATCH_AM,
-	    .dest = gexi_peer(s->task)->endpoint[GEXI_MAIN],
+	    .dest = gexi_peer(task)->endpoint[GEXI_MAIN],
 	};
 	pami_result_t rc = PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &m);
 
 	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
-		send_failed(s->task, rc);
+		send_failed(task, rc);
+}
+
+void gexi_am_send_inline(const struct gexi_am_send *s, const void *src, gex_Flags_t flags)
+{
+	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];
+	size_t head_bytes = gexi_am_write_head(s, head);
+
+	gexi_am_send_headed(s->task, head, head_bytes, src, src ? s->bytes : 0);
 }
 
 void gexi_am_send_slot(struct gexi_am_send *s, struct gexi_slot *slot)
@@ -83,25 +78,11 @@ void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *b, co
 		send_failed(s->task, rc);
 }
 
-static inline uint64_t pair_arguments(gex_AM_Arg_t a, gex_AM_Arg_t b)
-{
-	return (uint32_t)a | (uint64_t)(uint32_t)b << 32;
-}
-
 /* A short message that EXT_quintorus_place does not take: to another host, or no room now. */
 static GEXI_COLD void send_short_slow(uint32_t task, uint64_t header, const uint64_t *words,
 				      size_t count)
 {
-	pami_send_immediate_t m = {
-	    .header = {&header, sizeof(header)},
-	    .data = {(void *)(uintptr_t)words, count * sizeof(*words)},
-	    .dispatch = GEXI_DISPATCH_AM,
-	    .dest = gexi_peer(task)->endpoint[GEXI_MAIN],
-	};
-	pami_result_t rc = PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &m);
-
-	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
-		send_failed(task, rc);
+	gexi_am_send_headed(task, &header, sizeof(header), words, count * sizeof(*words));
 }
 
 /*
@@ -117,13 +98,13 @@ static inline void send_short(const char *what, uint32_t task, unsigned kind, un
 
 	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX))
 		gexi_am_check(what, GEXI_AM_SHORT, 0, nargs);
-	header = kind | index << 8 | nargs << 16 | (uint64_t)gexi_credits_to_carry(peer) << 24;
+	header = gexi_am_head_word(peer, kind, index, nargs, 0);
 	words[0] = 0;
 	if (GEXI_LIKELY(nargs == 2))
-		words[0] = pair_arguments(args[0], args[1]);
+		words[0] = gexi_am_pair(args[0], args[1]);
 	else
 		for (unsigned i = 0; i < nargs; i += 2)
-			words[i / 2] = pair_arguments(args[i], i + 1 < nargs ? args[i + 1] : 0);
+			words[i / 2] = gexi_am_pair(args[i], i + 1 < nargs ? args[i + 1] : 0);
 	if (GEXI_UNLIKELY(gexi_world.words(gexi_world.context[GEXI_MAIN], peer->endpoint[GEXI_MAIN],
 					   GEXI_DISPATCH_AM, header, words,
 					   (nargs + 1) / 2) != PAMI_SUCCESS))
@@ -236,17 +217,12 @@ void gexi_am_send_payload(struct gexi_am_send *s, const void *src, gex_Event_t *
 
 /* ---- what requests and replies share ---- */
 
-static GEXI_COLD void size_fail(const char *what, size_t bytes, size_t most)
+void gexi_am_size_fail(const char *what, unsigned category, size_t bytes, unsigned nargs)
 {
-	gexi_die("%s: the payload of %zu bytes is longer than the limit, %zu", what, bytes, most);
-}
-
-void gexi_am_check(const char *what, unsigned category, size_t bytes, unsigned nargs)
-{
-	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX))
+	if (nargs > GEXI_AM_ARGS_MAX)
 		gexi_die("%s: %u arguments; the most is %d", what, nargs, (int)GEXI_AM_ARGS_MAX);
-	if (GEXI_UNLIKELY(bytes > gexi_am_max(category)))
-		size_fail(what, bytes, gexi_am_max(category));
+	gexi_die("%s: the payload of %zu bytes is longer than the limit, %zu", what, bytes,
+		 gexi_am_max(category));
 }
 
 void gexi_am_token_fail(const char *what, gex_Token_t token)

@@ -72,6 +72,13 @@ static pami_result_t no_words(pami_context_t context, pami_endpoint_t dest, size
 	return PAMI_EAGAIN;
 }
 
+static pami_result_t no_padded(pami_context_t context, pami_endpoint_t dest, size_t dispatch,
+			       const uint64_t *header, size_t count, const void *data,
+			       size_t data_bytes)
+{
+	return PAMI_EAGAIN;
+}
+
 void gexi_spend_copy_slow(size_t bytes)
 {
 	if (gexi_world.spend)
@@ -122,6 +129,12 @@ static void open_extensions(void)
 	gexi_world.credits_kept = pami_quintorus_credit_kept(gexi_world.env.credits);
 	if (!gexi_world.words)
 		gexi_world.words = no_words;
+	gexi_world.padded =
+	    (pami_quintorus_padded_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "padded");
+	gexi_world.prefetch =
+	    (pami_quintorus_prefetch_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "prefetch");
+	if (!gexi_world.padded)
+		gexi_world.padded = no_padded;
 	if (!gexi_world.reserve || !gexi_world.commit)
 		gexi_world.reserve = no_place;
 	if (!gexi_world.advancev)

@@ -126,13 +126,16 @@ void gexi_poll_locked(void)
 
 void gexi_poll(void)
 {
-	if (GEXI_UNLIKELY(gexi_self()->depth != 0))
+	struct gexi_thread *self = gexi_self();
+
+	if (GEXI_UNLIKELY(self->depth != 0))
 		return; /* Handlers do not poll. */
+	self->injections = 0;
 	exit_if_asked();
 	if (GEXI_LIKELY(gexi_world.polls_plainly))
 		PAMI_Context_advance(gexi_world.context[GEXI_MAIN], 1);
 	else if (gexi_world.is_par)
-		advance_par(gexi_self());
+		advance_par(self);
 	else
 		PAMI_Context_advancev(gexi_world.context, GEXI_CONTEXTS, 1);
 }

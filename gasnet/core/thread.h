@@ -44,12 +44,11 @@ struct gexi_srcdesc {
 	struct gexi_buffer *buffer;
 	gex_Event_t *lc_opt;
 	gex_Flags_t flags;
-	void *dest;
 };
 
 struct gexi_thread {
-	unsigned depth; /* of handlers that this thread is in */
-	unsigned injections;
+	unsigned depth;            /* of handlers that this thread is in */
+	unsigned injections;       /* since the program polled, or since the process began */
 	struct gexi_event *free;   /* events to reuse */
 	struct gexi_event *region; /* of an open access region, or NULL */
 	uint64_t started[GEXI_EC_COUNT];
@@ -98,7 +97,8 @@ void gexi_poll_waiting(void);
 /* Make progress once. The caller holds the lock and is not a handler. */
 void gexi_poll_locked(void);
 
-/* Make progress in one of so many requests. The caller holds the lock. */
+/* Make progress in one of so many requests that the program sends without a poll. The caller holds
+ * the lock. */
 enum { GEXI_POLL_EVERY = 8, GEXI_POLL_EVERY_ATOMIC = 4 };
 static inline void gexi_poll_sometimes(unsigned every)
 {

@@ -296,6 +296,18 @@ lane_reserve(struct mu_channel *ch, uint32_t task, uint32_t channel, uint32_t by
 	return __builtin_expect(lane != NULL, 1) ? drv_lane_reserve(lane, bytes, flag) : NULL;
 }
 
+void mu_place_prefetch(struct mu_channel *ch, uint32_t task, uint32_t channel, uint32_t bytes)
+{
+	struct mu_process *p = ch->p;
+	struct drv_lane *lane;
+
+	if (bad_target(ch, task, channel) || !p->near[task] || bytes > MU_PACKET_BYTES)
+		return;
+	lane = mu_near_path(ch, p->entry[task].local, channel)->lane;
+	if (lane)
+		drv_lane_prefetch(lane, bytes);
+}
+
 unsigned char *mu_place_reserve(struct mu_channel *ch, uint32_t task, uint32_t channel,
 				uint32_t bytes, struct mu_place *place, void **soft)
 {
@@ -313,20 +325,28 @@ unsigned char *mu_place_reserve(struct mu_channel *ch, uint32_t task, uint32_t c
 	return rec->payload;
 }
 
+/* The start of a record's fixed part, whose flag is stored last. */
+static inline void write_soft(unsigned char *at, uint32_t bytes, uint64_t soft6, uint64_t soft8)
+{
+	uint64_t bytes_soft6 = bytes | soft6 << 16;
+
+	memcpy(at + offsetof(struct drv_lane_record, bytes), &bytes_soft6, 8);
+	memcpy(at + 16, &soft8, 8);
+}
+
 /* The stores to the record come one right after the other: the target polls its line. */
 int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
 		  uint64_t soft8, uint64_t first, const uint64_t *more, uint32_t count)
 {
 	uint32_t bytes = 8 + count * 8;
-	uint64_t flag, bytes_soft6 = bytes | soft6 << 16;
 	struct mu_near_path *o;
+	uint64_t flag;
 	struct drv_lane_record *rec = lane_reserve(ch, task, channel, bytes, &flag, &o);
 	unsigned char *at = (unsigned char *)rec;
 
 	if (__builtin_expect(!rec, 0))
 		return -EAGAIN;
-	memcpy(at + offsetof(struct drv_lane_record, bytes), &bytes_soft6, 8);
-	memcpy(at + 16, &soft8, 8);
+	write_soft(at, bytes, soft6, soft8);
 	memcpy(at + DRV_LANE_FIXED, &first, 8);
 	for (uint32_t i = 0; i < count; i++)
 		memcpy(at + DRV_LANE_FIXED + 8 + (size_t)i * 8, &more[i], 8);
@@ -337,6 +357,31 @@ int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64
 }
 _Static_assert(offsetof(struct drv_lane_record, bytes) == 8 && DRV_LANE_FIXED == 24,
 	       "bytes and software bytes are two words");
+
+int mu_send_padded(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
+		   uint64_t soft8, const uint64_t *words, uint32_t count, const void *data,
+		   uint32_t bytes)
+{
+	uint32_t all = count * 8 + bytes;
+	struct mu_near_path *o;
+	uint64_t flag;
+	struct drv_lane_record *rec = lane_reserve(ch, task, channel, all, &flag, &o);
+	unsigned char *at = (unsigned char *)rec, *to;
+
+	if (__builtin_expect(!rec, 0))
+		return -EAGAIN;
+	to = rec->payload + (size_t)count * 8;
+	write_soft(at, all, soft6, soft8);
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(rec->payload + (size_t)i * 8, &words[i], 8);
+	/* By words, as programs write: a wider load would wait for stores that are not done. */
+	for (uint32_t i = 0; i < bytes; i += 8)
+		memcpy(to + i, (const char *)data + i, 8);
+	drv_lane_publish(rec, flag);
+	mu_near_path_wake(o);
+	mu_traffic_add(ch, task, all, MU_SENT_BY_USER);
+	return 0;
+}
 
 void *mu_place_soft(const struct mu_place *place)
 {

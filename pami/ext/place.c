@@ -68,23 +68,54 @@ static void commit_place(pami_context_t context, pami_quintorus_place_t *p, size
 	mu_place_commit(ctx->channel, mu_part(p), (uint32_t)(at + data_bytes));
 }
 
+/* Can a message leave in place from this context? */
+static inline bool can_send(pami_context_t context, pami_endpoint_t dest, size_t dispatch)
+{
+	struct pami_context *ctx = pami_context_of(context);
+
+	return PAMI_LIKELY(pami_context_is_valid(context) && dispatch <= PAMI_DISPATCH_ID_MAX &&
+			   !ctx->slow && ctx->dispatch[dispatch].send == PAMI_DISPATCH_READY &&
+			   pami_endpoint_is_valid(ctx, dest));
+}
+
+/* The first bytes of struct pami_wire: kind, origin, dispatch, header. data and token follow. */
+static inline uint64_t wire_start(const struct pami_context *ctx, size_t dispatch, size_t header)
+{
+	return PAMI_WIRE_SHORT | (uint64_t)ctx->offset << 8 | (uint64_t)dispatch << 16 |
+	       (uint64_t)header << 32;
+}
+
 static pami_result_t send_words(pami_context_t context, pami_endpoint_t dest, size_t dispatch,
 				uint64_t header, const uint64_t *data, size_t count)
 {
 	struct pami_context *ctx = pami_context_of(context);
 
 	mu_idle_reset();
-	if (PAMI_UNLIKELY(!pami_context_is_valid(context) || count >= MU_PACKET_BYTES / 8 ||
-			  dispatch > PAMI_DISPATCH_ID_MAX || ctx->slow ||
-			  ctx->dispatch[dispatch].send != PAMI_DISPATCH_READY ||
-			  !pami_endpoint_is_valid(ctx, dest)))
+	if (PAMI_UNLIKELY(count >= MU_PACKET_BYTES / 8 || !can_send(context, dest, dispatch)))
 		return PAMI_EAGAIN;
-	/* struct pami_wire: kind, origin, dispatch, header; data, token */
 	return mu_send_words(ctx->channel, pami_endpoint_task(dest),
 			     pami_endpoint_channel(ctx, dest),
-			     PAMI_WIRE_SHORT | (uint64_t)ctx->offset << 8 |
-				 (uint64_t)dispatch << 16 | (uint64_t)sizeof(header) << 32,
-			     count * 8, header, data, (uint32_t)count)
+			     wire_start(ctx, dispatch, sizeof(header)), count * 8, header, data,
+			     (uint32_t)count)
+		   ? PAMI_EAGAIN
+		   : PAMI_SUCCESS;
+}
+
+static pami_result_t send_padded(pami_context_t context, pami_endpoint_t dest, size_t dispatch,
+				 const uint64_t *header, size_t count, const void *data,
+				 size_t data_bytes)
+{
+	struct pami_context *ctx = pami_context_of(context);
+
+	mu_idle_reset();
+	if (PAMI_UNLIKELY(!count || count > MU_PACKET_BYTES / 8 ||
+			  data_bytes > MU_PACKET_BYTES - count * 8 ||
+			  !can_send(context, dest, dispatch)))
+		return PAMI_EAGAIN;
+	return mu_send_padded(ctx->channel, pami_endpoint_task(dest),
+			      pami_endpoint_channel(ctx, dest),
+			      wire_start(ctx, dispatch, count * 8), data_bytes, header,
+			      (uint32_t)count, data, (uint32_t)data_bytes)
 		   ? PAMI_EAGAIN
 		   : PAMI_SUCCESS;
 }
@@ -93,10 +124,19 @@ _Static_assert(offsetof(struct pami_wire, data) == 6 && offsetof(struct pami_wir
 		   offsetof(struct pami_wire, origin) == 1 && sizeof(struct pami_wire) == 14,
 	       "words of a packet's software bytes");
 
+static void prefetch_place(pami_context_t context, pami_endpoint_t dest, size_t bytes)
+{
+	struct pami_context *ctx = pami_context_of(context);
+
+	if (PAMI_LIKELY(pami_context_is_valid(context) && pami_endpoint_is_valid(ctx, dest) &&
+			bytes <= MU_PACKET_BYTES))
+		mu_place_prefetch(ctx->channel, pami_endpoint_task(dest),
+				  pami_endpoint_channel(ctx, dest), (uint32_t)bytes);
+}
+
 static const struct pami_ext_symbol place_symbols[] = {
-    {"reserve", (void *)reserve_place, NULL},
-    {"commit", (void *)commit_place, NULL},
-    {"words", (void *)send_words, NULL},
-    {NULL, NULL, NULL},
+    {"reserve", (void *)reserve_place, NULL},   {"commit", (void *)commit_place, NULL},
+    {"words", (void *)send_words, NULL},        {"padded", (void *)send_padded, NULL},
+    {"prefetch", (void *)prefetch_place, NULL}, {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_place = {PAMI_EXT_QUINTORUS_PLACE, NULL, place_symbols};

@@ -11,6 +11,8 @@ enum { ID = 1, PACKET = 512, ROUNDS = 400 };
 static pami_quintorus_reserve_fn reserve;
 static pami_quintorus_commit_fn commit;
 static pami_quintorus_words_fn words;
+static pami_quintorus_padded_fn padded;
+static pami_quintorus_prefetch_fn prefetch;
 static struct drv_rng rng;
 static uint64_t received[JOB_TASKS_MAX], sent[JOB_TASKS_MAX];
 static size_t in_place;
@@ -123,10 +125,37 @@ static void send_words(size_t to)
 		send_usual(to, sizeof(header), count * 8);
 }
 
+/* A message with a header of several words at once, and data of any length. */
+static void send_padded(size_t to)
+{
+	_Alignas(8) unsigned char data[PACKET];
+	uint64_t header[PACKET / 8];
+	size_t count = 1 + drv_rng_below(&rng, 9);
+	size_t bytes = drv_rng_below(&rng, PACKET - count * 8 + 1);
+
+	write_message(header, count * 8, data, bytes, (uint32_t)sent[to]);
+	if (drv_rng_below(&rng, 2))
+		prefetch(context, get_endpoint(to, 0), count * 8 + bytes);
+	if (padded(context, get_endpoint(to, 0), ID, header, count, data, bytes) == PAMI_SUCCESS)
+		sent[to]++;
+	else
+		send_usual(to, count * 8, bytes);
+}
+
 static void check_refusals(void)
 {
 	pami_quintorus_place_t p = {.dispatch = ID, .header_bytes = 8, .data_bytes = PACKET};
+	uint64_t line[PACKET / 8] = {0};
 
+	CHECK_EQ(padded(NULL, get_endpoint(me, 0), ID, line, 1, line, 8), PAMI_EAGAIN);
+	CHECK_EQ(padded(context, get_endpoint(me, 0), ID + 1, line, 1, line, 8), PAMI_EAGAIN);
+	CHECK_EQ(padded(context, get_endpoint(me, 0), ID, line, 0, line, 8), PAMI_EAGAIN);
+	CHECK_EQ(padded(context, get_endpoint(me, 0), ID, line, 1, line, PACKET), PAMI_EAGAIN);
+	CHECK_EQ(padded(context, get_endpoint(me, 0), ID, line, PACKET / 8 + 1, line, 0),
+		 PAMI_EAGAIN);
+	prefetch(NULL, get_endpoint(me, 0), 8); /* no effect */
+	prefetch(context, (pami_endpoint_t)(tasks << 6), 8);
+	prefetch(context, get_endpoint(me, 0), 2 * (size_t)PACKET);
 	PAMI_Endpoint_create(client, (pami_task_t)me, 0, &p.dest);
 	CHECK_EQ(reserve(context, &p), PAMI_EAGAIN); /* too long */
 	p.data_bytes = 8;
@@ -154,7 +183,9 @@ int main(int argc, char **argv)
 	reserve = (pami_quintorus_reserve_fn)PAMI_Extension_symbol(e, "reserve");
 	commit = (pami_quintorus_commit_fn)PAMI_Extension_symbol(e, "commit");
 	words = (pami_quintorus_words_fn)PAMI_Extension_symbol(e, "words");
-	CHECK(reserve && commit && words);
+	padded = (pami_quintorus_padded_fn)PAMI_Extension_symbol(e, "padded");
+	prefetch = (pami_quintorus_prefetch_fn)PAMI_Extension_symbol(e, "prefetch");
+	CHECK(reserve && commit && words && padded && prefetch);
 	PAMI_Dispatch_set(context, ID, fn, NULL, (pami_dispatch_hint_t){0});
 	run_barrier();
 	check_refusals();
@@ -163,6 +194,8 @@ int main(int argc, char **argv)
 			send_one((me + t) % tasks);
 		for (size_t t = 0; i % 4 == 0 && t < tasks; t++)
 			send_words(t);
+		for (size_t t = 0; t < tasks; t++)
+			send_padded(t);
 		if (i % 5 == 0)
 			send_all();
 		PAMI_Context_advance(context, 1);
