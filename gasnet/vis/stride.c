@@ -4,6 +4,30 @@
 
 #include "gasnet/vis/stride.h"
 
+void gexi_stride_describe(struct gexi_stride *s, const size_t *count, const ptrdiff_t *self,
+			  const ptrdiff_t *peer, size_t levels)
+{
+	ptrdiff_t self_end = 0, peer_end = 0; /* strides of a dimension that goes on */
+	size_t kept = 0;
+
+	for (size_t d = 0; d < levels; d++) {
+		struct gexi_dimension *x;
+
+		if (count[d] == 1)
+			continue;
+		if (!count[d])
+			s->bytes = 0;
+		if (kept && self[d] == self_end && peer[d] == peer_end)
+			s->dim[kept - 1].count *= count[d];
+		else
+			s->dim[kept++] = (struct gexi_dimension){count[d], self[d], peer[d]};
+		x = &s->dim[kept - 1];
+		self_end = x->self * (ptrdiff_t)x->count;
+		peer_end = x->peer * (ptrdiff_t)x->count;
+	}
+	s->levels = kept;
+}
+
 /* Drop dimensions of one item. An empty transfer gets elements of 0 bytes. */
 static void drop_single(struct gexi_stride *s)
 {

@@ -22,6 +22,14 @@ struct gexi_stride {
 };
 
 /*
+ * Take the dimensions of a transfer from the lists of a call. Those of one item are left out, and
+ * each that goes on where the one before ends is folded into it, so little is left to fold.
+ * s->bytes is set; it becomes 0 if the transfer is empty. s->dim has room for `levels`.
+ */
+void gexi_stride_describe(struct gexi_stride *s, const size_t *count, const ptrdiff_t *self,
+			  const ptrdiff_t *peer, size_t levels);
+
+/*
  * Drop dimensions of one item; turn those with negative peer strides around; sort by peer stride;
  * fold what is contiguous on both sides into the element, and neighbours into each other. The same
  * pairs of bytes are transferred. Afterwards peer strides are not negative and ascend.

@@ -321,6 +321,15 @@ static void pack_send_bytes(struct gexi_transfer *t, struct gexi_pack *p, size_t
 		cannot_start("a packed transfer", t->task);
 }
 
+/* Make progress after a message. Short ones then leave in one frame with others. Lock. */
+static void poll_after(size_t bytes)
+{
+	if (bytes > gexi_world.immediate_max)
+		gexi_poll_locked();
+	else
+		gexi_poll_sometimes(GEXI_POLL_EVERY);
+}
+
 static void pack_send(struct gexi_transfer *t)
 {
 	struct gexi_pack *p = t->pack;
@@ -332,7 +341,7 @@ static void pack_send(struct gexi_transfer *t)
 	t->pack = NULL;
 	gexi_lock();
 	pack_send_bytes(t, p, sizeof(p->head) + data + list);
-	gexi_poll_locked();
+	poll_after(sizeof(p->head) + data + list);
 	gexi_unlock();
 }
 
@@ -422,7 +431,7 @@ static void send_box(struct gexi_transfer *t, const struct gexi_stride *s)
 		write_box(s, p->room + data);
 		pack_send_bytes(t, p, bytes);
 	}
-	gexi_poll_locked();
+	poll_after(bytes);
 	gexi_unlock();
 }
 
@@ -574,12 +583,16 @@ void gexi_transfer_open(struct gexi_transfer *t, uint32_t task, bool is_put, enu
 	const struct gexi_peer *peer = gexi_peer(task);
 	const struct gexi_env *env = &gexi_world.env;
 
-	*t = (struct gexi_transfer){.task = task,
-				    .is_put = is_put,
-				    .is_implicit = how == GEXI_VIS_NBI,
-				    .is_mapped = peer->is_mapped,
-				    .limit = find_limit(task, is_put),
-				    .room = env->vis_am == GEXI_VIS_AM_FIXED ? ROOM_FIXED : ROOM};
+	/* Not the list `get`: to clear it takes as long as a short copy. */
+	t->task = task;
+	t->is_put = is_put;
+	t->is_implicit = how == GEXI_VIS_NBI;
+	t->is_mapped = peer->is_mapped;
+	t->limit = find_limit(task, is_put);
+	t->room = env->vis_am == GEXI_VIS_AM_FIXED ? ROOM_FIXED : ROOM;
+	t->event = NULL;
+	t->pack = NULL;
+	t->gets = 0;
 	/* Local completion apart from remote: packed pieces have it when the call returns. */
 	t->is_packed_whole = is_put && flags & GEX_FLAG_ENABLE_LEAF_LC;
 	if (t->is_mapped || t->is_implicit)

@@ -202,6 +202,17 @@ static void check_extent(uint32_t task, const struct gexi_stride *s)
 	gexi_check_bounds("a transfer of pieces", task, first, bytes);
 }
 
+/* Take the dimensions as the program names them. */
+static void copy_dimensions(struct gexi_stride *s, const size_t count[],
+			    const ptrdiff_t self_stride[], const ptrdiff_t peer_stride[])
+{
+	for (size_t d = 0; d < s->levels; d++) {
+		s->dim[d] = (struct gexi_dimension){count[d], self_stride[d], peer_stride[d]};
+		if (!count[d])
+			s->bytes = 0;
+	}
+}
+
 static gex_Event_t transfer_strided(gex_TM_t tm, gex_Rank_t rank, bool is_put, char *self,
 				    const ptrdiff_t self_stride[], char *peer,
 				    const ptrdiff_t peer_stride[], size_t bytes,
@@ -218,13 +229,13 @@ static gex_Event_t transfer_strided(gex_TM_t tm, gex_Rank_t rank, bool is_put, c
 		s.dim = malloc(levels * sizeof(*s.dim));
 	if (!s.dim)
 		gexi_die("no memory for a transfer of %zu dimensions", levels);
-	for (size_t d = 0; d < levels; d++) {
-		s.dim[d] = (struct gexi_dimension){count[d], self_stride[d], peer_stride[d]};
-		if (!count[d])
-			s.bytes = 0;
+	if (gexi_world.env.vis_opt) {
+		gexi_stride_describe(&s, count, self_stride, peer_stride, levels);
+		if (s.bytes)
+			gexi_stride_fold(&s);
+	} else {
+		copy_dimensions(&s, count, self_stride, peer_stride);
 	}
-	if (s.bytes && gexi_world.env.vis_opt)
-		gexi_stride_fold(&s);
 	if (GEXI_UNLIKELY(flags & GEX_FLAG_IMMEDIATE) && s.bytes &&
 	    gexi_transfer_gives_up(gexi_task_of(tm, rank), is_put, gexi_stride_count(&s), s.bytes,
 				   gexi_stride_count(&s) * s.bytes, flags)) {

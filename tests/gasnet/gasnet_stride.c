@@ -64,7 +64,7 @@ static void set_stride(struct gexi_stride *s, struct gexi_dimension *dim, const 
 		dim[d] = (struct gexi_dimension){e->count[d], e->self[d], e->peer[d]};
 }
 
-static void examples_fold_as_known(void)
+static void check_examples(bool described)
 {
 	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
 		const struct example *e = &examples[i];
@@ -72,6 +72,8 @@ static void examples_fold_as_known(void)
 		struct gexi_stride s;
 
 		set_stride(&s, dim, e);
+		if (described)
+			gexi_stride_describe(&s, e->count, e->self, e->peer, e->levels);
 		gexi_stride_fold(&s);
 		CHECK_EQ(s.bytes, e->bytes_then);
 		CHECK_EQ(s.levels, e->levels_then);
@@ -85,6 +87,12 @@ static void examples_fold_as_known(void)
 		CHECK_EQ(s.self - (self_memory + SPAN / 2), e->self_moves);
 		CHECK_EQ(s.peer - (peer_memory + SPAN / 2), e->peer_moves);
 	}
+}
+
+static void examples_fold_as_known(void)
+{
+	check_examples(false);
+	check_examples(true); /* the dimensions were folded before, as far as their order allows */
 }
 
 /* An order-independent sum over all pairs of bytes, by recursion over the dimensions. */
@@ -135,6 +143,20 @@ static void random_layout(struct gexi_stride *s, struct gexi_dimension *dim)
 	}
 }
 
+/* Describe the layout anew from lists of counts and strides. */
+static void describe_again(struct gexi_stride *s, struct gexi_dimension *dim)
+{
+	ptrdiff_t self[LEVELS], peer[LEVELS];
+	size_t count[LEVELS];
+
+	for (size_t d = 0; d < s->levels; d++) {
+		count[d] = dim[d].count;
+		self[d] = dim[d].self;
+		peer[d] = dim[d].peer;
+	}
+	gexi_stride_describe(s, count, self, peer, s->levels);
+}
+
 static void folding_keeps_all_pairs(void)
 {
 	for (int i = 0; i < 20000; i++) {
@@ -147,6 +169,10 @@ static void folding_keeps_all_pairs(void)
 		for (size_t d = 0; d < s.levels; d++)
 			before |= !dim[d].count;
 		before = before ? 0 : sum_of(&s);
+		if (i % 2) {
+			describe_again(&s, dim);
+			REQUIRE_EQ(sum_of(&s), before);
+		}
 		gexi_stride_fold(&s);
 		REQUIRE_EQ(sum_of(&s), before);
 		for (size_t d = 0; d < s.levels; d++) {
