@@ -9,10 +9,12 @@
  *   lc    a flood of puts from outside the segment, each back after its local completion
  *   fadd  fetch-and-add on the other process: latency and throughput
  *   hot   fetch-and-add by all processes on one word of process 0
- *   vis   a flood of strided (--levels N) or indexed (--levels 0) puts, or gets (--get 1)
+ *   vis   a flood of strided (--levels N) or indexed (--levels 0) puts, or gets (--get 1); with
+ *         --levels A,B,... (3 and more), the transfers of each in turns, and where the target's
+ *         memory is mapped, a plain loop that stores the same elements
  *
  * usage: torus run -n 2 gexfig WHAT [--sizes A,B,..] [--count N] [--rounds N] [--block N]
- *        [--levels N] [--element BYTES] [--get 1] [--finc 1 (fetch-and-increment)] [--json]
+ *        [--levels N,..] [--element BYTES] [--get 1] [--finc 1 (fetch-and-increment)] [--json]
  */
 #define GASNET_SEQ 1 /* one thread calls the library */
 #include <stdbool.h>
@@ -25,7 +27,7 @@
 #include "gasnet/gasnet_vis.h"
 #include "gasnet/gasnetex.h"
 
-enum { SIZES = 40, LEVELS = 64, IMM_BYTES = 4032, SLEEP_NS = 500000 };
+enum { SIZES = 40, LEVELS = 64, LAYOUTS = 8, IMM_BYTES = 4032, SLEEP_NS = 500000 };
 enum { H_FIXED = 200, H_FIXED_BACK, H_NEGOTIATED, H_NEGOTIATED_BACK, H_COUNT };
 
 static gex_TM_t team;
@@ -36,9 +38,10 @@ static size_t segment_bytes = 16 << 20;
 
 static struct {
 	size_t size[SIZES], sizes;
-	size_t count, rounds, block, levels, element, get, finc;
+	size_t count, rounds, block, element, get, finc;
+	size_t levels[LAYOUTS], layouts;
 	enum bench_format format;
-} option = {.rounds = 5, .element = 8, .format = BENCH_TABLE};
+} option = {.rounds = 5, .element = 8, .layouts = 1, .format = BENCH_TABLE};
 
 static void run_barrier(void)
 {
@@ -162,9 +165,13 @@ static void run_am(void)
 		size_t bytes = option.size[s];
 
 		for (size_t i = 0; i <= option.rounds; i++) {
-			double a = run_pingpong(send_negotiated, bytes),
-			       b = run_pingpong(send_fixed, bytes);
+			double a = 0, b = 0;
 
+			for (size_t k = 0; k < 2; k++) /* each is the first in every other pair */
+				if ((i + k) % 2)
+					a = run_pingpong(send_negotiated, bytes);
+				else
+					b = run_pingpong(send_fixed, bytes);
 			if (!i)
 				continue; /* the first warms up */
 			bench_samples_add(&negotiated, a);
@@ -387,6 +394,7 @@ static void make_counts(size_t elements, size_t levels, size_t count[])
 }
 
 struct layout {
+	size_t levels; /* 0: a list of elements */
 	size_t count[LEVELS];
 	ptrdiff_t stride[LEVELS];
 	void **from, **to;
@@ -395,20 +403,20 @@ struct layout {
 
 static gex_Event_t start_get(const struct layout *l)
 {
-	if (!option.levels)
+	if (!l->levels)
 		return gex_VIS_IndexedGetNB(team, l->elements, l->from, option.element, 1,
 					    l->elements, l->to, option.element, 0);
 	return gex_VIS_StridedGetNB(team, segment, l->stride, 1, other_segment, l->stride,
-				    option.element, l->count, option.levels, 0);
+				    option.element, l->count, l->levels, 0);
 }
 
 static gex_Event_t start_put(const struct layout *l)
 {
-	if (!option.levels)
+	if (!l->levels)
 		return gex_VIS_IndexedPutNB(team, 1, l->elements, l->to, option.element,
 					    l->elements, l->from, option.element, 0);
 	return gex_VIS_StridedPutNB(team, 1, other_segment, l->stride, segment, l->stride,
-				    option.element, l->count, option.levels, 0);
+				    option.element, l->count, l->levels, 0);
 }
 
 static double run_flood(const struct layout *l, size_t bytes)
@@ -432,36 +440,98 @@ static double run_flood(const struct layout *l, size_t bytes)
 	return 1e-6 * (double)(count * bytes) / start;
 }
 
-static void run_vis(void)
+static uint8_t *other_mapped; /* other_segment in this process, or NULL */
+
+/* What the processor allows: one loop over the elements of a put. */
+static __attribute__((noinline)) void store_elements(size_t elements, size_t bytes, size_t spread)
+{
+	const uint8_t *from = segment;
+	uint8_t *to = other_mapped;
+
+	if (bytes == 8) /* a move each */
+		for (size_t i = 0; i < elements; i++, from += spread, to += spread)
+			memcpy(to, from, 8);
+	else
+		for (size_t i = 0; i < elements; i++, from += spread, to += spread)
+			memcpy(to, from, bytes);
+}
+
+static double run_plain(const struct layout *l, size_t bytes)
+{
+	size_t count = option.count / bytes ? option.count / bytes : 1;
+	double start;
+
+	run_barrier();
+	start = now_seconds();
+	for (size_t k = 0; me == 0 && k < count; k++) {
+		store_elements(l->elements, option.element, 4 * option.element);
+		__asm__ volatile("" : : : "memory"); /* each transfer is done */
+	}
+	start = now_seconds() - start;
+	run_barrier();
+	return 1e-6 * (double)(count * bytes) / start;
+}
+
+static void make_layout(struct layout *l, size_t levels, size_t elements)
 {
 	size_t spread = 4 * option.element; /* a quarter of each side is transferred */
 
+	*l = (struct layout){.levels = levels, .elements = elements};
+	l->from = allocate_pages(elements * sizeof(*l->from));
+	l->to = allocate_pages(elements * sizeof(*l->to));
+	for (size_t i = 0; i < elements; i++) {
+		l->from[i] = segment + i * spread;
+		l->to[i] = other_segment + i * spread;
+	}
+	if (levels)
+		make_counts(elements, levels, l->count);
+	for (size_t d = 0; d < levels; d++)
+		l->stride[d] =
+		    d ? l->stride[d - 1] * (ptrdiff_t)l->count[d - 1] : (ptrdiff_t)spread;
+}
+
+static void print_vis(size_t i, size_t bytes, struct bench_samples *rate)
+{
+	char name[32];
+
+	if (i == option.layouts)
+		snprintf(name, sizeof(name), "plain loop");
+	else if (option.layouts > 1)
+		snprintf(name, sizeof(name), "%s %zu", option.get ? "get" : "put",
+			 option.levels[i]);
+	else
+		snprintf(name, sizeof(name), "%s", option.get ? "get" : "put");
+	print_row("vis", name, "MB/s", bytes, rate);
+}
+
+static void run_vis(void)
+{
+	size_t series = option.layouts + (option.layouts > 1 && other_mapped && !option.get);
+	static struct layout l[LAYOUTS];
+
 	for (size_t s = 0; s < option.sizes; s++) {
-		struct bench_samples rate = {0};
-		struct layout l = {.elements = option.size[s] / option.element};
+		struct bench_samples rate[LAYOUTS + 1] = {{0}};
+		size_t elements = option.size[s] / option.element;
 
-		if (!l.elements || l.elements * spread > segment_bytes)
+		if (!elements || elements * 4 * option.element > segment_bytes)
 			continue;
-		l.from = allocate_pages(l.elements * sizeof(*l.from));
-		l.to = allocate_pages(l.elements * sizeof(*l.to));
-		for (size_t i = 0; i < l.elements; i++) {
-			l.from[i] = segment + i * spread;
-			l.to[i] = other_segment + i * spread;
-		}
-		if (option.levels)
-			make_counts(l.elements, option.levels, l.count);
-		for (size_t d = 0; d < option.levels; d++)
-			l.stride[d] =
-			    d ? l.stride[d - 1] * (ptrdiff_t)l.count[d - 1] : (ptrdiff_t)spread;
-		for (size_t i = 0; i <= option.rounds; i++) {
-			double r = run_flood(&l, l.elements * option.element);
+		for (size_t i = 0; i < option.layouts; i++)
+			make_layout(&l[i], option.levels[i], elements);
+		for (size_t round = 0; round <= option.rounds; round++)
+			for (size_t k = 0; k < series; k++) { /* each is once the first */
+				size_t i = (round + k) % series, bytes = elements * option.element;
+				double r = i < option.layouts ? run_flood(&l[i], bytes)
+							      : run_plain(&l[0], bytes);
 
-			if (i)
-				bench_samples_add(&rate, r);
+				if (round)
+					bench_samples_add(&rate[i], r);
+			}
+		for (size_t i = 0; i < series; i++)
+			print_vis(i, option.size[s], &rate[i]);
+		for (size_t i = 0; i < option.layouts; i++) {
+			free(l[i].from);
+			free(l[i].to);
 		}
-		print_row("vis", option.get ? "get" : "put", "MB/s", option.size[s], &rate);
-		free(l.from);
-		free(l.to);
 	}
 }
 
@@ -495,6 +565,19 @@ static void fail_usage(const char *why, const char *what)
 	gasnet_exit(2);
 }
 
+static void parse_levels(const char *text)
+{
+	char *at = (char *)(uintptr_t)text;
+
+	for (option.layouts = 0; *at && option.layouts < LAYOUTS; at += *at == ',') {
+		size_t levels = strtoull(at, &at, 0);
+
+		if (levels > LEVELS || (*at && *at != ','))
+			fail_usage("no numbers of dimensions:", text);
+		option.levels[option.layouts++] = levels;
+	}
+}
+
 static void parse_options(int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
@@ -518,8 +601,8 @@ static void parse_options(int argc, char **argv)
 			option.get = number;
 		else if (!strcmp(name, "--finc"))
 			option.finc = number;
-		else if (!strcmp(name, "--levels") && number <= LEVELS)
-			option.levels = number;
+		else if (!strcmp(name, "--levels"))
+			parse_levels(argv[i]);
 		else if (!strcmp(name, "--element") && number)
 			option.element = number;
 		else if (!strcmp(name, "--sizes"))
@@ -545,7 +628,7 @@ static void open_segment(gex_EP_t ep)
 	     "count"},
 	};
 	gex_Segment_t attached;
-	void *at;
+	void *at, *mapped;
 
 	payload = allocate_pages(gex_AM_LUBRequestMedium() > IMM_BYTES ? gex_AM_LUBRequestMedium()
 								       : IMM_BYTES);
@@ -554,8 +637,9 @@ static void open_segment(gex_EP_t ep)
 		gasnet_exit(1);
 	segment = gex_Segment_QueryAddr(attached);
 	memset(segment, 0, segment_bytes);
-	gex_Segment_QueryBound(team, nproc > 1 ? 1 : 0, &at, NULL, NULL);
+	gex_Segment_QueryBound(team, nproc > 1 ? 1 : 0, &at, &mapped, NULL);
 	other_segment = at;
+	other_mapped = mapped;
 }
 
 int main(int argc, char **argv)
