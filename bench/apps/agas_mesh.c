@@ -24,6 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/agas_counters.h"
+
 enum {
 	CELLS = 8,    /* of a side of a leaf */
 	COARSEST = 2, /* levels: 4 x 4 leaves */
@@ -494,46 +496,67 @@ static void run_steps(void)
 		check_call(agas_barrier(), "barrier");
 	}
 	agas_stats(&s, 0);
-	if (me == 0)
-		printf("agas-mesh %d ranks, %ld steps of %2ld sweeps, %.0f leaves, remap %ld: "
-		       "%9.1f us "
-		       "a sweep, %9.1f us a remap of %5.1f leaves a rank; heat %.9f; rank 0: %llu "
-		       "local, %llu requests, %llu forwards, %llu stale\n",
-		       ranks, option.steps, option.sweeps, (double)leaves / (double)option.steps,
-		       option.remap, sweeping / (double)(option.steps * option.sweeps),
-		       moving / (double)option.steps, (double)moved / (double)option.steps, sum,
-		       (unsigned long long)s.local, (unsigned long long)s.requests,
-		       (unsigned long long)s.forwards, (unsigned long long)s.stale);
+	if (me)
+		return;
+	printf("agas-mesh %d ranks, %ld steps of %2ld sweeps, %.0f leaves, remap %ld: %9.1f us a "
+	       "sweep, %9.1f us a remap of %5.1f leaves a rank; heat %.9f\n",
+	       ranks, option.steps, option.sweeps, (double)leaves / (double)option.steps,
+	       option.remap, sweeping / (double)(option.steps * option.sweeps),
+	       moving / (double)option.steps, (double)moved / (double)option.steps, sum);
+	bench_agas_print_counters(&s);
+	bench_agas_print_network();
 }
 
-static void read_options(int argc, char **argv)
+static int print_usage(void)
 {
-	for (int i = 1; i + 1 < argc; i += 2) {
-		if (!strcmp(argv[i], "--steps"))
-			option.steps = atol(argv[i + 1]);
-		else if (!strcmp(argv[i], "--sweeps"))
-			option.sweeps = atol(argv[i + 1]);
-		else if (!strcmp(argv[i], "--remap"))
-			option.remap = atol(argv[i + 1]);
-		else if (!strcmp(argv[i], "--picture"))
+	fprintf(stderr,
+		"usage: agas_mesh [--steps N] [--sweeps N] [--remap 0|1] [--picture PREFIX]\n"
+		"N is 1 or more; --remap 0 leaves the leaves where they were dealt.\n");
+	return 2;
+}
+
+/* Returns false if there is an option or a value that is none. */
+static bool read_options(int argc, char **argv)
+{
+	const struct {
+		const char *name;
+		long *value, least, most;
+	} known[] = {{"--steps", &option.steps, 1, 100000},
+		     {"--sweeps", &option.sweeps, 1, 100000},
+		     {"--remap", &option.remap, 0, 1}};
+
+	for (int i = 1; i < argc; i += 2) {
+		char *end;
+		int k = 0;
+
+		while (k < 3 && strcmp(argv[i], known[k].name))
+			k++;
+		if (i + 1 == argc)
+			return false;
+		if (k == 3 && !strcmp(argv[i], "--picture")) {
 			option.picture = argv[i + 1];
-		else {
-			fprintf(stderr, "agas_mesh: no option %s\n", argv[i]);
-			exit(2);
+			continue;
 		}
+		if (k == 3)
+			return false;
+		*known[k].value = strtol(argv[i + 1], &end, 10);
+		if (*end || *known[k].value < known[k].least || *known[k].value > known[k].most)
+			return false;
 	}
+	return true;
 }
 
 int main(int argc, char **argv)
 {
-	read_options(argc, argv);
+	if (!read_options(argc, argv))
+		return print_usage();
 	setenv("QUINTORUS_AGAS_PAGE", "512", 0);
 	check_call(agas_init(&argc, &argv), "init");
 	me = agas_pe();
 	ranks = agas_npes();
 	page = agas_page_size();
-	if (page < sizeof(struct grid) || option.steps < 1 || option.sweeps < 1) {
-		fprintf(stderr, "agas_mesh: pages of %zu bytes at least, and one step and sweep\n",
+	if (page < sizeof(struct grid)) {
+		fprintf(stderr, "agas_mesh: pages of %zu bytes at least (QUINTORUS_AGAS_PAGE)\n",
 			sizeof(struct grid));
 		return 2;
 	}

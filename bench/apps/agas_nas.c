@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/agas_counters.h"
 #include "pami/ext_virtual.h"
 
 #define MASK46 (((uint64_t)1 << 46) - 1)
@@ -681,20 +682,6 @@ static bool run_cg(void)
 
 /* ---- command line ---- */
 
-static void print_counters(void)
-{
-	struct agas_stats s;
-
-	agas_stats(&s, 0);
-	printf("  rank %d:", me);
-#define AGAS_COUNTER(name, meaning)                                                                \
-	if (s.name)                                                                                \
-		printf(" %s %llu", #name, (unsigned long long)s.name);
-#include "agas/agas_counter.def"
-#undef AGAS_COUNTER
-	printf("\n");
-}
-
 static void find_spend(void)
 {
 	pami_quintorus_virtual_is_on_fn is_on;
@@ -719,7 +706,7 @@ int main(int argc, char **argv)
 		const char *name;
 		bool (*run)(void);
 	} kernel[] = {{"ep", run_ep}, {"is", run_is}, {"ft", run_ft}, {"cg", run_cg}};
-	struct agas_stats reset;
+	struct agas_stats counters;
 	double start, us;
 	bool right;
 	int k = 0;
@@ -746,7 +733,7 @@ int main(int argc, char **argv)
 	}
 	find_spend();
 	run_barrier();
-	agas_stats(&reset, 1);
+	agas_stats(&counters, 1);
 	start = PAMI_Wtime(NULL);
 	right = kernel[k].run();
 	run_barrier();
@@ -754,7 +741,9 @@ int main(int argc, char **argv)
 	if (me == 0) {
 		printf("agas-f16 %s class %c, %d ranks: %.1f us, verification %s\n", kernel[k].name,
 		       class, ranks, us, right ? "right" : "WRONG");
-		print_counters();
+		agas_stats(&counters, 0);
+		bench_agas_print_counters(&counters);
+		bench_agas_print_network();
 	}
 	run_barrier();
 	agas_fini();

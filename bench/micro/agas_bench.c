@@ -4,6 +4,8 @@
  *
  *   paths    one put of 8 bytes and a fence by each way that it can take (agas-t1)
  *   latency  put and fence by size, owner cached (agas-f8)
+ *   beside   put and fence of 8 bytes, owner cached, in alternating blocks with a put of PAMI to a
+ *            known address that waits until the data is in place there
  *   rate     puts a second with 64 outstanding, by size (agas-f9)
  *   gups     random updates of a table by get and put, then checked with atomics (agas-f11 to f13)
  *   remap    updates of 4 pages while they move, remaps timed apart (agas-f15)
@@ -26,9 +28,9 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "bench/agas_counters.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/rng.h"
-#include "pami/ext_address.h"
 
 static int me, ranks;
 static size_t page;
@@ -63,41 +65,6 @@ static gva_t page_at_home(gva_t base, int home)
 	while (agas_home(base) != home)
 		base += page;
 	return base;
-}
-
-/* What the network's directory has counted since the job began, if there is one. */
-static void print_network(void)
-{
-	pami_quintorus_address_counter_fn counter;
-	pami_quintorus_address_mode_fn mode;
-	const char *name, *meaning;
-	pami_extension_t e;
-	uint64_t value;
-
-	if (PAMI_Extension_open(NULL, PAMI_EXT_QUINTORUS_ADDRESS, &e) != PAMI_SUCCESS)
-		return;
-	mode = (pami_quintorus_address_mode_fn)PAMI_Extension_symbol(e, "mode");
-	counter = (pami_quintorus_address_counter_fn)PAMI_Extension_symbol(e, "counter");
-	if (mode && counter && mode() != PAMI_QUINTORUS_ADDRESS_MODE_NONE) {
-		printf("network:");
-		for (unsigned i = 0; (name = counter(i, &value, &meaning)); i++)
-			if (value)
-				printf(" %s %llu", name, (unsigned long long)value);
-		printf("\n");
-	}
-	PAMI_Extension_close(e);
-}
-
-/* The counters of a run that are not 0, of this rank. */
-static void print_counters(const struct agas_stats *s)
-{
-	printf("  rank %d:", me);
-#define AGAS_COUNTER(name, meaning)                                                                \
-	if (s->name)                                                                               \
-		printf(" %s %llu", #name, (unsigned long long)s->name);
-#include "agas/agas_counter.def"
-#undef AGAS_COUNTER
-	printf("\n");
 }
 
 /* ---- one put ---- */
@@ -160,6 +127,7 @@ static void measure_paths(void)
 			       name[p], us, us / cached,
 			       (double)s.lookups / (double)option.iterations,
 			       (double)s.requests / (double)option.iterations);
+			bench_agas_print_counters(&s);
 		}
 	}
 }
@@ -191,7 +159,7 @@ static void measure_latency(void)
 	check_call(agas_barrier(), "barrier");
 	s = stats_reset();
 	if (me == 0)
-		print_counters(&s);
+		bench_agas_print_counters(&s);
 	free(buffer);
 }
 
@@ -220,7 +188,157 @@ static void measure_rate(void)
 	check_call(agas_barrier(), "barrier");
 	s = stats_reset();
 	if (me == 0)
-		print_counters(&s);
+		bench_agas_print_counters(&s);
+}
+
+/* ---- a put of AGAS beside one of PAMI ---- */
+
+/* A client of PAMI's beside the library's. Rank 0 puts into `memory` of rank 1. */
+static struct {
+	pami_client_t client;
+	pami_context_t context;
+	pami_memregion_t region, remote;
+	pami_endpoint_t to;
+	char memory[64], *address; /* here; of rank 1 */
+	volatile long done;
+} raw;
+
+static void check_pami(pami_result_t result, const char *what)
+{
+	if (result == PAMI_SUCCESS)
+		return;
+	fprintf(stderr, "gbench: %s failed with result %d\n", what, (int)result);
+	exit(1);
+}
+
+static void raw_in_place(pami_context_t context, void *cookie, pami_result_t result)
+{
+	(void)context;
+	(void)cookie;
+	check_pami(result, "PAMI_Rput");
+	raw.done++;
+}
+
+/* Rank 1 tells rank 0 by AGAS where its memory is. */
+static void raw_open(void)
+{
+	gva_t board = agas_map_all(512, AGAS_CYCLIC);
+	size_t bytes;
+
+	check_pami(PAMI_Client_create("gbench", &raw.client, NULL, 0), "PAMI_Client_create");
+	check_pami(PAMI_Context_createv(raw.client, NULL, 0, &raw.context, 1),
+		   "PAMI_Context_createv");
+	check_pami(
+	    PAMI_Memregion_create(raw.context, raw.memory, sizeof(raw.memory), &bytes, &raw.region),
+	    "PAMI_Memregion_create");
+	check_pami(PAMI_Endpoint_create(raw.client, 1, 0, &raw.to), "PAMI_Endpoint_create");
+	raw.address = raw.memory;
+	if (me == 1) {
+		check_call(agas_put(board, &raw.region, sizeof(raw.region)), "put");
+		check_call(agas_put(board + 256, &raw.address, sizeof(raw.address)), "put");
+	}
+	check_call(agas_barrier(), "barrier");
+	check_call(agas_get(&raw.remote, board, sizeof(raw.remote)), "get");
+	check_call(agas_get(&raw.address, board + 256, sizeof(raw.address)), "get");
+	check_call(agas_barrier(), "barrier");
+}
+
+static void raw_close(void)
+{
+	PAMI_Memregion_destroy(raw.context, &raw.region);
+	PAMI_Context_destroyv(&raw.context, 1);
+	PAMI_Client_destroy(&raw.client);
+}
+
+static void raw_wait(long before)
+{
+	while (raw.done == before)
+		PAMI_Context_advance(raw.context, 1);
+}
+
+/* By region: the messaging unit writes. */
+static void raw_rput(void)
+{
+	pami_rput_simple_t p = {.rma = {.dest = raw.to, .bytes = 8},
+				.rdma = {.local.mr = &raw.region, .remote.mr = &raw.remote},
+				.put.rdone_fn = raw_in_place};
+	long before = raw.done;
+
+	check_pami(PAMI_Rput(raw.context, &p), "PAMI_Rput");
+	raw_wait(before);
+}
+
+/* By address. */
+static void raw_put(void)
+{
+	pami_put_simple_t p = {.rma = {.dest = raw.to, .bytes = 8},
+			       .addr = {.local = raw.memory, .remote = raw.address},
+			       .put.rdone_fn = raw_in_place};
+	long before = raw.done;
+
+	check_pami(PAMI_Put(raw.context, &p), "PAMI_Put");
+	raw_wait(before);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print_blocks(const char *name, double *us, int blocks)
+{
+	qsort(us, (size_t)blocks, sizeof(*us), compare_doubles);
+	printf("put beside PAMI: %-23s %8.3f (%.3f to %.3f)\n", name, us[blocks / 2], us[0],
+	       us[blocks - 1]);
+}
+
+/* Rank 0 measures; rank 1 answers on both contexts until `stop` says that it may go. */
+static void measure_beside(void)
+{
+	enum { BLOCKS = 21 };
+	static const char *const name[] = {"AGAS, us", "PAMI_Rput, us", "PAMI_Put, us"};
+	double us[3][BLOCKS], ratio[BLOCKS], start;
+	gva_t base = agas_map_all((size_t)ranks * page, AGAS_CYCLIC), at, stop;
+	long n = option.iterations / BLOCKS + 1;
+	void *word = NULL;
+
+	at = page_at_home(base, 1);
+	stop = at + 64;
+	raw_open();
+	if (me == 1 && agas_try_pin(stop, &word)) {
+		while (!atomic_load_acquire((uint64_t *)word)) {
+			PAMI_Context_advance(raw.context, 1);
+			agas_progress();
+		}
+		agas_unpin(stop);
+	}
+	for (int b = -1; me == 0 && b < BLOCKS; b++) {
+		int i = b < 0 ? 0 : b; /* the first warms up */
+
+		for (int v = 0; v < 3; v++) {
+			start = now_us();
+			for (long k = 0; k < n; k++) {
+				if (v == 0)
+					put_once(at, (uint64_t)k);
+				else if (v == 1)
+					raw_rput();
+				else
+					raw_put();
+			}
+			us[v][i] = (now_us() - start) / (double)n;
+		}
+		ratio[i] = us[0][i] / (us[1][i] < us[2][i] ? us[1][i] : us[2][i]);
+	}
+	if (me == 0) {
+		put_once(stop, 1);
+		for (int v = 0; v < 3; v++)
+			print_blocks(name[v], us[v], BLOCKS);
+		print_blocks("AGAS : the less of PAMI", ratio, BLOCKS);
+	}
+	check_call(agas_barrier(), "barrier");
+	raw_close();
 }
 
 /* ---- random updates ---- */
@@ -314,7 +432,7 @@ static void measure_gups(void)
 		    : option.verify ? "yes"
 				    : "not asked for");
 	if (me == 0)
-		print_counters(&s);
+		bench_agas_print_counters(&s);
 	if (wrong)
 		exit(1);
 }
@@ -383,7 +501,7 @@ static void measure_remaps(void)
 		       done, ranks, us / (double)mine, done ? moving / (double)done : 0,
 		       100 * share, (unsigned long long)s.stale, (unsigned long long)s.forwards);
 	if (me == 0)
-		print_counters(&s);
+		bench_agas_print_counters(&s);
 }
 
 /* ---- updates beside threads that look up owners ---- */
@@ -448,7 +566,7 @@ static void measure_contention(void)
 	       "rank 0\n",
 	       option.threads, ranks, (double)(mine * ranks) / us,
 	       (unsigned long long)atomic_load_relaxed(&contention.lookups));
-	print_counters(&s);
+	bench_agas_print_counters(&s);
 }
 
 /* ---- graph ---- */
@@ -568,7 +686,7 @@ static void measure_graph(void)
 static int print_usage(void)
 {
 	fprintf(stderr,
-		"usage: gbench paths|latency|rate|gups|remap|contend|graph [--iterations N] "
+		"usage: gbench paths|latency|beside|rate|gups|remap|contend|graph [--iterations N] "
 		"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
 		"[--verify 0] [--permute 0]\n");
 	return 2;
@@ -579,10 +697,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} command[] = {{"paths", measure_paths},  {"latency", measure_latency},
-		       {"rate", measure_rate},    {"gups", measure_gups},
-		       {"remap", measure_remaps}, {"contend", measure_contention},
-		       {"graph", measure_graph}};
+	} command[] = {{"paths", measure_paths},        {"latency", measure_latency},
+		       {"beside", measure_beside},      {"rate", measure_rate},
+		       {"gups", measure_gups},          {"remap", measure_remaps},
+		       {"contend", measure_contention}, {"graph", measure_graph}};
 	const size_t commands = sizeof(command) / sizeof(*command);
 	const struct {
 		const char *name;
@@ -611,10 +729,14 @@ int main(int argc, char **argv)
 	me = agas_pe();
 	ranks = agas_npes();
 	page = agas_page_size();
+	if (command[c].run == measure_beside && ranks < 2) {
+		fprintf(stderr, "gbench: beside needs two ranks\n");
+		return 2;
+	}
 	command[c].run();
 	check_call(agas_barrier(), "barrier");
 	if (me == 0)
-		print_network();
+		bench_agas_print_network();
 	agas_fini();
 	return 0;
 }

@@ -10,7 +10,7 @@ bad=0 first=
 heat() { # OPTIONS of torus run -- of agas_mesh
 	local out heat
 	out=$(timeout $((100 * ${QT_SCALE:-1})) torus run $1 "$QT_BUILD/bench/agas_mesh" --steps 3 --sweeps 3 $2 2>&1)
-	heat=$(sed -nE 's/.*; heat ([0-9.]+);.*/\1/p' <<<"$out")
+	heat=$(sed -nE 's/.*; heat ([0-9.]+)$/\1/p' <<<"$out")
 	[ -n "$first" ] || first=$heat
 	if [ -n "$heat" ] && [ "$heat" = "$first" ]; then
 		echo "ok: $1 $2: heat $heat"
@@ -27,6 +27,9 @@ heat "--clock virtual --fabric torus --shape 2x2x1x1x1" "--remap 1"
 for directory in hw-home hw-torus; do
 	heat "--clock virtual --fabric torus --shape 2x2x1x1x1 --hw agas=$directory" "--remap 1"
 	heat "--clock virtual --fabric torus --shape 2x2x1x1x1 --hw agas=$directory" "--remap 0"
+done
+for wrong in "--steps" "--steps 0" "--sweeps x" "--remap 2" "--help"; do
+	torus run -n 1 "$QT_BUILD/bench/agas_mesh" $wrong 2>&1 | grep -q '^usage: agas_mesh' || { echo "FAIL: no usage for $wrong"; bad=1; }
 done
 # The NAS kernels verify themselves.
 nas() { # OPTIONS of torus run -- of agas_nas
