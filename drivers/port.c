@@ -30,9 +30,8 @@ static const struct driver {
 	drv_port_open_fn open;
 	const char *needs;
 } drivers[] = {
-    {"loop", drv_port_loop_open, NULL},
-    {"shm", drv_port_shm_open, NULL},
-    {"uring", NULL, "liburing-dev"},
+    {"loop", drv_port_loop_open, NULL},     {"shm", drv_port_shm_open, NULL},
+    {"packet", drv_port_packet_open, NULL}, {"uring", NULL, "liburing-dev"},
     {"dpdk", NULL, "libdpdk-dev"},
 };
 
@@ -185,8 +184,8 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 		return open(spec + n + 1, port, why);
 	}
 	return drv_port_fail(why, -ENOENT,
-			     "there is no driver %.*s; drivers are loop, shm, uring, dpdk", (int)n,
-			     spec);
+			     "there is no driver %.*s; drivers are loop, shm, packet, uring, dpdk",
+			     (int)n, spec);
 }
 
 int drv_port_open(const char *spec, struct drv_port **port)
@@ -219,6 +218,7 @@ bool drv_port_is_reachable(const char *spec, enum drv_port_place place)
 	case DRV_PORT_IN_NAMESPACE:
 		return dpdk && strncmp(dpdk, "dpdk:net_", 9); /* a NIC */
 	default:
-		return strstr(spec, "uring:") || (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
+		return strstr(spec, "uring:") || strstr(spec, "packet:") ||
+		       (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
 	}
 }

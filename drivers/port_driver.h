@@ -21,6 +21,7 @@ typedef int (*drv_port_open_fn)(const char *args, struct drv_port **port, struct
 
 int drv_port_loop_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 int drv_port_shm_open(const char *args, struct drv_port **port, struct drv_port_why *why);
+int drv_port_packet_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 
 /* Wrappers, "name(args)+spec". They take ownership of the port below on success only. */
 typedef int (*drv_port_wrap_fn)(const char *args, struct drv_port *below, struct drv_port **port,

@@ -23,26 +23,18 @@
 #define _GNU_SOURCE
 #include "drivers/port_uring.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/udp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 
-#define URING_RINGS       16u
-#define URING_FRAME_MAX   65507u
-#define URING_UDP_HEADERS 28u /* IPv4 and UDP */
-#define URING_SOCKET      (8 << 20)
+#define URING_RINGS 16u
 
 struct uring_port {
 	struct drv_port port;
@@ -133,17 +125,12 @@ static void uring_poll_ring(struct uring_port *u)
 
 /* ---- receiving ---- */
 
-static int uring_is_same_address(const struct sockaddr_in *a, const struct sockaddr_in *b)
-{
-	return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
-}
-
 static int uring_peer_of(struct uring_port *u, const struct sockaddr_in *a)
 {
-	if (u->last_peer < u->peers && uring_is_same_address(a, &u->peer[u->last_peer]))
+	if (u->last_peer < u->peers && udp_is_same_address(a, &u->peer[u->last_peer]))
 		return u->last_peer;
 	for (int i = 0; i < u->peers; i++)
-		if (uring_is_same_address(a, &u->peer[i]))
+		if (udp_is_same_address(a, &u->peer[i]))
 			return u->last_peer = i;
 	return -1;
 }
@@ -285,30 +272,13 @@ static int uring_is_zc(const struct uring_port *u, const struct drv_frame *f)
 	return u->zc_bytes && f->bytes >= u->zc_bytes && t->ring == u->now;
 }
 
-/*
- * Return how many frames of a burst may leave as one: equal sizes (the last may be shorter), one
- * peer.
- */
-static unsigned uring_count_train(const struct uring_port *u, const struct drv_frame *f, unsigned n)
-{
-	uint32_t bytes = f[0].bytes, all = bytes;
-	unsigned k = 1;
-
-	if (bytes > u->train || u->zc_bytes)
-		return 1;
-	while (k < n && k < URING_TRAIN && f[k].peer == f[0].peer && f[k - 1].bytes == bytes &&
-	       f[k].bytes <= bytes && all + f[k].bytes <= URING_TRAIN_BYTES)
-		all += f[k++].bytes;
-	return k;
-}
-
 /* Queue the first frames of a burst. Returns how many; 0: no room. */
 static unsigned uring_queue_burst(struct uring_port *u, struct uring_ring *r, struct drv_frame *f,
 				  unsigned n, struct uring_tx **lead)
 {
 	const struct sockaddr_in *to = &u->peer[f[0].peer];
-	struct uring_tx *t[URING_TRAIN];
-	unsigned k = uring_count_train(u, f, n);
+	struct uring_tx *t[UDP_TRAIN];
+	unsigned k = u->zc_bytes ? 1 : udp_count_train(f, n, u->train);
 	int rc;
 
 	for (unsigned i = 0; i < k; i++) {
@@ -392,37 +362,15 @@ static int uring_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 
 /* ---- peers, opening, closing ---- */
 
-/* Parse "1.2.3.4:567" or, where the port is optional, "1.2.3.4". Returns 0 or -EINVAL. */
-static int uring_parse_address(const char *text, int need_port, struct sockaddr_in *a)
-{
-	const char *colon = strchr(text, ':');
-	char host[INET_ADDRSTRLEN];
-	size_t n = colon ? (size_t)(colon - text) : strlen(text);
-	uint64_t port = 0;
-
-	if (n >= sizeof host || (need_port && !colon))
-		return -EINVAL;
-	memcpy(host, text, n);
-	host[n] = 0;
-	memset(a, 0, sizeof *a);
-	a->sin_family = AF_INET;
-	if (inet_pton(AF_INET, host, &a->sin_addr) != 1)
-		return -EINVAL;
-	if (colon && drv_port_arg_u64(colon + 1, need_port ? 1 : 0, 65535, &port))
-		return -EINVAL;
-	a->sin_port = htons((uint16_t)port);
-	return 0;
-}
-
 static int uring_peer(struct drv_port *p, const char *address)
 {
 	struct uring_port *u = (struct uring_port *)p;
 	struct sockaddr_in a, *grown;
 
-	if (uring_parse_address(address, 1, &a) || a.sin_addr.s_addr == htonl(INADDR_ANY))
+	if (udp_parse_address(address, 1, &a) || a.sin_addr.s_addr == htonl(INADDR_ANY))
 		return -EINVAL;
 	for (int i = 0; i < u->peers; i++)
-		if (uring_is_same_address(&a, &u->peer[i]))
+		if (udp_is_same_address(&a, &u->peer[i]))
 			return i;
 	if (u->peers == DRV_PORT_PEERS_MAX)
 		return -ENOSPC;
@@ -437,12 +385,8 @@ static int uring_peer(struct drv_port *p, const char *address)
 static int uring_address(struct drv_port *p, char *text, size_t bytes)
 {
 	struct uring_port *u = (struct uring_port *)p;
-	char host[INET_ADDRSTRLEN];
-	int n;
 
-	inet_ntop(AF_INET, &u->self.sin_addr, host, sizeof host);
-	n = snprintf(text, bytes, "%s:%u", host, ntohs(u->self.sin_port));
-	return n < 0 || (size_t)n >= bytes ? -ENOSPC : 0;
+	return udp_write_address(&u->self, text, bytes);
 }
 
 static void uring_close(struct drv_port *p)
@@ -473,17 +417,17 @@ static const struct drv_port_ops uring_ops = {
 static int uring_parse(const char *args, struct uring_port *u, struct drv_port_why *why)
 {
 	char word[64], *value;
-	uint64_t frame = URING_FRAME_MAX, zc = 0;
+	uint64_t frame = UDP_FRAME_MAX, zc = 0;
 	int rc = drv_port_arg_next(&args, word, sizeof word, &value);
 
-	if (rc <= 0 || value || uring_parse_address(word, 0, &u->self) ||
+	if (rc <= 0 || value || udp_parse_address(word, 0, &u->self) ||
 	    u->self.sin_addr.s_addr == htonl(INADDR_ANY))
 		return drv_port_fail(why, -EINVAL,
 				     "write uring:ADDRESS or uring:ADDRESS:PORT with an IPv4 "
 				     "address of this host that the others reach");
 	while ((rc = drv_port_arg_next(&args, word, sizeof word, &value)) > 0) {
-		rc = !strcmp(word, "frame") ? drv_port_arg_u64(value, 64, URING_FRAME_MAX, &frame)
-		     : !strcmp(word, "zc")  ? drv_port_arg_u64(value, 0, URING_FRAME_MAX, &zc)
+		rc = !strcmp(word, "frame") ? drv_port_arg_u64(value, 64, UDP_FRAME_MAX, &frame)
+		     : !strcmp(word, "zc")  ? drv_port_arg_u64(value, 0, UDP_FRAME_MAX, &zc)
 					    : -EINVAL;
 		if (rc)
 			return drv_port_fail(why, rc,
@@ -499,70 +443,6 @@ static int uring_parse(const char *args, struct uring_port *u, struct drv_port_w
 	return 0;
 }
 
-/*
- * Bound the frame by the MTU of the interface that has the address; 127.0.0.0/8 belongs to
- * loopback.
- */
-static int uring_mtu(struct uring_port *u, struct drv_port_why *why)
-{
-	struct ifaddrs *all, *i;
-	struct ifreq r = {0};
-	uint32_t room;
-
-	if (getifaddrs(&all))
-		return drv_port_fail(why, -errno, "interfaces cannot be listed: %s",
-				     strerror(errno));
-	for (i = all; i; i = i->ifa_next) {
-		const struct sockaddr_in *a = (const void *)i->ifa_addr;
-
-		if (!a || a->sin_family != AF_INET)
-			continue;
-		if (a->sin_addr.s_addr == u->self.sin_addr.s_addr ||
-		    (ntohl(u->self.sin_addr.s_addr) >> 24 == 127 && i->ifa_flags & IFF_LOOPBACK))
-			break;
-	}
-	if (i)
-		snprintf(r.ifr_name, sizeof r.ifr_name, "%s", i->ifa_name);
-	freeifaddrs(all);
-	if (!r.ifr_name[0])
-		return drv_port_fail(why, -EADDRNOTAVAIL,
-				     "no interface of this network namespace has that "
-				     "address; 'ip addr' lists them");
-	/* An alias belongs to the interface before the colon. */
-	r.ifr_name[strcspn(r.ifr_name, ":")] = 0;
-	if (ioctl(u->socket, SIOCGIFMTU, &r))
-		return drv_port_fail(why, -errno, "no MTU of %s: %s", r.ifr_name, strerror(errno));
-	room = r.ifr_mtu > 92 ? (uint32_t)r.ifr_mtu - URING_UDP_HEADERS : 64;
-	if (u->port.frame_bytes_max > room)
-		u->port.frame_bytes_max = room;
-	return 0;
-}
-
-static void uring_socket_room(int socket, int force, int plain)
-{
-	int bytes = URING_SOCKET;
-
-	if (setsockopt(socket, SOL_SOCKET, force, &bytes, sizeof bytes))
-		setsockopt(socket, SOL_SOCKET, plain, &bytes, sizeof bytes);
-}
-
-/*
- * Bind the socket. The kernel ends the rings of a closed port or a killed process a little later.
- */
-static int uring_bind(struct uring_port *u)
-{
-	const struct timespec nap = {.tv_nsec = 5000000};
-	int rc;
-
-	for (int i = 0;
-	     (rc = bind(u->socket, (struct sockaddr *)&u->self, sizeof u->self)) && i < 50; i++) {
-		if (errno != EADDRINUSE)
-			break;
-		nanosleep(&nap, NULL);
-	}
-	return rc;
-}
-
 /* Use trains if the kernel can join and split datagrams (Linux 4.18 and 5.0) and two frames fit. */
 static void uring_enable_trains(struct uring_port *u)
 {
@@ -573,34 +453,8 @@ static void uring_enable_trains(struct uring_port *u)
 		return;
 	u->rx_bytes = URING_RX_TRAIN;
 	if (!setsockopt(u->socket, SOL_UDP, UDP_SEGMENT, &none, sizeof none) &&
-	    u->port.frame_bytes_max <= URING_TRAIN_BYTES / 2)
+	    u->port.frame_bytes_max <= UDP_TRAIN_BYTES / 2)
 		u->train = u->port.frame_bytes_max;
-}
-
-static int uring_socket(struct uring_port *u, struct drv_port_why *why)
-{
-	/* Datagrams are not fragmented; the wire above finds out which size the path carries. */
-	int whole = IP_PMTUDISC_PROBE;
-	socklen_t n = sizeof u->self;
-	int rc;
-
-	u->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (u->socket < 0)
-		return drv_port_fail(why, -errno, "no socket: %s", strerror(errno));
-	rc = uring_mtu(u, why);
-	if (rc)
-		return rc;
-	setsockopt(u->socket, IPPROTO_IP, IP_MTU_DISCOVER, &whole, sizeof whole);
-	uring_enable_trains(u);
-	uring_socket_room(u->socket, SO_RCVBUFFORCE, SO_RCVBUF);
-	uring_socket_room(u->socket, SO_SNDBUFFORCE, SO_SNDBUF);
-	if (uring_bind(u))
-		return drv_port_fail(
-		    why, -errno, "cannot bind: %s%s", strerror(errno),
-		    errno == EADDRINUSE ? "; leave the port number out or take another" : "");
-	if (getsockname(u->socket, (struct sockaddr *)&u->self, &n))
-		return -errno;
-	return 0;
 }
 
 /* Start receiving once: a kernel without multishot recvmsg with buffers refuses it at once. */
@@ -630,7 +484,9 @@ static int uring_open(const char *args, struct drv_port **port, struct drv_port_
 	u->port.ops = &uring_ops;
 	rc = uring_parse(args, u, why);
 	if (!rc)
-		rc = uring_socket(u, why);
+		rc = udp_open(&u->socket, &u->self, &u->port.frame_bytes_max, why);
+	if (!rc)
+		uring_enable_trains(u);
 	if (!rc)
 		rc = uring_test_receive(u, why);
 	if (rc) {

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "drivers/port_driver.h"
+#include "drivers/port_udp.h"
 
 #define URING_TX     64u  /* send buffers of a ring */
 #define URING_KEPT   256u /* and those that the caller may keep, where none is registered */
@@ -32,9 +32,7 @@
 #define URING_RX_HEADER                                                                            \
 	(sizeof(struct io_uring_recvmsg_out) + sizeof(struct sockaddr_in) + URING_RX_CONTROL)
 
-#define URING_TRAIN       32u    /* at most so many datagrams of one size go to the kernel as one */
-#define URING_TRAIN_BYTES 65000u /* bytes of a train; below 64 KiB with headers */
-#define URING_RX_TRAIN    65536u /* bytes that may arrive together */
+#define URING_RX_TRAIN 65536u /* bytes that may arrive together */
 
 struct uring_ring;
 
@@ -42,8 +40,8 @@ struct uring_tx {
 	struct uring_ring *ring;
 	struct msghdr message;
 	/* [0]: data of this frame; then those of the train that it leads. */
-	struct iovec iov[URING_TRAIN];
-	_Alignas(8) unsigned char control[24];
+	struct iovec iov[UDP_TRAIN];
+	struct udp_control control;
 	unsigned char *data;
 	uint32_t index;
 	int error; /* error of the last send */

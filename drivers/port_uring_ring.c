@@ -170,8 +170,6 @@ int uring_ring_arm(struct uring_ring *r)
 
 /* ---- sending ---- */
 
-_Static_assert(CMSG_SPACE(sizeof(uint16_t)) <= 24, "room for the size of a train's datagrams");
-
 static void ring_send_message(struct uring_ring *r, struct io_uring_sqe *e, struct uring_tx *t,
 			      const struct sockaddr_in *to, uint32_t bytes, unsigned parts)
 {
@@ -208,20 +206,12 @@ int uring_ring_send_train(struct uring_ring *r, struct uring_tx **t, unsigned n,
 			  const struct sockaddr_in *to, uint32_t bytes, uint32_t last)
 {
 	struct io_uring_sqe *e = ring_sqe(r);
-	uint16_t segment = (uint16_t)bytes;
-	struct cmsghdr *c;
 
 	if (!e)
 		return -EAGAIN;
 	for (unsigned i = 1; i < n; i++)
 		t[0]->iov[i] = (struct iovec){t[i]->data, i == n - 1 ? last : bytes};
-	t[0]->message.msg_control = t[0]->control;
-	t[0]->message.msg_controllen = sizeof t[0]->control;
-	c = CMSG_FIRSTHDR(&t[0]->message);
-	c->cmsg_level = SOL_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof segment);
-	memcpy(CMSG_DATA(c), &segment, sizeof segment);
+	udp_set_segment(&t[0]->message, &t[0]->control, (uint16_t)bytes);
 	ring_send_message(r, e, t[0], to, bytes, n);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -568,6 +569,52 @@ static void fault_free_shm(void)
 	run_pair(&(struct pair){{"fault()+shm:t", "fault()+shm:t"}, PAIR_PROCESSES, .lossless = 1});
 }
 
+/* Packet sockets need CAP_NET_RAW. */
+static void need_packet_sockets(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	close(fd);
+}
+
+static void packet_threads(void)
+{
+	need_packet_sockets();
+	run_pair(&(struct pair){{"packet:127.0.0.1", "packet:127.0.0.2,frame=1400"}, PAIR_THREADS});
+}
+
+static void packet_loopback(void)
+{
+	need_packet_sockets();
+	run_pair(&(struct pair){{"packet:127.0.0.1", "packet:127.0.0.1,frame=9000"},
+				PAIR_PROCESSES,
+				.malformed = malformed_uring,
+				.malformed_frames = 1,
+				.malformed_drops = 2});
+}
+
+static void packet_veth(void)
+{
+	need_packet_sockets();
+	run_pair(
+	    &(struct pair){{"packet:10.0.0.1:7000", "packet:10.0.0.2:7000"}, PAIR_NETNS, 1500});
+}
+
+static void packet_reaches_uring(void)
+{
+	need_packet_sockets();
+	NEEDS_MODULE("uring");
+	run_pair(&(struct pair){{"packet:10.0.0.1:7000", "uring:10.0.0.2:7000"}, PAIR_NETNS, 1500});
+}
+
+static void fault_free_packet(void)
+{
+	need_packet_sockets();
+	run_pair(&(struct pair){{"fault()+packet:127.0.0.1", "packet:127.0.0.1"}, PAIR_PROCESSES});
+}
+
 static void uring_threads(void)
 {
 	NEEDS_MODULE("uring");
@@ -696,7 +743,8 @@ static void dpdk_ring(void)
 }
 
 T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(shm_threads),
-       T(shm_keeps_the_contract), T(shm_small_and_large), T(fault_free_shm), T(uring_threads),
-       T(uring_loopback), T(uring_zero_copy), T(uring_veth), T(fault_free_uring),
+       T(shm_keeps_the_contract), T(shm_small_and_large), T(fault_free_shm), T(packet_threads),
+       T(packet_loopback), T(packet_veth), T(packet_reaches_uring), T(fault_free_packet),
+       T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth), T(fault_free_uring),
        T(dpdk_af_packet_1500), T(dpdk_af_packet_9000), T(dpdk_af_packet_65535),
        T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif), T(dpdk_ring))

@@ -64,7 +64,7 @@ static const struct bad {
 } bad[] = {
     {"", -EINVAL, "no ':'"},
     {"shm", -EINVAL, "write e.g. shm:"},
-    {"carrier:pigeon", -ENOENT, "drivers are loop, shm, uring, dpdk"},
+    {"carrier:pigeon", -ENOENT, "drivers are loop, shm, packet, uring, dpdk"},
     {":x", -ENOENT, "there is no driver"},
     {"fault+shm:", -ENOENT, "there is no driver fault+shm"},
     {"fault(+shm:", -EINVAL, "a wrapper is written"},
@@ -98,6 +98,15 @@ static const struct bad bad_uring[] = {
     {"uring:192.0.2.77", -EADDRNOTAVAIL, "'ip addr' lists them"},
     {"uring:127.0.0.1,frame=10", -EINVAL, "frame=BYTES"},
     {"uring:127.0.0.1,mtu=10", -EINVAL, "'mtu'"},
+};
+
+static const struct bad bad_packet[] = {
+    {"packet:", -EINVAL, "write packet:ADDRESS"},
+    {"packet:0.0.0.0", -EINVAL, "write packet:ADDRESS"},
+    {"packet:127.0.0.1:70000", -EINVAL, "write packet:ADDRESS"},
+    {"packet:192.0.2.77", -EADDRNOTAVAIL, "'ip addr' lists them"},
+    {"packet:127.0.0.1,frame=10", -EINVAL, "frame=BYTES"},
+    {"packet:127.0.0.1,zc=10", -EINVAL, "'zc'"},
 };
 
 static const struct bad bad_dpdk[] = {
@@ -146,6 +155,7 @@ static int have_module(const char *name)
 static void bad_specs(void)
 {
 	bad_check(bad, sizeof bad / sizeof *bad);
+	bad_check(bad_packet, sizeof bad_packet / sizeof *bad_packet);
 }
 
 static void bad_specs_of_uring(void)
@@ -508,6 +518,7 @@ static void reachable_ports(void)
 		    {"", 0, 0},
 		    {"uring:10.0.0.1", 1, 0},
 		    {"uring:127.0.0.1", 1, 0},
+		    {"packet:10.0.0.1", 1, 0},
 		    {"fault(loss=0.1)+uring:127.0.0.1", 1, 0},
 		    {"fault(loss=0.1)+shm:", 0, 0},
 		    {"dpdk:net_memif0,id=0", 0, 0},
