@@ -519,18 +519,21 @@ enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, ui
 enum emu_arrival emu_directory_access(struct emu_directory *d, uint32_t node, uint32_t here,
 				      struct emu_packet *p)
 {
-	struct emu_address *a = emu_address_of(p);
+	struct emu_address *a = emu_address_of(p), before = *a;
 	const struct entry *e = map_find(&d->units, node, a->key);
 
 	expect_access(d, p->route.next, -1);
-	if (!e || e->state != EMU_BIND_OWNED || !e->lease || e->task != p->route.next ||
-	    !d->conf.access(d->conf.arg, e->task, e->lease, p))
+	if (!e || e->state != EMU_BIND_OWNED || !e->lease || e->task != p->route.next)
 		return EMU_ARRIVAL_DELIVER;
-	d->stat->by_unit++;
 	a->kind = EMU_ADDRESS_ANSWER;
 	a->at = here;
 	a->version = e->version;
 	a->flags = (uint8_t)((a->flags & EMU_ADDRESS_MISLED) | EMU_ADDRESS_BY_UNIT);
+	if (!d->conf.access(d->conf.arg, e->task, e->lease, p)) {
+		*a = before;
+		return EMU_ARRIVAL_DELIVER;
+	}
+	d->stat->by_unit++;
 	return EMU_ARRIVAL_RESEND;
 }
 

@@ -12,7 +12,7 @@
  *   BIND, HOME   never leave their node: software writes its node's tables with them
  *
  * A MESSAGE that is a put, a get or an atomic operation (struct emu_access) is carried out by the
- * unit of the owner.
+ * unit of the owner, also a put of several packets (emu/long_put.h).
  * BIND says where the lease of the block is (struct emu_lease), whose word says whether
  * the block may be accessed now. The unit turns the packet into its ANSWER and injects it again.
  *
@@ -109,7 +109,13 @@ enum emu_access_kind {
 	EMU_ACCESS_ADD,
 	EMU_ACCESS_SWAP,
 	EMU_ACCESS_CAS,
-	EMU_ACCESS_KINDS
+	/* A put of several packets (emu/long_put.h). The data are a struct emu_operands, whose
+	 * operand is the address of the payload at the source. */
+	EMU_ACCESS_LONG_PUT,
+	EMU_ACCESS_KINDS,
+	/* From a unit to the software of its node: a long put is over, and has left its pin. */
+	EMU_ACCESS_END = EMU_ACCESS_KINDS,
+	EMU_ACCESS_END_FAILED /* with not all bytes written */
 };
 
 /* The first bytes of a MESSAGE that is a put, a get or an atomic operation, and of the unit's
@@ -158,8 +164,9 @@ struct emu_directory_conf {
 	uint64_t central_ps; /* CENTRAL: one update after the other takes this long */
 	struct emu_directory_stat *stat; /* where the counters are; NULL: inside */
 	/*
-	 * Carry out an access with a lease of a task, and make the packet its answer. Returns
-	 * false if the block is not there; then nothing was done. NULL: units carry out nothing.
+	 * Carry out an access with a lease of a task, and make the packet its answer, or another
+	 * packet that is to be injected here; the address is the answer's already. Returns false if
+	 * the block is not there; then nothing was done. NULL: units carry out nothing.
 	 */
 	bool (*access)(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
 	/* 1: access() will be called for memory of the task; -1: it is over. May be NULL. */
@@ -182,6 +189,7 @@ static inline bool emu_version_is_newer(uint16_t a, uint16_t b)
 static inline bool emu_is_addressed(const struct emu_packet *p)
 {
 	return p->hdr.NetworkHeader.pt2pt.Byte3.Byte3 & MUHWI_PACKET_ADDRESSED &&
+	       p->hdr.NetworkHeader.pt2pt.Byte8.Packet_Type == 0 && /* memory FIFO */
 	       p->bytes >= sizeof(struct emu_address);
 }
 

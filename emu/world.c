@@ -367,6 +367,12 @@ static void resend_packet(struct emu_world *w, uint32_t node, uint32_t packet)
 			   MARK_RESEND);
 }
 
+void emu_world_answer(struct emu_world *w, uint32_t node, uint32_t packet, uint64_t now)
+{
+	push_event(w, now + w->timing.mu_rget_ps + w->timing.mu_inject_ps, node, PORT_ADDRESSED,
+		   ADDRESSED, packet, MARK_RESEND);
+}
+
 static void handle_addressed(struct emu_world *w, const struct emu_event *e)
 {
 	uint32_t node = emu_event_node(e);
@@ -394,8 +400,7 @@ static void handle_addressed(struct emu_world *w, const struct emu_event *e)
 		if (w->has_cuts && is_counted(p) && e->mark != MARK_RESEND)
 			note_arrival(w, p->route.source);
 		if (e->mark == MARK_ACCESS) /* the answer leaves as that to a remote get does */
-			push_event(w, w->now + w->timing.mu_rget_ps + w->timing.mu_inject_ps, node,
-				   PORT_ADDRESSED, ADDRESSED, e->arg, MARK_RESEND);
+			emu_world_answer(w, node, e->arg, w->now);
 		else
 			resend_packet(w, node, e->arg);
 		return;

@@ -105,6 +105,12 @@ int emu_world_cut(struct emu_world *w, uint32_t node, unsigned link, bool cut);
 void emu_world_link_fault(struct emu_world *w, uint32_t node, unsigned link,
 			  const struct emu_link_fault *f);
 
+/*
+ * Inject an answer of the unit of a node, as the answer to a remote get, which the unit has decided
+ * to send at `now`. For packets that were delivered.
+ */
+void emu_world_answer(struct emu_world *w, uint32_t node, uint32_t packet, uint64_t now);
+
 struct emu_sched *emu_world_sched(struct emu_world *w);
 /* Return the directory; NULL if the conf asked for none. */
 struct emu_directory *emu_world_directory(struct emu_world *w);

@@ -60,7 +60,14 @@ enum pami_quintorus_address_access {
 	PAMI_QUINTORUS_ADDRESS_XOR,
 	PAMI_QUINTORUS_ADDRESS_ADD,
 	PAMI_QUINTORUS_ADDRESS_SWAP,
-	PAMI_QUINTORUS_ADDRESS_CAS
+	PAMI_QUINTORUS_ADDRESS_CAS,
+	/* A put of any length: the unit of the owner pins the block and fetches the payload from
+	 * `operand`, an address of the sender, in the struct pami_quintorus_operands. */
+	PAMI_QUINTORUS_ADDRESS_LONG_PUT,
+	/* Only received. A unit has ended a LONG_PUT of the origin to a block that is to leave or
+	 * to be freed. One pin of its lease is now the receiver's, which also answers the origin. */
+	PAMI_QUINTORUS_ADDRESS_END,
+	PAMI_QUINTORUS_ADDRESS_END_FAILED /* The payload could not be read. */
 };
 
 /* In ANSWER: the flags of the message that it answers. */
@@ -101,7 +108,8 @@ struct pami_quintorus_bind {
  * A messaging unit reads the lease and accesses the block in one step. It may do so as long as the
  * task is in the job, also when the memory is the lease of another block by then: so leases must
  * not be freed. Any thread of the task may change `word` with atomic operations; while the lower
- * half is not 0, the task accesses the block itself.
+ * half is not 0, the task accesses the block itself, or the unit carries out LONG_PUTs. For the
+ * time of each the unit adds 1. It subtracts it again while the block is OWNED, else it sends END.
  */
 struct pami_quintorus_lease {
 	uint64_t key;

@@ -60,7 +60,7 @@ static int start_access(const char *call, enum agas_request_kind kind, gva_t gva
 			size_t bytes, agas_req_t *req)
 {
 	const struct agas_space *s = &agas_world.space;
-	size_t piece = agas_network_piece(bytes);
+	size_t piece = agas_network_piece(kind, bytes);
 	int rc = agas_check(call, gva, bytes);
 
 	if (!rc && !lva && bytes)

@@ -41,9 +41,10 @@ void agas_network_receive(pami_context_t context, void *cookie, const void *head
 			  pami_endpoint_t origin, pami_recv_t *recv);
 /*
  * Return the most bytes of a block that one request of a put or get of so many bytes names. Units
- * carry out requests that fit a packet. Of much more, the owner fetches or sends all at once.
+ * send the data of gets that fit a packet. Of much more, the owner sends all at once. A put is one
+ * request, whose payload the owner fetches if it does not fit a packet.
  */
-size_t agas_network_piece(size_t bytes);
+size_t agas_network_piece(enum agas_request_kind kind, size_t bytes);
 /* Return how many seconds a caller of agas_remap() waits for the controller of a central table. */
 double agas_network_delay(void);
 

@@ -178,7 +178,7 @@ struct pulling {
 	struct agas_block *block;
 };
 
-static void pull_end(const struct agas_request *r, struct agas_block *b, bool ok)
+void agas_serve_end(const struct agas_request *r, struct agas_block *b, bool ok)
 {
 	struct agas_reply reply = make_reply(r, b);
 
@@ -194,7 +194,7 @@ static void pull_done(pami_context_t context, void *cookie, pami_result_t result
 	AGAS_HANDLER;
 	struct pulling *p = cookie;
 
-	pull_end(&p->r, p->block, result == PAMI_SUCCESS);
+	agas_serve_end(&p->r, p->block, result == PAMI_SUCCESS);
 	free(p);
 }
 
@@ -211,12 +211,12 @@ static void pull_start(const struct agas_request *r, struct agas_block *b, void 
 	if (r->source == agas_world.me)
 		memcpy(at, from, r->bytes);
 	if (!p) {
-		pull_end(r, b, r->source == agas_world.me);
+		agas_serve_end(r, b, r->source == agas_world.me);
 		return;
 	}
 	*p = (struct pulling){*r, b};
 	if (agas_is_dead(r->source) || PAMI_Get(agas_world.context, &get) != PAMI_SUCCESS) {
-		pull_end(r, b, false);
+		agas_serve_end(r, b, false);
 		free(p);
 	}
 }

@@ -32,7 +32,7 @@ static void vote(struct emu_lease *l, uint32_t source)
 	}
 }
 
-static void address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner)
+void sim_address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner)
 {
 	const struct emu_access *x = (const void *)p->payload;
 
@@ -51,7 +51,7 @@ void sim_access_expect(void *arg, uint32_t task, int change)
 
 static bool is_atomic(const struct emu_access *x)
 {
-	return x->a.state >= EMU_ACCESS_XOR;
+	return x->a.state >= EMU_ACCESS_XOR && x->a.state <= EMU_ACCESS_CAS;
 }
 
 /* As agas_atomic_run() of agas/access/serve.c. The value before takes the place of the operands. */
@@ -85,11 +85,21 @@ static int run_access(struct mu_sim *s, uint32_t local, uint64_t memory, const s
 /* Does the packet hold what the access needs, and has it room for what the answer brings? */
 static bool is_sound(const struct emu_access *x, const struct emu_packet *p)
 {
+	if (x->a.state == EMU_ACCESS_LONG_PUT)
+		return x->bytes && p->bytes >= sizeof(*x) + sizeof(struct emu_operands);
 	if (is_atomic(x))
 		return x->bytes == 8 && x->a.to % 8 == 0 &&
 		       p->bytes >= sizeof(*x) + sizeof(struct emu_operands);
 	return x->bytes <= MU_PACKET_BYTES - sizeof(*x) &&
 	       (x->a.state == EMU_ACCESS_GET || p->bytes >= sizeof(*x) + x->bytes);
+}
+
+/* Write the part of the lease that the unit changes. */
+static void write_lease(struct mu_sim *s, uint32_t local, uint64_t lease, const struct emu_lease *l)
+{
+	sim_write(s, local, lease + offsetof(struct emu_lease, word), &l->word, sizeof(l->word));
+	sim_write(s, local, lease + offsetof(struct emu_lease, uses), &l->uses,
+		  3 * sizeof(l->uses)); /* uses, voter, votes */
 }
 
 bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
@@ -105,14 +115,19 @@ bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 	sim_write_pending(s, local);
 	if (sim_read(s, local, &l, lease, sizeof(l)) || !is_open(&l, x))
 		return false;
+	vote(&l, p->task);
+	if (x->a.state == EMU_ACCESS_LONG_PUT) {
+		if (!sim_long_put_open(s, local, lease, &l, p))
+			return false;
+		write_lease(s, local, lease, &l);
+		return true;
+	}
 	if (run_access(s, local, l.memory, x, data))
 		return false;
-	vote(&l, p->task);
-	sim_write(s, local, lease + offsetof(struct emu_lease, uses), &l.uses,
-		  3 * sizeof(l.uses)); /* uses, voter, votes */
+	write_lease(s, local, lease, &l);
 	p->bytes = (uint32_t)sizeof(*x) + (x->a.state == EMU_ACCESS_PUT ? 0 : x->bytes);
 	if (x->a.state != EMU_ACCESS_GET)
 		sim_wake(s, local);
-	address_answer(s, p, task);
+	sim_address_answer(s, p, task);
 	return true;
 }

@@ -35,6 +35,7 @@ void sim_leave(struct mu_sim *s, uint32_t local)
 
 	if (t->state == SIM_TASK_LEFT)
 		return;
+	sim_long_put_leave(s, local);
 	t->pending.bytes = 0; /* its memory is not read any more */
 	t->spilled = 0;
 	for (uint32_t c = 0; c < s->channels; c++) {
@@ -72,6 +73,7 @@ void sim_gone_event(struct mu_sim *s, const struct emu_event *e)
 	s->engines--;
 	mu_host_mark_task_ended(s->host, s->task[e->arg].task, s->task[e->arg].how);
 	emu_world_hash(s->world, s->now, SIM_GONE, s->task[e->arg].task);
+	sim_long_put_death(s, s->task[e->arg].task);
 	for (uint32_t i = 0; i < s->locals; i++)
 		sim_wake(s, i);
 }

@@ -142,8 +142,7 @@ static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t
 	*last = packet;
 }
 
-/* Returns 1 if the packet stays in use, on a list. */
-static int effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)
+int sim_effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)
 {
 	struct sim_channel *c = &s->channel[channel];
 	uint32_t local = channel / s->channels;
@@ -204,8 +203,7 @@ void sim_write_pending_slow(struct mu_sim *s, uint32_t local)
 		report_put_error(s, p->channel, p->source, p->back, rc);
 }
 
-/* Write into a task's memory; puts to consecutive addresses become one write. */
-static int put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct emu_packet *p)
+int sim_put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct emu_packet *p)
 {
 	uint32_t local = channel / s->channels;
 	uint32_t back = mu_header_origin_channel(&p->hdr);
@@ -251,7 +249,7 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 			 : sim_atomic(s, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), to & 7,
 				      value);
 	} else {
-		rc = put_write(s, channel, to, p);
+		rc = sim_put_write(s, channel, to, p);
 	}
 	if (!rc && k) {
 		uint64_t left;
@@ -323,6 +321,7 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 	struct emu_packet *p = &s->pool[e->arg];
 	unsigned type = effect_of(&p->hdr);
 	uint32_t channel, local = sim_find_target(s, emu_event_node(e), &p->hdr, &channel);
+	bool is_put = type == MUHWI_PACKET_TYPE_PUT;
 	int kept = 0, look = type == MUHWI_PACKET_TYPE_FIFO;
 
 	if (local == SIM_NONE) {
@@ -340,10 +339,13 @@ void sim_effect_event(struct mu_sim *s, const struct emu_event *e)
 		s->dropped++;
 	else if (type == MUHWI_PACKET_TYPE_GET)
 		kept = effect_get(s, channel, e->arg);
-	else if (type == MUHWI_PACKET_TYPE_PUT)
+	else if (is_put && __builtin_expect(sim_is_long_put(&p->hdr), 0)) {
+		kept = sim_long_put_data(s, emu_event_node(e), channel, e->arg);
+		look = kept || !s->task[local].arriving;
+	} else if (is_put)
 		look = effect_put(s, emu_event_node(e), channel, p) || !s->task[local].arriving;
 	else
-		kept = effect_fifo(s, channel, e->arg);
+		kept = sim_effect_fifo(s, channel, e->arg);
 	if (!kept)
 		emu_world_packet_put(s->world, e->arg);
 	/* Wake a task that waits for a long put after its last packet, not after each. */

@@ -406,6 +406,12 @@ static int make_packet(struct mu_sim *s, struct source from, const MUHWI_Descrip
 	p->bytes = mu_packetize(d, from.e->offset, &p->hdr);
 	p->task = s->task[from.channel / s->channels].task;
 	rc = p->bytes ? read_payload(s, from, d, p->bytes, p->payload) : 0;
+	if (rc && sim_is_long_put(&p->hdr)) { /* the unit that asked has to learn of it */
+		sim_count_error(s, from.channel / s->channels, SIM_ERROR_GET, rc);
+		sim_long_put_fail(&p->hdr);
+		from.e->offset = d->Message_Length - p->bytes;
+		rc = 0;
+	}
 	if (rc) {
 		emu_world_packet_put(s->world, i);
 		return rc;

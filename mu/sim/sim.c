@@ -185,6 +185,7 @@ void mu_sim_destroy(struct mu_sim *s)
 	}
 	emu_world_destroy(s->world);
 	emu_faults_free(&s->script);
+	free(s->long_put);
 	free(s->store);
 	free(s->task_at);
 	free(s->node);
@@ -238,6 +239,9 @@ static int run_events(struct mu_sim *s)
 			break;
 		case SIM_EFFECT:
 			sim_effect_event(s, &e);
+			break;
+		case SIM_LONG_PUT:
+			sim_long_put_event(s, &e);
 			break;
 		case SIM_GONE:
 			sim_gone_event(s, &e);

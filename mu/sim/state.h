@@ -34,6 +34,7 @@ enum {
 	SIM_GONE,
 	SIM_KILL,
 	SIM_SERVE,
+	SIM_LONG_PUT,
 	SIM_SCRIPT
 };
 #define SIM_PORT_ENGINE 16   /* + engine number on the node, up to 2048 */
@@ -190,7 +191,9 @@ struct mu_sim {
 	struct emu_faults script;
 	struct sim_store *store; /* [store_room] */
 	uint32_t store_room, store_free;
-	int world_class; /* class route 0 is programmed */
+	struct sim_long_put *long_put; /* records of mu/sim/long_put.c */
+	uint32_t long_puts;            /* that were ever used */
+	int world_class;               /* class route 0 is programmed */
 	int error;
 	uint64_t turns, spilled, errors, dropped;
 	uint64_t check_at; /* ns */
@@ -276,6 +279,10 @@ void sim_store_event(struct mu_sim *s, const struct emu_event *e);
 /* sim/effect.c */
 void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when);
 void sim_effect_event(struct mu_sim *s, const struct emu_event *e);
+/* Deliver a packet to a reception FIFO. Returns 1 if the packet stays in use, on a list. */
+int sim_effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet);
+/* Write the bytes of a put, at once or later; puts to consecutive addresses become one write. */
+int sim_put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct emu_packet *p);
 /* Append descriptors to a remote-get FIFO, which has room. */
 void sim_rget_append(struct mu_sim *s, uint32_t channel, const unsigned char *desc, uint32_t count);
 /*
@@ -312,6 +319,25 @@ int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, 
 /* sim/access.c: as in struct emu_directory_conf. */
 void sim_access_expect(void *arg, uint32_t task, int change);
 bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
+
+/* Let a packet with an access be its answer, from task `owner`. */
+void sim_address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner);
+
+/*
+ * sim/long_put.c: puts of several packets by the unit. sim_long_put_open() pins the block in *l and
+ * makes a remote get of the packet; false: software carries out the put. sim_long_put_data() takes
+ * a packet of such a put; it returns 1 if the packet stays in use. sim_long_put_fail() makes it one
+ * whose bytes could not be read.
+ */
+bool sim_long_put_open(struct mu_sim *s, uint32_t local, uint64_t lease, struct emu_lease *l,
+		       struct emu_packet *p);
+bool sim_is_long_put(const MUHWI_PacketHeader_t *h);
+void sim_long_put_fail(MUHWI_PacketHeader_t *h);
+int sim_long_put_data(struct mu_sim *s, uint32_t node, uint32_t channel, uint32_t packet);
+/* All have learnt that a source has ended; a task has left. */
+void sim_long_put_death(struct mu_sim *s, uint32_t task);
+void sim_long_put_event(struct mu_sim *s, const struct emu_event *e);
+void sim_long_put_leave(struct mu_sim *s, uint32_t local);
 
 /* sim/death.c */
 /* Give the task no more turns. */

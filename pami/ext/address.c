@@ -42,6 +42,10 @@ _Static_assert((int)PAMI_QUINTORUS_ADDRESS_GET == (int)EMU_ACCESS_GET &&
 		   (int)PAMI_QUINTORUS_ADDRESS_CAS == (int)EMU_ACCESS_CAS &&
 		   sizeof(struct pami_quintorus_operands) == sizeof(struct emu_operands),
 	       "the same kinds");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_LONG_PUT == (int)EMU_ACCESS_LONG_PUT &&
+		   (int)PAMI_QUINTORUS_ADDRESS_END == (int)EMU_ACCESS_END &&
+		   (int)PAMI_QUINTORUS_ADDRESS_END_FAILED == (int)EMU_ACCESS_END_FAILED,
+	       "the same kinds");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_BY_UNIT == (int)EMU_ADDRESS_BY_UNIT, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_MISLED == (int)EMU_ADDRESS_MISLED, "one flag");
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)EMU_BIND_OWNED, "the same states");

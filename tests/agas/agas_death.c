@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks die while all ranks count in blocks that move. Every operation of the survivors ends. A
+ * Ranks die while all ranks count in blocks that move, and put many bytes into them. Every
+ * operation of the survivors ends. A
  * count whose answer came is in its block, unless the block died. Blocks that live still move if
  * their homes live. Barriers are then those of the survivors.
  *
@@ -180,11 +181,15 @@ int main(int argc, char **argv)
 	if (order)
 		learn_late();
 	for (i = order ? TIMES : 0; i < TIMES || (by_launcher && me == victim); i++) {
+		static const char longer[2000];
 		int b = (int)drv_rng_below(&rng, BLOCKS);
-		agas_req_t r;
+		agas_req_t r, put;
 
 		CHECK_EQ(agas_remap_nb(base + (size_t)b * page,
 				       (int)drv_rng_below(&rng, (uint64_t)ranks), &r),
+			 0);
+		b = (int)drv_rng_below(&rng, BLOCKS);
+		CHECK_EQ(agas_put_nb(base + (size_t)b * page + 64, longer, sizeof(longer), &put),
 			 0);
 		b = (int)drv_rng_below(&rng, BLOCKS);
 		tried[b]++;
@@ -192,6 +197,8 @@ int main(int argc, char **argv)
 		CHECK(rc == 0 || rc == AGAS_EDEAD);
 		confirmed[b] += rc == 0;
 		rc = agas_wait(&r);
+		CHECK(rc == 0 || rc == AGAS_EDEAD);
+		rc = agas_wait(&put);
 		CHECK(rc == 0 || rc == AGAS_EDEAD);
 		if (!by_launcher && me == victim && i == TIMES / 2)
 			kill(getpid(), SIGKILL);

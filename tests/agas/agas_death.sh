@@ -32,6 +32,9 @@ QUINTORUS_AGAS_PROGRESS=off survive 3 -n 4 --hosts local,local "$task" order
 if [ "${QT_SANITIZE:-}" != thread ]; then
 	for us in 200 500 1234; do
 		survive 2 --clock virtual --shape 3x1x1x1x1 --fault kill=2@$us "$task" virtual
+		survive 3 --clock virtual --fabric torus --shape 4x1x1x1x1 --hw agas=hw-torus \
+			--fault kill=3@$us "$task" virtual
+		survive 3 -n 4 --hw agas=hw-torus "$task"
 	done
 fi
 while read -r reason; do

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Histories of one word each, checked for linearizability: all ranks put, get, swap, add, xor and
- * compare-and-swap it while they move its block about and pin it. There must be an order of all
+ * compare-and-swap it while they move its block about and pin it. Some puts write many bytes round
+ * the word, so that a messaging unit holds the block for them. There must be an order of all
  * operations that explains every result and that keeps operations apart in time in their order. The
  * search for it is exhaustive.
  *
@@ -18,6 +19,8 @@
 #include "tests/agas/agas_job.h"
 
 enum { OPS = 4, RANKS_MAX = 5, BATCH = 64, TRIES = 1 << 16 };
+/* Each word is the only one that is read of its span, which long puts write from end to end. */
+enum { SPAN = 2048 };
 enum kind { PUT, GET, SWAP, ADD, XOR, CAS, KINDS };
 
 struct record {
@@ -37,6 +40,17 @@ static uint64_t now_ns(void)
 
 /* ---- the program ---- */
 
+static int put_word(gva_t word, uint64_t value)
+{
+	static uint64_t span[SPAN / 8];
+
+	if (drv_rng_below(&rng, 2))
+		return agas_put(word, &value, 8);
+	for (unsigned i = 0; i < SPAN / 8; i++)
+		span[i] = value;
+	return agas_put(word & ~(gva_t)(SPAN - 1), span, SPAN);
+}
+
 static void run_operation(gva_t word, struct record *r, unsigned i)
 {
 	int rc = 0;
@@ -47,7 +61,7 @@ static void run_operation(gva_t word, struct record *r, unsigned i)
 	r->begin = now_ns();
 	switch ((enum kind)r->kind) {
 	case PUT:
-		rc = agas_put(word, &r->value, 8);
+		rc = put_word(word, r->value);
 		rc = rc ? rc : agas_fence();
 		break;
 	case GET:
@@ -273,16 +287,18 @@ int main(int argc, char **argv)
 	board = agas_map_all(sizeof(mine) * (size_t)ranks, AGAS_CYCLIC);
 	ballot = agas_map_all(page, AGAS_CYCLIC);
 	do {
-		words = agas_map_all(BATCH * 8, n % 2 ? AGAS_CYCLIC : AGAS_BLOCKED);
+		words = agas_map_all(BATCH * SPAN, n % 2 ? AGAS_CYCLIC : AGAS_BLOCKED);
 		for (b = 0; b < BATCH; b++) {
 			if (b % 8 == 0)
 				CHECK_EQ(agas_barrier(), 0);
-			one_round(words + (gva_t)b * 8, mine[b]);
+			/* In the first, a middle and the last packet of its span. */
+			one_round(words + (gva_t)b * SPAN + (gva_t)(b % 3) * (SPAN / 2 - 4) / 8 * 8,
+				  mine[b]);
 		}
 		CHECK_EQ(agas_barrier(), 0);
 		check_batch(board, BATCH);
 		if (me == 0)
-			CHECK_EQ(agas_unmap(words, BATCH * 8), 0);
+			CHECK_EQ(agas_unmap(words, BATCH * SPAN), 0);
 		n++;
 	} while (!is_enough(ballot, n, n >= batches || check_failures || now_ns() >= end));
 	if (me == 0 && batches == LONG_MAX)

@@ -53,6 +53,7 @@ static struct agas_stats put_by(int rank)
 }
 
 static const char *by_unit;
+static int long_by_unit;
 
 static void expect_stats(const char *what, const struct agas_stats *s, unsigned lookups,
 			 unsigned translations, unsigned messages, unsigned updates)
@@ -81,7 +82,8 @@ static void expect_stats(const char *what, const struct agas_stats *s, unsigned 
 	}
 }
 
-/* What is longer than a packet goes in pieces, which units carry out. */
+/* A longer put is one access for a unit, if it carries out long ones (QT_LONG_BY_UNIT=1), and a get
+ * goes in pieces. */
 static void put_long(void)
 {
 	unsigned char out[1000], back[1000] = {0};
@@ -99,7 +101,32 @@ static void put_long(void)
 	}
 	s = sum_stats();
 	if (by_unit && me == 0)
-		CHECK_EQ(s.by_unit, atoi(by_unit) ? 6 : 0);
+		CHECK_EQ(s.by_unit, (atoi(by_unit) ? 3u : 0u) + (uint64_t)long_by_unit);
+}
+
+/* A put of many packets, which the unit fetches while it holds the block. */
+static void put_longer(void)
+{
+	static unsigned char out[2500], back[2500];
+	struct agas_stats s;
+
+	for (unsigned i = 0; i < sizeof(out); i++)
+		out[i] = (unsigned char)(i * 11);
+	count_from_here();
+	if (me == SOURCE) {
+		CHECK_EQ(agas_put(at + 8, out, sizeof(out)), 0);
+		CHECK_EQ(agas_fence(), 0);
+	}
+	s = sum_stats();
+	if (by_unit && me == 0) {
+		CHECK_EQ(s.by_unit, (uint64_t)long_by_unit);
+		CHECK_EQ(s.translations, (uint64_t)!long_by_unit);
+	}
+	if (me == SOURCE) {
+		CHECK_EQ(agas_get(back, at + 8, sizeof(back)), 0);
+		CHECK_EQ(agas_fence(), 0);
+		CHECK(!memcmp(out, back, sizeof(out)));
+	}
 }
 
 /* Atomic operations take the same way as puts, and a unit returns the value before. */
@@ -134,6 +161,7 @@ int main(void)
 	gva_t base;
 
 	by_unit = getenv("QT_BY_UNIT");
+	long_by_unit = getenv("QT_LONG_BY_UNIT") ? atoi(getenv("QT_LONG_BY_UNIT")) : 0;
 	job_begin();
 	if (ranks != RANKS) {
 		fprintf(stderr, "this test needs 4 ranks\n");
@@ -158,6 +186,7 @@ int main(void)
 	expect_stats("cached", &s, 1, 1, 2, 0);
 	CHECK_EQ(s.hits + s.addressed, 1);
 	put_long();
+	put_longer();
 	atomics();
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, LAST), 0);

@@ -18,6 +18,11 @@
  * software says at any later time, so it may say that the block is here long after it has left, or
  * when it has come back into other memory. The unit believes the lease, and nothing in its table.
  *
+ * Or a unit carries out a long put (emu/long_put.h, whose functions run here, too): it pins the
+ * block, asks the unit of the source for two packets, and unpins the block after them, or has its
+ * software do so. If the source dies, the packets under way arrive or not, before or after the unit
+ * and the software of each rank learn of the death, which they do in any order.
+ *
  * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
  *
  * What a dead rank sent arrives up to some message and not beyond it. Planted defects: with one
@@ -42,11 +47,18 @@ enum {
 	NOTES,
 	UNIT_STATE,
 	UNIT_MEMORY,
+	UNIT_PIN,
+	UNIT_UNPIN,
+	LATE_DATA,
+	DEAD_SOURCE,
+	UNIT_DEATH,
 	DEFECTS
 };
 static int defect;
 #define AGAS_DEFECT(line) (defect == (line))
+#define EMU_DEFECT(line)  (defect == (line))
 #include "agas/move/protocol.c"
+#include "emu/long_put.h"
 #include "tests/model/state_set.h"
 
 #define RANKS    4
@@ -57,6 +69,7 @@ static int defect;
 #define REQUEST  AGAS_MOVE_KINDS
 #define ANSWER   (AGAS_MOVE_KINDS + 1)
 #define HOME_REC 0
+#define PACKETS  2 /* of a long put by units */
 
 struct message {
 	uint8_t kind, rank, token, version, error, hops, flags;
@@ -85,6 +98,13 @@ struct state {
 	/* Number of the memory of the block at each rank, 0: none; as the unit was told, and as the
 	 * unit knows. */
 	uint8_t memory[RANKS], told[RANKS], unit[RANKS], memories;
+	/* A long put by units. 1 + the rank whose unit has opened a record, and the memory that the
+	 * record names; packets to come; is the remote get under way; packets under way. */
+	uint8_t writer_unit, writer_memory, left, closed, fetch, packets;
+	uint8_t opened; /* 1 + the rank to which these packets go */
+	uint8_t end;    /* 1 + the rank whose software has END to take; with end_failed */
+	uint8_t end_failed;
+	uint8_t unit_seen;      /* bits: ranks whose units know of the death */
 	uint8_t dead, seen;     /* NOBODY or a rank; bits: ranks that know */
 	uint8_t pins_left, top; /* pins that the program still takes; highest version owned */
 };
@@ -122,6 +142,11 @@ static uint32_t at_rank;
 static bool is_dead(uint32_t rank)
 {
 	return rank == now.dead && (now.seen >> at_rank & 1);
+}
+
+static bool is_alive(unsigned r)
+{
+	return r != now.dead;
 }
 
 static void channel_add(unsigned from, unsigned to, struct message m)
@@ -311,6 +336,10 @@ static bool unit_takes_request(void)
 	return true;
 }
 
+static void store_rank(void);
+static void finish_event(void);
+#include "tests/model/agas_long_put.h"
+
 static void store_rank(void)
 {
 	struct small_block *b = &now.b[at_rank];
@@ -378,7 +407,7 @@ static void message_take(unsigned from, unsigned to)
 	memset(&now.at[from][to][left], 0, sizeof(m));
 	load_rank(to);
 	if (m.kind == REQUEST) {
-		if (!conf.units || !unit_takes_request())
+		if (!conf.units || !(conf.lasts ? unit_opens() : unit_takes_request()))
 			route_request(m.hops, m.flags);
 	} else if (m.kind == ANSWER) {
 		request_end(m.error);
@@ -455,13 +484,16 @@ static void kill_victim(void)
 	now.memory[now.dead] = now.told[now.dead] = now.unit[now.dead] = 0;
 	if (now.writer == now.dead + 1)
 		now.writer = 0;
+	if (now.writer_unit == now.dead + 1)
+		now.writer_unit = now.left = 0;
+	if (now.end == now.dead + 1)
+		now.end = now.end_failed = 0;
+	if (now.opened == now.dead + 1)
+		now.packets = now.fetch = 0;
+	if (conf.source == now.dead)
+		now.fetch = 0;
 	if (now.dead == 0)
 		memset(&now.h, 0, sizeof(now.h));
-}
-
-static bool is_alive(unsigned r)
-{
-	return r != now.dead;
 }
 
 /* Make transition number n of the present state. False: there is no such transition. */
@@ -496,7 +528,7 @@ static bool make_step(unsigned n)
 			finish_event();
 			return true;
 		}
-		if (now.b[i].pins > (now.writer == i + 1) && is_alive(i) && !n--) {
+		if (now.b[i].pins > unit_pins(i) + (now.writer == i + 1) && is_alive(i) && !n--) {
 			load_rank(i);
 			pin_release();
 			finish_event();
@@ -520,6 +552,8 @@ static bool make_step(unsigned n)
 			return true;
 		}
 	}
+	if (conf.units && conf.lasts && make_unit_step(&n))
+		return true;
 	if (now.dead == NOBODY && conf.victim != NOBODY && !n--) {
 		kill_victim();
 		return true;
@@ -577,6 +611,8 @@ static void check_end(void)
 			note_violation("at the end a move is under way");
 		if (now.b[r].parked)
 			note_violation("at the end a request is parked");
+		if (now.b[r].pins && defect != LONG_PIN)
+			note_violation("at the end a block is pinned");
 	}
 	for (r = 0; r < conf.moves; r++)
 		if (now.move[r] == 1 && is_alive(conf.mover[r]))
@@ -682,7 +718,17 @@ static bool search_states(void)
 }
 
 /* How the request is carried out. */
-enum how { AT_ONCE, LASTS, BY_UNITS };
+enum how { AT_ONCE, LASTS, BY_UNITS, LONG_BY_UNITS };
+
+static bool is_long(enum how how)
+{
+	return how == LASTS || how == LONG_BY_UNITS;
+}
+
+static bool is_by_units(enum how how)
+{
+	return how == BY_UNITS || how == LONG_BY_UNITS;
+}
 
 /* One mover in all roles; one request with any hint; a pin; any victim or none. */
 static bool one_move(unsigned ranks, enum how how)
@@ -702,8 +748,8 @@ static bool one_move(unsigned ranks, enum how how)
 							    .mover = {m},
 							    .target = {t},
 							    .request = true,
-							    .lasts = how == LASTS,
-							    .units = how == BY_UNITS,
+							    .lasts = is_long(how),
+							    .units = is_by_units(how),
 							    .source = s,
 							    .hint = hint,
 							    .pins = 1,
@@ -731,8 +777,8 @@ static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death,
 					    .mover = {a / ranks, b / ranks, o},
 					    .target = {a % ranks, b % ranks, (o + 1) % ranks},
 					    .request = request,
-					    .lasts = how == LASTS,
-					    .units = how == BY_UNITS,
+					    .lasts = is_long(how),
+					    .units = is_by_units(how),
 					    .source = (o + 1) % ranks,
 					    .hint = (o + 2) % ranks,
 					    .pins = pins,
@@ -787,13 +833,20 @@ static bool forwards_are_bounded(void)
 	return most <= 3;
 }
 
+static bool long_puts_hold(void)
+{
+	return one_move(3, LONG_BY_UNITS) && many_moves(3, 2, true, false, 0, LONG_BY_UNITS);
+}
+
 static bool all_cases_hold(void)
 {
+	if (defect >= UNIT_PIN)
+		return long_puts_hold(); /* No other case has these lines. */
 	return forwards_are_bounded() && one_move(3, AT_ONCE) && one_move(3, LASTS) &&
 	       one_move(3, BY_UNITS) && many_moves(3, 2, true, false, 1, AT_ONCE) &&
 	       many_moves(3, 2, true, false, 0, LASTS) &&
 	       many_moves(3, 2, true, false, 0, BY_UNITS) &&
-	       many_moves(3, 2, false, true, 0, AT_ONCE);
+	       many_moves(3, 2, false, true, 0, AT_ONCE) && (defect || long_puts_hold());
 }
 
 int main(int argc, char **argv)
@@ -807,7 +860,12 @@ int main(int argc, char **argv)
 						  "a long put does not pin",
 						  "no rank notes what it sent on",
 						  "a unit believes the state in its table",
-						  "a unit believes the memory in its table"};
+						  "a unit believes the memory in its table",
+						  "a long put by a unit does not pin",
+						  "a unit unpins a block that leaves",
+						  "a unit writes what comes too late",
+						  "a unit opens for a dead source",
+						  "a unit keeps the pin of a dead source"};
 	bool ok;
 
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");
