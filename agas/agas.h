@@ -143,6 +143,12 @@ int agas_remap_nb(gva_t gva, int pe, agas_req_t *r);
  */
 int agas_try_pin(gva_t gva, void **lva);
 void agas_unpin(gva_t gva);
+/*
+ * Return the global address of the byte at lva, which lies in a block that is here and that the
+ * caller has pinned (an action: in its own block); 0: no block of this rank has that byte. It looks
+ * at every block that is here.
+ */
+gva_t agas_lva_to_gva(const void *lva);
 /* The rank that owns the block, as far as this one knows, and its home. Negative: enum agas_error.
  */
 int agas_owner(gva_t gva);

@@ -90,6 +90,14 @@ hpx_addr_t hpx_gas_alloc(size_t n, size_t bsize, uint32_t boundary, hpx_gas_dist
 			 uint32_t attr);
 hpx_addr_t hpx_gas_alloc_user(size_t n, size_t bsize, uint32_t boundary, hpx_gas_dist_t dist,
 			      uint32_t attr);
+hpx_addr_t hpx_gas_calloc(size_t n, size_t bsize, uint32_t boundary, hpx_gas_dist_t dist,
+			  uint32_t attr);
+hpx_addr_t hpx_gas_alloc_local_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
+hpx_addr_t hpx_gas_calloc_local_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
+hpx_addr_t hpx_gas_alloc_cyclic_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
+hpx_addr_t hpx_gas_calloc_cyclic_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
+hpx_addr_t hpx_gas_alloc_blocked_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
+hpx_addr_t hpx_gas_calloc_blocked_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr);
 /* Set the attributes of the block, wherever it is. */
 void hpx_gas_set_attr(hpx_addr_t addr, uint32_t attr);
 

@@ -65,7 +65,8 @@ enum pami_quintorus_address_access {
 	 * `operand`, an address of the sender, in the struct pami_quintorus_operands. */
 	PAMI_QUINTORUS_ADDRESS_LONG_PUT,
 	/* Only received. A unit has ended a LONG_PUT of the origin to a block that is to leave or
-	 * to be freed. One pin of its lease is now the receiver's, which also answers the origin. */
+	 * to be freed. One pin of its lease is now the receiver's, which also answers the
+	 * origin. */
 	PAMI_QUINTORUS_ADDRESS_END,
 	PAMI_QUINTORUS_ADDRESS_END_FAILED /* The payload could not be read. */
 };

@@ -288,6 +288,16 @@ void agas_unpin(gva_t gva)
 		agas_block_release(b);
 }
 
+gva_t agas_lva_to_gva(const void *lva)
+{
+	if (!agas_world.open) {
+		agas_fail(__func__, AGAS_ESTATE, "call agas_init() first");
+		return 0;
+	}
+	AGAS_LOCK;
+	return agas_address_of(lva);
+}
+
 int agas_home(gva_t gva)
 {
 	int rc = agas_check(__func__, gva, 1);

@@ -152,6 +152,42 @@ hpx_addr_t hpx_gas_alloc_user(size_t n, size_t bsize, uint32_t boundary, hpx_gas
 	return hpx_gas_alloc(n, bsize, boundary, dist, attr);
 }
 
+hpx_addr_t hpx_gas_calloc(size_t n, size_t bsize, uint32_t boundary, hpx_gas_dist_t dist,
+			  uint32_t attr)
+{
+	return hpx_gas_alloc(n, bsize, boundary, dist, attr);
+}
+
+hpx_addr_t hpx_gas_alloc_local_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc(n, bsize, boundary, HPX_GAS_DIST_LOCAL, attr);
+}
+
+hpx_addr_t hpx_gas_calloc_local_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc_local_attr(n, bsize, boundary, attr);
+}
+
+hpx_addr_t hpx_gas_alloc_cyclic_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc(n, bsize, boundary, HPX_GAS_DIST_CYCLIC, attr);
+}
+
+hpx_addr_t hpx_gas_calloc_cyclic_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc_cyclic_attr(n, bsize, boundary, attr);
+}
+
+hpx_addr_t hpx_gas_alloc_blocked_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc(n, bsize, boundary, HPX_GAS_DIST_BLOCKED, attr);
+}
+
+hpx_addr_t hpx_gas_calloc_blocked_attr(size_t n, size_t bsize, uint32_t boundary, uint32_t attr)
+{
+	return hpx_gas_alloc_blocked_attr(n, bsize, boundary, attr);
+}
+
 hpx_addr_t hpx_gas_alloc_local(size_t n, size_t bsize, uint32_t boundary)
 {
 	return hpx_gas_alloc(n, bsize, boundary, HPX_GAS_DIST_LOCAL, HPX_GAS_ATTR_NONE);

@@ -138,6 +138,29 @@ void agas_block_forget(uint64_t key)
 		block_remove(b);
 }
 
+struct search {
+	uintptr_t lva;
+	uint64_t gva;
+};
+
+static void look_at_block(void *arg, uint64_t key, uint64_t value)
+{
+	const struct agas_block *b = (const struct agas_block *)(uintptr_t)value;
+	struct search *s = arg;
+	uint64_t offset = s->lva - (uintptr_t)b->memory;
+
+	if (b->memory && offset < b->bytes)
+		s->gva = key + offset;
+}
+
+uint64_t agas_address_of(const void *lva)
+{
+	struct search s = {.lva = (uintptr_t)lva};
+
+	agas_table_walk(agas_world.blocks, look_at_block, &s);
+	return s.gva;
+}
+
 uint64_t agas_blocks_count(void)
 {
 	return agas_table_count(agas_world.blocks);

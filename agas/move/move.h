@@ -16,6 +16,8 @@ struct agas_block *agas_block_find(uint64_t key);
 struct agas_block *agas_block_acquire(uint64_t key);
 /* Any thread. */
 void agas_block_release(struct agas_block *b);
+/* Return the global address of a byte of a block that is here, or 0. Looks at every block. */
+uint64_t agas_address_of(const void *lva);
 /* Find the record, or make an empty one. Returns NULL if there is no memory. */
 struct agas_block *agas_block_make(uint64_t key);
 /* Create a block here, with zeroed memory. Returns false if there is no memory or the block

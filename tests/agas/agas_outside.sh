@@ -36,7 +36,7 @@ works 4 --clock virtual --fabric torus --shape 2x2x1x1x1 --hw agas=hw-torus "$di
 explained() { # explained WHAT: in the last t
 	grep -q -- "$1" "$dir/err" || fail "nothing says: $1"
 }
-for job in '-n 1' '-n 3' '--clock virtual --shape 3x1x1x1x1 --hw agas=hw-home'; do
+for job in '-n 1' '-n 3' '-n 3 --hw agas=hw-torus' '--clock virtual --shape 3x1x1x1x1 --hw agas=hw-home'; do
 	# shellcheck disable=SC2086
 	works "$(grep -o '[13]' <<<"$job" | head -1)" $job "$dir/c" wrong
 	explained 'agas_put returned AGAS_EINVAL: the null address: page 0 is never mapped'

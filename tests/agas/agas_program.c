@@ -242,6 +242,9 @@ static void pins_hold_the_block(void)
 	if (me == owner) {
 		CHECK_EQ(agas_try_pin(base, (void **)&at), 1);
 		CHECK_EQ(agas_try_pin(base, NULL), 1); /* twice */
+		CHECK_EQ(agas_lva_to_gva(at), base);
+		CHECK_EQ(agas_lva_to_gva((char *)at + page - 1), base + page - 1);
+		CHECK_EQ(agas_lva_to_gva(&at), 0);
 		CHECK_EQ(agas_remap_nb(base, next, &r), 0);
 		/* The move arrives some time; from then on nobody pins any more. */
 		while (ranks > 1 && agas_try_pin(base, NULL)) {
@@ -254,6 +257,7 @@ static void pins_hold_the_block(void)
 		CHECK(ranks == 1 || !agas_test(&r));
 		if (ranks > 1)
 			CHECK_EQ(agas_try_pin(base, NULL), 0); /* It is leaving. */
+		CHECK_EQ(agas_lva_to_gva(at + 1), base + 8);
 		agas_unpin(base);
 		CHECK_EQ(agas_wait(&r), 0);
 	}

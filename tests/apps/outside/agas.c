@@ -82,6 +82,8 @@ static void use_pages(gva_t base, size_t pages, int action)
 		CHECK(agas_owner(a) == me && agas_home(a) >= 0 && agas_home(a) < ranks);
 		CHECK(agas_try_pin(a, &at) == 1);
 		CHECK(*(uint64_t *)at == 9);
+		CHECK(agas_lva_to_gva(at) == a && agas_lva_to_gva((char *)at + 7) == a + 7);
+		CHECK(agas_lva_to_gva(&at) == 0);
 		agas_unpin(a);
 		CHECK(agas_remap_nb(a, (me + 1) % ranks, &r) == 0 && agas_wait(&r) == 0);
 		CHECK(ranks == 1 || agas_try_pin(a, NULL) == 0);
@@ -174,6 +176,7 @@ static void move_and_copy(void)
 	CHECK(hpx_gas_try_pin(a, NULL));
 	CHECK(hpx_gas_try_pin(a, (void **)&at));
 	snprintf(at, 64, "from rank %d", me);
+	CHECK(agas_lva_to_gva(at + 5) == hpx_addr_add(a, 5, 100));
 	hpx_gas_unpin(a);
 	hpx_gas_set_attr(a, HPX_GAS_ATTR_LB);
 	hpx_gas_move(a, there, done); /* to the owner of a block */
@@ -222,7 +225,7 @@ static void hpx(void)
 	int kind;
 
 	CHECK(hpx_get_my_rank() == me && hpx_get_num_ranks() == ranks);
-	for (kind = 0; kind < 9; kind++) {
+	for (kind = 0; kind < 16; kind++) {
 		a = HPX_NULL;
 		if (me == 0)
 			a = kind == 0   ? hpx_gas_alloc_local(n, bsize, 0)
@@ -233,8 +236,15 @@ static void hpx(void)
 			    : kind == 5 ? hpx_gas_alloc_user(n, bsize, 0, place_there, 0)
 			    : kind == 6
 				? hpx_gas_alloc(n, bsize, 0, HPX_GAS_DIST_CYCLIC, HPX_GAS_ATTR_NONE)
-			    : kind == 7
-				? hpx_gas_alloc(n, bsize, 0, place_there, HPX_GAS_ATTR_LB)
+			    : kind == 7  ? hpx_gas_alloc(n, bsize, 0, place_there, HPX_GAS_ATTR_LB)
+			    : kind == 8  ? hpx_gas_alloc_local_attr(n, bsize, 0, HPX_GAS_ATTR_LB)
+			    : kind == 9  ? hpx_gas_calloc_local_attr(n, bsize, 0, HPX_GAS_ATTR_RO)
+			    : kind == 10 ? hpx_gas_alloc_cyclic_attr(n, bsize, 0, HPX_GAS_ATTR_LB)
+			    : kind == 11 ? hpx_gas_calloc_cyclic_attr(n, bsize, 0, HPX_GAS_ATTR_LB)
+			    : kind == 12 ? hpx_gas_alloc_blocked_attr(n, bsize, 0, HPX_GAS_ATTR_LB)
+			    : kind == 13 ? hpx_gas_calloc_blocked_attr(n, bsize, 0, HPX_GAS_ATTR_LB)
+			    : kind == 14
+				? hpx_gas_calloc(n, bsize, 0, place_there, HPX_GAS_ATTR_LB)
 				: hpx_gas_alloc(n, bsize, 0, HPX_GAS_DIST_BLOCKED, HPX_GAS_ATTR_RO);
 		a = tell(a);
 		CHECK(a != HPX_NULL);
