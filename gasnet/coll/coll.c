@@ -134,65 +134,64 @@ static gex_Event_t reduce_user(gex_TM_t tm, void *dst, const void *src, size_t b
 	return gexi_event_handle(e);
 }
 
+/* Start a reduction to the member `root`, or to all where root is GEX_RANK_INVALID. */
+static gex_Event_t reduce(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src, gex_DT_t dt,
+			  size_t bytes, size_t count, gex_OP_t op, gex_Coll_ReduceFn_t user_op,
+			  const void *user_cdata)
+{
+	bool is_to_all = root == GEX_RANK_INVALID, has_result = is_to_all || tm->rank == root;
+	pami_xfer_t x = {0};
+	void *unused = NULL;
+	pami_reduce_t r;
+
+	if (tm->size == 1 || !count) {
+		memmove(dst, src, bytes);
+		return GEX_EVENT_INVALID;
+	}
+	if (dt == GEX_DT_USER || op & (GEX_OP_USER | GEX_OP_USER_NC))
+		return reduce_user(tm, has_result ? dst : NULL, src, bytes, count, user_op,
+				   user_cdata);
+	if (!has_result) {
+		unused = malloc(bytes); /* The program's dst matters at the root only. */
+		if (!unused)
+			gexi_die("gex_Coll_ReduceToOneNB: no memory for %zu bytes", bytes);
+		dst = unused;
+	}
+	r = (pami_reduce_t){
+	    .root = is_to_all ? 0 : gexi_member(tm, root),
+	    .sndbuf = (char *)(uintptr_t)src,
+	    .stype = type_of(dt),
+	    .stypecount = count,
+	    .rcvbuf = dst,
+	    .rtype = type_of(dt),
+	    .rtypecount = count,
+	    .op = operation_of(op),
+	    .commutative = 1,
+	};
+	if (!is_to_all) {
+		x.cmd.xfer_reduce = r;
+		return start_collective(tm, PAMI_XFER_REDUCE, &x, unused);
+	}
+	x.cmd.xfer_allreduce =
+	    (pami_allreduce_t){r.sndbuf,     r.stype, r.stypecount, r.rcvbuf,     r.rtype,
+			       r.rtypecount, r.op,    NULL,         r.commutative};
+	return start_collective(tm, PAMI_XFER_ALLREDUCE, &x, NULL);
+}
+
 gex_Event_t gex_Coll_ReduceToAllNB(gex_TM_t tm, void *dst, const void *src, gex_DT_t dt,
 				   size_t dt_sz, size_t dt_cnt, gex_OP_t op,
 				   gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
-	pami_xfer_t x = {0};
-
 	if (GEXI_UNLIKELY(!tm))
 		gexi_rank_fail(tm, 0);
-	if (tm->size == 1 || !dt_cnt) {
-		memmove(dst, src, dt_sz * dt_cnt);
-		return GEX_EVENT_INVALID;
-	}
-	if (dt == GEX_DT_USER || op & (GEX_OP_USER | GEX_OP_USER_NC))
-		return reduce_user(tm, dst, src, dt_sz * dt_cnt, dt_cnt, user_op, user_cdata);
-	x.cmd.xfer_allreduce = (pami_allreduce_t){
-	    .sndbuf = (char *)(uintptr_t)src,
-	    .stype = type_of(dt),
-	    .stypecount = dt_cnt,
-	    .rcvbuf = dst,
-	    .rtype = type_of(dt),
-	    .rtypecount = dt_cnt,
-	    .op = operation_of(op),
-	    .commutative = 1,
-	};
-	return start_collective(tm, PAMI_XFER_ALLREDUCE, &x, NULL);
+	return reduce(tm, GEX_RANK_INVALID, dst, src, dt, dt_sz * dt_cnt, dt_cnt, op, user_op,
+		      user_cdata);
 }
 
 gex_Event_t gex_Coll_ReduceToOneNB(gex_TM_t tm, gex_Rank_t root, void *dst, const void *src,
 				   gex_DT_t dt, size_t dt_sz, size_t dt_cnt, gex_OP_t op,
 				   gex_Coll_ReduceFn_t user_op, void *user_cdata, gex_Flags_t flags)
 {
-	pami_endpoint_t to = gexi_member(tm, root);
-	size_t bytes = dt_sz * dt_cnt;
-	pami_xfer_t x = {0};
-	void *unused = NULL;
-
-	if (tm->size == 1 || !dt_cnt) {
-		memmove(dst, src, bytes);
-		return GEX_EVENT_INVALID;
-	}
-	if (dt == GEX_DT_USER || op & (GEX_OP_USER | GEX_OP_USER_NC))
-		return reduce_user(tm, tm->rank == root ? dst : NULL, src, bytes, dt_cnt, user_op,
-				   user_cdata);
-	if (tm->rank != root) {
-		unused = malloc(bytes); /* The program's dst matters at the root only. */
-		if (!unused)
-			gexi_die("gex_Coll_ReduceToOneNB: no memory for %zu bytes", bytes);
-		dst = unused;
-	}
-	x.cmd.xfer_reduce = (pami_reduce_t){
-	    .root = to,
-	    .sndbuf = (char *)(uintptr_t)src,
-	    .stype = type_of(dt),
-	    .stypecount = dt_cnt,
-	    .rcvbuf = dst,
-	    .rtype = type_of(dt),
-	    .rtypecount = dt_cnt,
-	    .op = operation_of(op),
-	    .commutative = 1,
-	};
-	return start_collective(tm, PAMI_XFER_REDUCE, &x, unused);
+	gexi_member(tm, root); /* ends the process if there is no such member */
+	return reduce(tm, root, dst, src, dt, dt_sz * dt_cnt, dt_cnt, op, user_op, user_cdata);
 }
