@@ -82,4 +82,15 @@ for nodes in 1 2; do
 	status=$?
 	expect 0 "srun --mpi=pmix, $nodes nodes"
 done
+gasnet=$QT_BUILD/tests/t_system_gasnet_launch
+for mpi in pmix pmi2; do
+	[ -x "$gasnet" ] || break
+	timeout 60 srun --mpi=$mpi -N 2 -n 4 "$gasnet" >"$dir/out" 2>"$dir/err" </dev/null
+	status=$?
+	expect 0 "srun --mpi=$mpi, GASNet"
+	lines out 4 "srun --mpi=$mpi, GASNet"
+	timeout 60 srun --mpi=$mpi -N 2 -n 4 "$gasnet" one >"$dir/out" 2>"$dir/err" </dev/null
+	status=$?
+	expect 7 "srun --mpi=$mpi, GASNet, a failure"
+done
 finish
