@@ -6,8 +6,9 @@
  * once all have called, it lets them go. A process that is asked ends in its next progress call: at
  * once where the status is not 0, else after a grace in which the program may come to its own
  * gasnet_exit. So a process that is late can still print, and none leaves while another needs its
- * answers. The launcher ends processes that make no progress, once another has ended with a status
- * other than 0 and without a farewell.
+ * answers. A process whose main returns tells process 0, which then does not wait for it; process 0
+ * itself tells all, which then wait for nobody. The launcher ends processes that make no progress,
+ * once another has ended with a status other than 0 and without a farewell.
  */
 #include <linux/membarrier.h>
 #include <stdio.h>
@@ -30,20 +31,28 @@
 /* How long a thread that ends the process waits for others to leave their progress calls. */
 #define QUIESCE_US     200
 #define QUIESCE_ROUNDS 5000
+/* How often a thread whose main has returned tries to take the lock. */
+#define LOCK_ROUNDS 500
+/* How long a process whose main has returned lets the engine thread send to other hosts. */
+#define FAR_PAUSE_US 2000
 
-enum { SAY_EXIT, SAY_ASK, SAY_GO };
+enum { SAY_EXIT, SAY_ASK, SAY_GO, SAY_LEFT };
 struct exit_message {
 	uint32_t say, status;
 };
 
 atomic_u32 gexi_exit_asked, gexi_has_left;
 static struct {
-	atomic_u32 begun;  /* this process has called gasnet_exit */
-	atomic_u32 told;   /* all processes are asked to end */
-	atomic_u32 go;     /* all processes are in gasnet_exit */
-	atomic_u32 status; /* that this process was asked to end with */
-	double deadline;   /* of the grace; written before gexi_exit_asked */
-	uint32_t ended;    /* process 0: processes that have called; lock */
+	atomic_u32 begun;     /* this process has called gasnet_exit */
+	atomic_u32 told;      /* all processes are asked to end */
+	atomic_u32 go;        /* all processes are in gasnet_exit */
+	atomic_u32 status;    /* that this process was asked to end with */
+	double deadline;      /* of the grace; written before gexi_exit_asked */
+	uint32_t ended;       /* process 0: processes that have called, or have left; lock */
+	bool *has_left;       /* process 0: of each, whether it left without gasnet_exit; lock */
+	bool has_asked;       /* process 0: it has asked all others; lock */
+	atomic_u32 root_left; /* process 0 has left without gasnet_exit */
+	pid_t pid;            /* a child of fork has left nothing */
 } leaving;
 
 static void send_exit(uint32_t task, uint32_t what, uint32_t status)
@@ -56,18 +65,37 @@ static void send_exit(uint32_t task, uint32_t what, uint32_t status)
 	PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &s);
 }
 
+/* Process 0: all processes have called gasnet_exit or have left. Lock. */
+static void let_go(uint32_t status)
+{
+	for (uint32_t t = 1; t < gexi_world.nproc; t++)
+		if (!leaving.has_left[t])
+			send_exit(t, SAY_GO, status);
+	atomic_store_release(&leaving.go, 1);
+}
+
 /* Process 0: count one more process that has called gasnet_exit. Lock. */
 static void count_exit(uint32_t status)
 {
-	if (!leaving.ended++)
-		for (uint32_t t = 1; t < gexi_world.nproc; t++)
+	for (uint32_t t = 1; !leaving.has_asked && t < gexi_world.nproc; t++)
+		if (!leaving.has_left[t])
 			send_exit(t, SAY_ASK, status);
+	leaving.has_asked = true;
 	atomic_store_release(&leaving.told, 1);
-	if (leaving.ended != gexi_world.nproc)
+	if (++leaving.ended == gexi_world.nproc)
+		let_go(status);
+}
+
+/* A process has left without gasnet_exit; the others go on. Lock. */
+static void count_left(uint32_t task)
+{
+	if (task == 0) {
+		atomic_store_release(&leaving.root_left, 1);
 		return;
-	for (uint32_t t = 1; t < gexi_world.nproc; t++)
-		send_exit(t, SAY_GO, status);
-	atomic_store_release(&leaving.go, 1);
+	}
+	leaving.has_left[task] = true;
+	if (++leaving.ended == gexi_world.nproc && leaving.has_asked)
+		let_go(0);
 }
 
 /* End without a farewell to the launcher, which then ends the processes that are left. */
@@ -94,6 +122,10 @@ static void on_exit_message(pami_context_t context, void *cookie, const void *he
 	struct exit_message m = *(const struct exit_message *)header;
 	double grace = m.status ? 0 : gexi_world.is_virtual ? GRACE_VIRTUAL_S : GRACE_S;
 
+	if (m.say == SAY_LEFT) {
+		count_left(origin >> 6); /* pami_endpoint_t: the task above 6 bits of context */
+		return;
+	}
 	gexi_world.is_exiting = true;
 	if (m.say == SAY_EXIT)
 		count_exit(m.status);
@@ -117,13 +149,15 @@ void gexi_exit_as_asked(void)
 		gasnet_exit((int)atomic_load_relaxed(&leaving.status));
 }
 
-/* Make progress until *flag is set. Returns false if that takes longer than this many seconds. */
+/* Make progress until *flag is set. Returns false if that takes longer than this many seconds, or
+ * if process 0, which sets it, has left. */
 static bool wait_for(atomic_u32 *flag, double seconds)
 {
 	double until = PAMI_Wtime(gexi_world.client) + seconds;
 
 	while (!atomic_load_acquire(flag)) {
-		if (PAMI_Wtime(gexi_world.client) >= until)
+		if (PAMI_Wtime(gexi_world.client) >= until ||
+		    atomic_load_acquire(&leaving.root_left))
 			return false;
 		gexi_poll_waiting();
 	}
@@ -153,12 +187,48 @@ static bool quiesce_threads(void)
 	return true;
 }
 
+/* Take the lock, unless another thread keeps it for long. */
+static bool lock_at_end(void)
+{
+	if (!gexi_world.is_par || gexi_self()->depth)
+		return true;
+	for (int i = 0; i < LOCK_ROUNDS; i++, usleep(QUIESCE_US))
+		if (PAMI_Context_trylock(gexi_world.context[GEXI_MAIN]) == PAMI_SUCCESS)
+			return true;
+	return false;
+}
+
+/* The program's main has returned, or it has called exit(). Nothing is received here, since
+ * handlers of the program may not run any more. */
+static void on_main_returned(void)
+{
+	uint32_t first = gexi_world.me ? 0 : 1, last = gexi_world.me ? 1 : gexi_world.nproc;
+	bool is_far = false;
+
+	if (!gexi_world.client || leaving.pid != getpid() ||
+	    atomic_exchange_acq_rel(&leaving.begun, 1) || !lock_at_end())
+		return;
+	for (uint32_t t = first; t < last && !atomic_load_relaxed(&leaving.root_left); t++) {
+		send_exit(t, SAY_LEFT, 0);
+		is_far |= !gexi_peer(t)->is_near;
+	}
+	gexi_unlock();
+	if (is_far && !gexi_world.is_virtual)
+		usleep(FAR_PAUSE_US);
+}
+
 void gexi_exit_open(void)
 {
 	pami_dispatch_callback_function fn = {.p2p = on_exit_message};
 
 	PAMI_Dispatch_set(gexi_world.context[GEXI_MAIN], GEXI_DISPATCH_EXIT, fn, NULL,
 			  (pami_dispatch_hint_t){0});
+	leaving.pid = getpid();
+	leaving.has_left = calloc(gexi_world.nproc, sizeof(*leaving.has_left));
+	if (!leaving.has_left)
+		gexi_die("no memory for %u processes", gexi_world.nproc);
+	if (gexi_world.nproc > 1)
+		atexit(on_main_returned);
 }
 
 void gasnet_exit(int exitcode)
@@ -173,8 +243,12 @@ void gasnet_exit(int exitcode)
 	gexi_lock();
 	if (gexi_world.me == 0)
 		count_exit((uint32_t)exitcode);
-	else
+	else if (!atomic_load_acquire(&leaving.root_left))
 		send_exit(0, SAY_EXIT, (uint32_t)exitcode);
+	else /* Nobody asks the others but this process. */
+		for (uint32_t t = 1; t < gexi_world.nproc; t++)
+			if (t != gexi_world.me)
+				send_exit(t, SAY_ASK, (uint32_t)exitcode);
 	gexi_unlock();
 	if (gexi_self()->depth) { /* A handler cannot poll; the engines send what is queued. */
 		usleep(HANDLER_PAUSE_US);

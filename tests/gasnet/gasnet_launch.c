@@ -92,6 +92,12 @@ int main(int argc, char **argv)
 		gasnet_exit(0);
 	if (!strcmp(how, "main"))
 		return 0;
+	if (!strcmp(how, "first") || !strcmp(how, "last")) { /* one ends after the others have */
+		if (me != (*how == 'f' ? 0 : n - 1))
+			return 0;
+		usleep(300000);
+		gasnet_exit(0);
+	}
 	if (me == n - 1) { /* one ends it, and the others poll or not */
 		if (!strcmp(how, "thread"))
 			pthread_create(&thread, NULL, leave_soon, &seven);

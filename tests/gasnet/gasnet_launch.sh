@@ -57,6 +57,11 @@ launcher() {
 run 3 "torus run" torus run -n 3 "$program"
 run 2 "torus run, main returns" torus run -n 2 "$program" main
 run 4 "torus run, two hosts" torus run -n 4 --hosts local,local "$program"
+# The launcher ends a job whose last process waits for those that have returned from main, so it must not wait.
+export QUINTORUS_LEFT_WAIT=2
+run 3 "torus run, main returns before process 0 ends" torus run -n 3 "$program" first
+run 3 "torus run, main returns before the last process ends" torus run -n 3 "$program" last
+unset QUINTORUS_LEFT_WAIT
 ends "torus run" torus run -n 3
 ends "torus run, two hosts" torus run -n 4 --hosts local,local
 if command -v mpirun.mpich >/dev/null; then
