@@ -99,8 +99,8 @@ _Static_assert(MU_INJ_SLOTS == MU_RGET_SLOTS, "one structure for both FIFOs");
 struct mu_checked_range {
 	uint64_t end;      /* remote gets: the end of what the get names */
 	uint64_t from, to; /* [from, to) is there */
-	uint32_t asked;    /* puts: short pieces of this round */
-	bool is_plain;     /* the range can be written, too */
+	uint32_t asked;    /* puts: short pieces of this round whose pages were asked for */
+	bool is_writable;  /* the range can be written, too */
 	bool is_odd;       /* memory of this round was not plain: do not ask again */
 };
 

@@ -6,10 +6,11 @@
  * it is much; a few pages are asked for first (a system call that touches the word and changes
  * nothing: 0.15 us to read, 0.36 us to write, where process_vm_* costs 1.1 us), then copied here.
  * If another thread unmaps a page between the check and the copy, the process dies of SIGSEGV, as
- * in any memcpy. Of long puts and gets many pages are checked together, once in a round of the
- * engine (struct mu_checked_range): two queries find how far plain memory goes (0.9 us), and where
- * they cannot, of a get many pages are read. Our caller's own buffers are checked when the
- * operation starts (mu_is_buffer_mapped()), not again.
+ * in any memcpy. What was found is remembered for the rest of a round of the engine (struct
+ * mu_checked_range): short puts and gets that name the same pages ask once. Of long ones many pages
+ * are checked together: two queries find how far plain memory goes (0.9 us), and where they cannot,
+ * of a get many pages are read. Our caller's own buffers are checked when the operation starts
+ * (mu_is_buffer_mapped()), not again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -236,14 +237,15 @@ static bool find_plain_memory(uint64_t va, struct mu_checked_range *range)
 	}
 	range->from = va;
 	range->to = n ? guard.begin : scan.end;
-	range->is_plain = true;
+	range->is_writable = true;
 	return true;
 }
 
-/* Are the bytes in memory that was found to be plain in this round? */
-static bool is_known_plain(const struct mu_checked_range *range, uint64_t va, uint64_t bytes)
+/* Are the bytes in memory that was found to be writable in this round? */
+static bool is_known_writable(const struct mu_checked_range *range, uint64_t va, uint64_t bytes)
 {
-	return range->is_plain && va >= range->from && va + bytes >= va && va + bytes <= range->to;
+	return range->is_writable && va >= range->from && va + bytes >= va &&
+	       va + bytes <= range->to;
 }
 
 /* Are they in memory that is found to be plain now? */
@@ -285,7 +287,7 @@ static bool is_range_readable(struct mu_checked_range *range, uint64_t va, uint6
 		return 0;
 	range->from = va;
 	range->to = (va / PAGE + pages) * PAGE;
-	range->is_plain = false;
+	range->is_writable = false;
 	return 1;
 }
 
@@ -293,9 +295,23 @@ static bool is_range_readable(struct mu_checked_range *range, uint64_t va, uint6
  * pages of a get costs less than for those of a put. */
 static bool is_range_there(struct mu_checked_range *range, uint64_t va, uint64_t bytes)
 {
-	return is_known_plain(range, va, bytes) ||
+	return is_known_writable(range, va, bytes) ||
 	       (range->end - va >= READ_MANY && is_found_plain(range, va, bytes)) ||
 	       is_range_readable(range, va, bytes);
+}
+
+/*
+ * The pages of these bytes were asked for and are there: others of this round need not ask. What is
+ * known of more memory is kept.
+ */
+static void note_pages(struct mu_checked_range *range, uint64_t va, uint64_t bytes,
+		       bool is_writable)
+{
+	if (!range || range->is_writable || !bytes)
+		return;
+	range->from = va & ~(PAGE - 1);
+	range->to = (va + bytes - 1) / PAGE * PAGE + PAGE;
+	range->is_writable = is_writable;
 }
 
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes,
@@ -310,9 +326,11 @@ int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes,
 	there = check_pages(from, bytes, is_page_readable);
 	if (there == 0)
 		return mu_copy_by_kernel(p->pid, to, from, bytes, false);
-	if (there > 0)
-		memcpy(to, (void *)(uintptr_t)from, bytes);
-	return there > 0 ? 0 : there;
+	if (there < 0)
+		return there;
+	note_pages(range, from, bytes, false);
+	memcpy(to, (void *)(uintptr_t)from, bytes);
+	return 0;
 }
 
 /* What a put writes: an aligned word in one store, after all that was put before, because programs
@@ -338,7 +356,7 @@ int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t by
 {
 	int there;
 
-	if (mu_is_in_segment(p, to, bytes) || is_known_plain(range, to, bytes) ||
+	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes) ||
 	    ((bytes > PAGE || range->asked++ >= WRITE_SINGLY) &&
 	     is_found_plain(range, to, bytes))) {
 		put_bytes((void *)(uintptr_t)to, from, bytes);
@@ -347,9 +365,11 @@ int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t by
 	there = check_pages(to, bytes, is_page_writable);
 	if (there == 0)
 		return mu_copy_by_kernel(p->pid, (void *)(uintptr_t)from, to, bytes, true);
-	if (there > 0)
-		put_bytes((void *)(uintptr_t)to, from, bytes);
-	return there > 0 ? 0 : there;
+	if (there < 0)
+		return there;
+	note_pages(range, to, bytes, true);
+	put_bytes((void *)(uintptr_t)to, from, bytes);
+	return 0;
 }
 
 int mu_copy_own(uint64_t to, const void *from, uint64_t bytes)

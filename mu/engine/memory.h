@@ -22,7 +22,7 @@ int mu_copy_out(struct mu_process *p, uint64_t to_va, const void *from, uint64_t
 static inline void mu_forget_checks(struct mu_checked_range *range)
 {
 	range->asked = 0;
-	range->is_plain = range->is_odd = false;
+	range->is_writable = range->is_odd = false;
 }
 /* Write own memory that our own caller named: not checked, as memcpy() would not. */
 int mu_copy_own(uint64_t to_va, const void *from, uint64_t bytes);

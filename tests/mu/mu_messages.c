@@ -423,6 +423,51 @@ static void check_long_transfers(uint64_t remote, bool is_rest_there)
 	munmap(here, LONG * 4096);
 }
 
+static unsigned refused, taken;
+
+static void count_result(struct mu_op *op, int rc)
+{
+	(void)op;
+	refused += rc == -EFAULT;
+	taken += rc == 0;
+}
+
+/*
+ * Short puts and gets that arrive together. Each second one names the next page, which is not
+ * there, or crosses into it: what was found for one page must not count for another.
+ */
+static void check_short_transfers(uint64_t page)
+{
+	enum { COUNT = 64 };
+	struct mu_op op[COUNT];
+	uint64_t here[COUNT + 1];
+
+	refused = taken = 0;
+	for (uint64_t i = 0; i <= COUNT; i++)
+		here[i] = i;
+	for (uint64_t i = 0; i < COUNT; i++) {
+		bool crosses = i % 4 == 1;
+		uint64_t at = i % 2 ? page + 4096 - 8 * crosses : page + 1024 + 8 * i;
+
+		while (mu_put(ch, 1, 0, &here[i], at, crosses ? 16 : 8, NULL, NULL) == -EAGAIN)
+			mu_poll(ch);
+	}
+	CHECK(put_bytes(here, page + 4096, 8) == -EFAULT);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		uint64_t at = i % 2 ? page + 4096 : page + 1024 + 8 * i;
+
+		here[i] = UINT64_MAX;
+		op[i] = (struct mu_op){.done = count_result};
+		while (mu_get(ch, 1, 0, &here[i], at, 8, &op[i]) == -EAGAIN)
+			mu_poll(ch);
+	}
+	while (refused + taken < COUNT)
+		mu_poll(ch);
+	CHECK(refused == COUNT / 2);
+	for (uint64_t i = 0; i < COUNT; i += 2)
+		CHECK(here[i] == i);
+}
+
 static int access_error_body(const struct mu_job *job)
 {
 	unsigned char *mine = map_pages(2 * 4096), local[64] = {1};
@@ -448,6 +493,7 @@ static int access_error_body(const struct mu_job *job)
 		/* The next operations succeed. */
 		CHECK(put_bytes(local, remote, 64) == 0);
 		CHECK(get_bytes(local, remote, 64) == 0);
+		check_short_transfers(remote);
 		for (int hole = 0; hole < HOLES; hole++) {
 			send_word(1, 0);
 			check_long_transfers(wait_word(), hole != HOLE_NO_FILE);
@@ -483,13 +529,14 @@ static int vanish_body(const struct mu_job *job)
 		uint64_t remote = wait_word();
 		struct mu_op op = {.done = note_done};
 		unsigned before = dones;
+		size_t bytes = i % 2 ? 8 : VANISHING;
 		int rc;
 
-		while (mu_put(ch, 1, 0, mine, remote, VANISHING, NULL, NULL) == -EAGAIN)
+		while (mu_put(ch, 1, 0, mine, remote, bytes, NULL, NULL) == -EAGAIN)
 			mu_poll(ch);
 		while (mu_send_short(ch, 1, 0, soft, NULL, 0, &remote, 8) == -EAGAIN)
 			mu_poll(ch);
-		while (mu_put(ch, 1, 0, mine, remote, VANISHING, NULL, &op) == -EAGAIN)
+		while (mu_put(ch, 1, 0, mine, remote, bytes, NULL, &op) == -EAGAIN)
 			mu_poll(ch);
 		rc = finish_op(&op, before);
 		CHECK(rc == -EFAULT || rc == 0);
