@@ -186,7 +186,7 @@ void agas_serve_end(const struct agas_request *r, struct agas_block *b, bool ok)
 	if (ok)
 		send_answer_as_owner(r, &reply);
 	else
-		answer_error(r, AGAS_WHY_LOST);
+		answer_error(r, AGAS_WHY_PAYLOAD); /* nobody asks if the source has died */
 }
 
 static void pull_done(pami_context_t context, void *cookie, pami_result_t result)

@@ -47,6 +47,7 @@ static const char *const why_text[AGAS_WHYS] = {
     [AGAS_WHY_TARGET_DEAD] = "the rank to which the block should move has died",
     [AGAS_WHY_MEMORY] = "the target has no memory for the block",
     [AGAS_WHY_LOOP] = "forwarded 64 times: the block moves faster than messages travel",
+    [AGAS_WHY_PAYLOAD] = "the memory that the call names cannot be read; part of it may be written",
     [AGAS_WHY_ACTION] = "the owner has no action of this number: register the same on all ranks",
 };
 
@@ -57,7 +58,7 @@ int agas_error_of(uint8_t why)
 	    [AGAS_WHY_NEVER] = AGAS_EUNMAPPED,    [AGAS_WHY_LOST] = AGAS_EDEAD,
 	    [AGAS_WHY_HOME_DEAD] = AGAS_EDEAD,    [AGAS_WHY_TARGET_DEAD] = AGAS_EDEAD,
 	    [AGAS_WHY_MEMORY] = AGAS_ENOMEM,      [AGAS_WHY_LOOP] = AGAS_ELOOP,
-	    [AGAS_WHY_ACTION] = AGAS_EACTION,
+	    [AGAS_WHY_ACTION] = AGAS_EACTION,     [AGAS_WHY_PAYLOAD] = AGAS_EINVAL,
 	};
 
 	return why < AGAS_WHYS ? error[why] : AGAS_EINVAL;

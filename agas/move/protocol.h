@@ -48,10 +48,11 @@ enum agas_why {
 	AGAS_WHY_LOST,      /* the rank that had the data died */
 	AGAS_WHY_HOME_DEAD, /* the home died, and no other rank knows the owner */
 	AGAS_WHY_TARGET_DEAD,
-	AGAS_WHY_MEMORY, /* the target has no memory for the block */
-	AGAS_WHY_LOOP,   /* more than AGAS_HOPS_MAX forwards */
-	AGAS_WHY_RETRY,  /* not an error: ask home again, a little later */
-	AGAS_WHY_ACTION, /* no such action is registered */
+	AGAS_WHY_MEMORY,  /* the target has no memory for the block */
+	AGAS_WHY_LOOP,    /* more than AGAS_HOPS_MAX forwards */
+	AGAS_WHY_RETRY,   /* not an error: ask home again, a little later */
+	AGAS_WHY_ACTION,  /* no such action is registered */
+	AGAS_WHY_PAYLOAD, /* the payload at the source cannot be read */
 	/* UNMAPPED in the words of a home that knows which of the two it is (move/move.c). */
 	AGAS_WHY_FREED,
 	AGAS_WHY_NEVER,

@@ -27,6 +27,9 @@ for seed in 1 2 3; do
 	survive 3 -n 4 --shape 4x1x1x1x1 "$task"
 	survive 3 -n 4 --hosts local,local "$task"
 done
+survive 3 -n 4 --hw agas=hw-torus "$task"
+survive 3 -n 4 --hosts local,local --hw agas=hw-home "$task"
+survive 3 -n 4 --hw agas=hw-central,agas_central_ns=3000 "$task"
 survive 3 -n 4 --hosts local,local "$task" order
 QUINTORUS_AGAS_PROGRESS=off survive 3 -n 4 --hosts local,local "$task" order
 if [ "${QT_SANITIZE:-}" != thread ]; then
@@ -34,7 +37,6 @@ if [ "${QT_SANITIZE:-}" != thread ]; then
 		survive 2 --clock virtual --shape 3x1x1x1x1 --fault kill=2@$us "$task" virtual
 		survive 3 --clock virtual --fabric torus --shape 4x1x1x1x1 --hw agas=hw-torus \
 			--fault kill=3@$us "$task" virtual
-		survive 3 -n 4 --hw agas=hw-torus "$task"
 	done
 fi
 while read -r reason; do

@@ -129,6 +129,20 @@ static void put_longer(void)
 	}
 }
 
+/* A payload that cannot be read ends the put with an error, and the block is not held any more. */
+static void put_unreadable(void)
+{
+	void *nowhere = (void *)(uintptr_t)page;
+
+	if (me == SOURCE) {
+		CHECK_EQ(agas_put(at + 8, nowhere, 2500), 0);
+		CHECK_EQ(agas_fence(), AGAS_EINVAL);
+		CHECK_EQ(agas_remap(at, LAST), 0);
+		CHECK_EQ(agas_remap(at, FIRST), 0);
+	}
+	CHECK_EQ(agas_barrier(), 0);
+}
+
 /* Atomic operations take the same way as puts, and a unit returns the value before. */
 static void atomics(void)
 {
@@ -187,6 +201,8 @@ int main(void)
 	CHECK_EQ(s.hits + s.addressed, 1);
 	put_long();
 	put_longer();
+	if (by_unit)
+		put_unreadable();
 	atomics();
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, LAST), 0);
