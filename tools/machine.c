@@ -3,8 +3,10 @@
 #include "tools/machine.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef QT_HAVE_INIH
@@ -17,26 +19,38 @@ struct reader {
 	size_t err_bytes;
 };
 
+/* Does the item that begins here name this row? A time may be written in nanoseconds. */
+static bool is_named(const char *at, const struct emu_machine_row *row)
+{
+	size_t bytes = strlen(row->name), name = strcspn(at, "=,");
+
+	return name == bytes && (!strncmp(at, row->name, bytes) ||
+				 (row->is_time && !strncmp(at, row->name, bytes - 2)));
+}
+
 /* Note which rows a text names. */
 static void note_origin(struct machine *k, const char *text, enum machine_origin origin)
 {
 	struct emu_machine_row row;
 
-	for (unsigned i = 0; i < MACHINE_ROWS_MAX && !emu_machine_row(&k->m, i, &row); i++) {
-		size_t bytes = strlen(row.name);
-
-		for (const char *at = text; at && *at; at = strchr(at, ','), at += at != NULL) {
-			size_t name = strcspn(at, "=,");
-
-			/* A time may be written in nanoseconds. */
-			if (name == bytes && (!strncmp(at, row.name, bytes) ||
-					      (row.is_time && !strncmp(at, row.name, bytes - 2))))
+	for (unsigned i = 0; i < MACHINE_ROWS_MAX && !emu_machine_row(&k->m, i, &row); i++)
+		for (const char *at = text; at && *at; at = strchr(at, ','), at += at != NULL)
+			if (is_named(at, &row))
 				k->origin[i] = (unsigned char)origin;
-		}
-	}
 }
 
 #ifdef QT_HAVE_INIH
+/* Has an earlier line of the file set the row? */
+static bool is_set_before(const struct machine *k, const char *item)
+{
+	struct emu_machine_row row;
+
+	for (unsigned i = 0; i < MACHINE_ROWS_MAX && !emu_machine_row(&k->m, i, &row); i++)
+		if (k->origin[i] == MACHINE_FILE && is_named(item, &row))
+			return true;
+	return false;
+}
+
 /* Called by inih for each line. Returns 0 to refuse the line. */
 static int take_line(void *arg, const char *section, const char *name, const char *value)
 {
@@ -50,6 +64,12 @@ static int take_line(void *arg, const char *section, const char *name, const cha
 		return 0;
 	}
 	snprintf(item, sizeof item, "%s=%s", name, value);
+	if (is_set_before(r->k, item)) {
+		snprintf(r->err, r->err_bytes,
+			 "%s: an earlier line of the file has set this row: leave one of them",
+			 name);
+		return 0;
+	}
 	if (emu_machine_set(&r->k->m, item, r->err, r->err_bytes))
 		return 0;
 	note_origin(r->k, item, MACHINE_FILE);
@@ -60,13 +80,17 @@ static int read_file(struct machine *k, const char *file, char *err, size_t err_
 {
 	char path[1024], why[512] = "";
 	struct reader r = {k, why, sizeof why};
+	struct stat status;
 	int line;
 
 	snprintf(path, sizeof path, "%s", file);
 	if (!strchr(file, '/') && access(file, R_OK))
 		snprintf(path, sizeof path, "%s/%s%s", QT_MACHINES_DIR, file,
 			 strstr(file, ".ini") ? "" : ".ini");
-	line = ini_parse(path, take_line, &r);
+	/* What can be opened and not read would count as an empty file. */
+	errno = 0;
+	line =
+	    !stat(path, &status) && S_ISDIR(status.st_mode) ? -1 : ini_parse(path, take_line, &r);
 	if (line == 0)
 		return 0;
 	if (line < 0)
@@ -74,7 +98,7 @@ static int read_file(struct machine *k, const char *file, char *err, size_t err_
 		    err, err_bytes,
 		    "--machine %s: cannot read it: %s; give the path of a machine file, or one "
 		    "of those in %s",
-		    file, strerror(errno), QT_MACHINES_DIR);
+		    file, strerror(errno ? errno : EISDIR), QT_MACHINES_DIR);
 	else
 		snprintf(err, err_bytes, "--machine %s: line %d: %s", path, line,
 			 why[0] ? why : "write name = value, such as hop_ps = 38000");

@@ -44,6 +44,25 @@ mistake 'coll_slots\n' 'line 1'
 mistake 'coll_slots = 3,4\n' 'one value a line'
 mistake 'hop_ns = fast\n' 'line 1'
 mistake '[a\n' 'line 1'
+mistake 'coll_slots = 3\n[a]\ncoll_slots = 4\n' 'line 3: coll_slots: an earlier line'
+mistake 'hop_ps = 1\nhop_ns = 1\n' 'line 2: hop_ns: an earlier line'
+mistake 'coll_slots = 3x\n' 'line 1: .*1 to 15'
+mistake 'hop_ns =\n' 'line 1: .*must be a number'
+mistake 'hop_ns = -1\n' 'line 1: .*must be a number'
+mistake 'hop_ps = 99999999999999999999\n' 'line 1: .*must be a number'
+mistake '= 3\n' 'line 1: .*name=value'
+mistake 'tie = maybe\n' 'parity, plus or minus'
+mistake 'order = ABCDD\n' 'letters A to E'
+mistake 'mesh = F\n' 'letters A to E'
+mistake 'routing_low = abc\n' 'auto, or a number'
+mistake 'routing_in = 5\n' 'line 1: routing_in=5'
+mistake 'rec_fifo = loose\n' 'spill or strict'
+mistake 'mu_atomics = some\n' 'off, chip or full'
+mistake 'agas = here\n' 'line 1: agas=here'
+mistake 'qqqq = 3\n' 'there is no row'
+t run --machine "$dir" "$task" exchange
+expect 2 "a directory"
+said err 'cannot read it: Is a directory' "a directory"
 t run --machine "$dir/none.ini" "$task" exchange
 expect 2 "no file"
 said err 'cannot read it' "no file"
