@@ -34,4 +34,10 @@ for shape in 5x1x1x1x1 4x4x1x1x1 3x3x3x1x1 2x2x2x2x2 1x7x1x1x1 5Mx2x2Mx1x1; do
 	$run $((8 * scale)) --clock virtual --shape $shape
 done
 
+# The command that takes a minute for each shape and clock, in short.
+"$QT_SOURCE/tests/overload" --seconds 0 --packets 20 4x1x1x1x1 3Mx2x1x1x1 >"$dir/out" 2>"$dir/err"
+status=$?
+expect 0 "tests/overload"
+[ "$(grep -c ' 1 runs  ok$' "$dir/out")" = 4 ] || fail "tests/overload: $(tell out)"
+
 finish
