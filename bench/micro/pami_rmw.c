@@ -4,6 +4,7 @@
  *
  * arena     the word lies in memory that the tasks of a node share (EXT_quintorus_memory)
  * private   in the target's own memory; the target polls
+ * computing as private, while the target computes and makes no call
  * shared    as arena, while the target adds to the same word: operations a second of both
  * The sum of all additions is checked at the end.
  */
@@ -14,7 +15,9 @@
 
 #include "pami/ext_memory.h"
 
-enum { ADDRESSES = 1, ADD, READ }; /* verbs */
+enum { ADDRESSES = 1, ADD, READ, COMPUTE }; /* verbs */
+
+#define COMPUTE_S 0.02 /* for so long; additions are made during half of it */
 
 struct rmw {
 	uint64_t *arena, own, *there[2]; /* at the peer: in the arena, and private */
@@ -87,6 +90,14 @@ static void serve_commands(struct bench_job *job, void *arg)
 					sizeof(mine), NULL, 0);
 			continue;
 		}
+		if (c.verb == COMPUTE) {
+			bench_immediate(job, job->commander, BENCH_DISPATCH_REPLY, &value,
+					sizeof(value), NULL, 0);
+			PAMI_Context_advance(job->context, 1);
+			for (s = bench_now(job); bench_now(job) - s < COMPUTE_S;)
+				;
+			continue;
+		}
 		if (c.verb == ADD) {
 			s = time_adds(job, r, bench_endpoint(job, job->task), r->arena, c.seed);
 			memcpy(&value, &s, sizeof(value));
@@ -132,6 +143,50 @@ static double time_both(struct bench_job *job, struct rmw *r, pami_endpoint_t to
 	memcpy(&theirs, &r->value, sizeof(theirs));
 	r->added += count;
 	return (double)count * (1 / mine + 1 / theirs) * 1e-6;
+}
+
+/* Microseconds of an addition while the target computes. The first waits for the target's engine
+ * thread to notice that nobody polls, and does not count. */
+static double time_computing(struct bench_job *job, struct rmw *r, pami_endpoint_t to,
+			     uint64_t *word)
+{
+	double begin, spent = 0;
+	uint64_t count = 0;
+
+	command_and_wait(job, r, to, COMPUTE, 0);
+	begin = bench_now(job);
+	time_adds(job, r, to, word, 1);
+	while (bench_now(job) - begin < COMPUTE_S / 2) {
+		spent += time_adds(job, r, to, word, 1);
+		count++;
+	}
+	return count ? spent / (double)count * 1e6 : COMPUTE_S * 1e6;
+}
+
+static void measure_computing(struct bench_job *job, struct rmw *r, unsigned peer)
+{
+	pami_endpoint_t to = bench_endpoint(job, peer);
+	struct bench_row row = {.bench = "rmw",
+				.variant = "computing",
+				.bytes = 8,
+				.unit = "us",
+				.from = 0,
+				.to = (int)peer};
+	struct bench_samples repetitions = {0};
+	uint64_t first;
+
+	if (!bench_is_wanted(job, row.variant))
+		return;
+	first = command_and_wait(job, r, to, READ, 1);
+	r->added = 0;
+	for (unsigned i = 0; i < bench_repetitions(job); i++)
+		bench_samples_add(&repetitions, time_computing(job, r, to, r->there[1]));
+	row.check =
+	    command_and_wait(job, r, to, READ, 1) - first == r->added && !r->error ? "ok" : "BAD";
+	r->error |= strcmp(row.check, "ok") != 0;
+	bench_row_value(&row, &repetitions);
+	bench_row_out(job, &row);
+	bench_samples_free(&repetitions);
 }
 
 static void measure_row(struct bench_job *job, struct rmw *r, unsigned peer, const char *variant,
@@ -180,6 +235,8 @@ static void drive_bench(struct bench_job *job, unsigned peer, void *arg)
 	if (r->there[0] && !job->is_virtual)
 		measure_row(job, r, peer, "arena", 0, 0);
 	measure_row(job, r, peer, "private", 1, 0);
+	if (!job->is_virtual)
+		measure_computing(job, r, peer);
 	if (r->there[0] && !job->is_virtual)
 		measure_row(job, r, peer, "shared", 0, 1);
 }
