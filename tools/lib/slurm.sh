@@ -49,8 +49,15 @@ C
 	return 1
 }
 
+# A step whose controller is gone tries for many minutes to tell it of the end, and slurmd waits for the step. So wait
+# until all jobs are over.
 slurm_close()
 {
+	local i
+	[ -z "$slurm_pids" ] || for ((i = 0; i < 200; i++)); do
+		[ -n "$(timeout 5 squeue -h 2>/dev/null)" ] || break
+		sleep 0.1
+	done
 	[ -z "$slurm_pids" ] || kill $slurm_pids 2>/dev/null
 	wait $slurm_pids 2>/dev/null
 	slurm_pids=
