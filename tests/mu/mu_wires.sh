@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The bodies of mu_messages between hosts: over shared memory, io_uring and DPDK, with the port in the
+# The bodies of mu_messages between hosts: over shared memory, io_uring, a packet socket and DPDK, with the port in the
 # task and in the agent, on both fabrics, and over a port that loses, repeats and swaps frames.
 # usage: mu_wires.sh T_SYSTEM_MU_MESSAGES
 set -u
@@ -38,12 +38,20 @@ if [ "$(id -u)" != 0 ] || ! qt_net_open 9000; then
 fi
 uring="netns:$QT_NET_A=uring:10.77.0.1;netns:$QT_NET_B=uring:10.77.0.2"
 dpdk="netns:$QT_NET_A=dpdk:net_af_packet,iface=qt0;netns:$QT_NET_B=dpdk:net_af_packet,iface=qt0"
+packet="netns:$QT_NET_A=packet:10.77.0.1;netns:$QT_NET_B=packet:10.77.0.2"
 for body in sizes away access_error vanish big stream; do
 	ls "$QT_BUILD"/drivers/libqt_port_uring.so >/dev/null 2>&1 && run "uring" $body -n 2 --hosts "$uring"
+	run "packet" $body -n 2 --hosts "$packet"
 	if ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1; then
 		run "dpdk" $body -n 2 --hosts "$dpdk"
 	fi
 done
+run "packet, faults" sizes -n 2 --hosts "$packet" --seed 11 --fault loss=0.05,dup=0.05,reorder=0.1,corrupt=0.01
+run "packet, agents, faults" stream -n 4 --hosts "$packet" --seed 3 --fault loss=0.02,dup=0.05,reorder=0.1
+run "packet, agents, torus" storm -n 8 --shape 2x2x2x1x1 --fabric torus --hosts "$packet"
+if ls "$QT_BUILD"/drivers/libqt_port_uring.so >/dev/null 2>&1; then
+	run "packet and uring" big -n 2 --hosts "${packet%;*};${uring#*;}"
+fi
 if ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1; then
 	run "dpdk, agents, torus" storm -n 8 --shape 2x2x2x1x1 --fabric torus --hosts "$dpdk"
 fi
