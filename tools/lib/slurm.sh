@@ -36,10 +36,10 @@ C
 		--log-file="$d/munged.log" --seed-file="$d/seed" >"$d/munge.log" 2>&1 &
 	slurm_pids=$!
 	for ((i = 0; i < 100; i++)); do [ -S "$d/munge.socket" ] && break; sleep 0.1; done
-	timeout 600 slurmctld -D >"$d/ctld.log" 2>&1 &
+	timeout -k 20 600 slurmctld -D >"$d/ctld.log" 2>&1 &
 	slurm_pids+=" $!"
 	for i in n1 n2; do
-		timeout 600 slurmd -D -N $i >"$d/$i.log" 2>&1 &
+		timeout -k 20 600 slurmd -D -N $i >"$d/$i.log" 2>&1 &
 		slurm_pids+=" $!"
 	done
 	for ((i = 0; i < 600; i++)); do
@@ -50,7 +50,7 @@ C
 }
 
 # A step whose controller is gone tries for many minutes to tell it of the end, and slurmd waits for the step. So wait
-# until all jobs are over.
+# until all jobs are over, and 20 s after that slurmd is killed.
 slurm_close()
 {
 	local i
