@@ -347,7 +347,7 @@ static void write_head(struct packet_head *h, const struct packet_port *k,
 	h->ip.check = (uint16_t)~fold_sum(sum_words(&h->ip, sizeof h->ip / 2, 0));
 	if (bytes == segment)
 		return; /* a UDP checksum of 0: none */
-	/* Whoever divides the train needs the sum of the pseudo header. */
+	/* A device that divides the train needs the sum of the pseudo header. */
 	h->udp.check = fold_sum(sum_words(&h->ip.saddr, 4, htons(IPPROTO_UDP) + h->udp.len));
 	h->virtio = (struct virtio_net_hdr){
 	    .flags = VIRTIO_NET_HDR_F_NEEDS_CSUM,
