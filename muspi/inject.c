@@ -85,22 +85,33 @@ static void on_copy_sent(struct mu_op *op, int result)
 	free(op);
 }
 
+/* Make a descriptor that sends a copy of the data. Returns NULL if there is no memory. */
+static struct copy *describe_copy(MUHWI_Descriptor_t *d, const MUHWI_PacketHeader_t *h,
+				  const void *data, uint32_t bytes)
+{
+	struct copy *c = malloc(sizeof *c + bytes);
+
+	if (!c)
+		return NULL;
+	memcpy(c->data, data, bytes);
+	memset(d, 0, sizeof *d);
+	d->PacketHeader = *h;
+	d->Pa_Payload = (uint64_t)(uintptr_t)c->data;
+	d->Message_Length = bytes;
+	return c;
+}
+
 int unit_send_copy(uint32_t task, unsigned kind, const MUHWI_PacketHeader_t *h, const void *data,
 		   uint32_t bytes)
 {
 	_Alignas(64) MUHWI_Descriptor_t d;
 	struct emu_coord x;
-	struct copy *c = malloc(sizeof *c + bytes);
+	struct copy *c = describe_copy(&d, h, data, bytes);
 	int rc;
 
 	if (!c)
 		return -EAGAIN;
-	memset(&d, 0, sizeof d);
-	memcpy(c->data, data, bytes);
 	c->op.done = on_copy_sent;
-	d.PacketHeader = *h;
-	d.Pa_Payload = (uint64_t)(uintptr_t)c->data;
-	d.Message_Length = bytes;
 	d.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_LOCAL0;
 	mu_task_coord(task, &x);
 	d.PacketHeader.NetworkHeader.pt2pt.Data_Packet_Type = MUHWI_PT2PT_DATA_PACKET_TYPE;
@@ -133,14 +144,9 @@ int unit_send_contribution(const MUHWI_PacketHeader_t *h, const void *data, uint
 	struct copy *c;
 	int rc;
 
-	if (unit.contributions >= CONTRIBUTIONS || !(c = malloc(sizeof *c + bytes)))
+	if (unit.contributions >= CONTRIBUTIONS || !(c = describe_copy(&d, h, data, bytes)))
 		return -EAGAIN;
-	memset(&d, 0, sizeof d);
-	memcpy(c->data, data, bytes);
 	c->op.done = on_contribution_sent;
-	d.PacketHeader = *h;
-	d.Pa_Payload = (uint64_t)(uintptr_t)c->data;
-	d.Message_Length = bytes;
 	d.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
 	d.Half_Word1.Interrupt = h->NetworkHeader.collective.Byte2.Interrupt;
 	rc = mu_send_raw_collective(unit.ch, unit.channel, &d, &route, UNIT_RESULT, &c->op);

@@ -68,8 +68,8 @@ static inline bool mu_has_stored_records(const struct mu_channel *ch)
 	       (ch->rx.fifo && ch->rx.fifo_hw.pa_head != ch->rx.fifo_hw.pa_tail);
 }
 /*
- * Has mu_engine_receive() anything to do? A poll of the wire that delivered a message in place asks
- * first, so that the message does not wait for a look at the ring, which is mostly empty there.
+ * Has mu_engine_receive() anything to do? Each poll asks first: between hosts, where messages come
+ * from the wire, the ring is mostly empty, and a message that is delivered must not wait for it.
  */
 static inline bool mu_has_records(struct mu_channel *ch)
 {
