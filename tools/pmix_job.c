@@ -23,7 +23,8 @@
 /* NAME=VALUE, each with its 0, for all tasks. */
 static char *shared;
 static size_t shared_bytes;
-static uint32_t task_count;
+static uint32_t task_count, host_count;
+static uint32_t *host_of;   /* [task_count]: the host that the MPI library is told */
 static const char *preload; /* library for tasks with the virtual clock; NULL: none */
 
 /* ---- the server's process ---- */
@@ -35,7 +36,7 @@ static void send_environment(int to, char **env)
 			return;
 }
 
-static void serve_pmix(int to, pid_t parent, const struct plan *p, bool apart,
+static void serve_pmix(int to, pid_t parent, const struct plan *p,
 		       const struct pmix_server_module *m)
 {
 	bool relays = pmix_relay_is_needed(p);
@@ -48,7 +49,7 @@ static void serve_pmix(int to, pid_t parent, const struct plan *p, bool apart,
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (proc_tie_to_parent(parent, SIGKILL))
 		_exit(1);
-	env = m->start(p->tasks, apart, &why);
+	env = m->start(p->tasks, host_count, host_of, &why);
 	if (!env) {
 		drv_error("the PMIx server does not start: %s", why);
 		_exit(1);
@@ -103,6 +104,31 @@ static const char *find_clocks(void)
 	return NULL;
 }
 
+/*
+ * Tasks that the MPI library takes for neighbours use its own shared memory for windows, which the
+ * network never sees. In virtual time that takes no time, so each task is on a host of its own.
+ * Hosts without tasks get no number.
+ */
+static int assign_hosts(const struct plan *p, bool is_virtual)
+{
+	uint32_t *number = calloc(p->hosts, sizeof *number); /* 0: none yet */
+
+	host_of = malloc(p->tasks * sizeof *host_of);
+	if (!host_of || !number) {
+		free(number);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->tasks; i++) {
+		uint32_t *of = &number[p->task_host[i]];
+
+		if (is_virtual || !*of)
+			*of = ++host_count;
+		host_of[i] = *of - 1;
+	}
+	free(number);
+	return 0;
+}
+
 int pmix_job_start(const struct plan *p, bool is_virtual)
 {
 	const struct pmix_server_module *m;
@@ -119,16 +145,15 @@ int pmix_job_start(const struct plan *p, bool is_virtual)
 	preload = is_virtual ? find_clocks() : NULL;
 	if (is_virtual && !preload)
 		return -ENOENT;
+	rc = assign_hosts(p, is_virtual);
+	if (rc)
+		return rc;
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	child = fork();
 	if (!child) {
 		close(ends[0]);
-		/*
-		 * All hosts are on this machine. Tasks that took themselves for neighbours would
-		 * pass the network by, and in virtual time they would pass time by.
-		 */
-		serve_pmix(ends[1], parent, p, is_virtual || p->hosts > 1, m);
+		serve_pmix(ends[1], parent, p, m);
 	}
 	close(ends[1]);
 	rc = child < 0 ? -errno : receive_environment(ends[0]);
@@ -142,8 +167,8 @@ int pmix_job_start(const struct plan *p, bool is_virtual)
 
 /* ---- a task ---- */
 
-/* Open MPI finds our component for collectives beside its own. */
-static void add_collectives(void)
+/* Open MPI finds our components beside its own. */
+static void add_components(void)
 {
 	const char *in = !access(TOOLS_OFI_BUILD "/mca_coll_quintorus.so", R_OK) ? TOOLS_OFI_BUILD
 			 : !access(TOOLS_MODULES "/mca_coll_quintorus.so", R_OK) ? TOOLS_MODULES
@@ -166,17 +191,23 @@ static void choose_components(void)
 	    {"OMPI_MCA_btl", "self,ofi"},
 	    {"OMPI_MCA_btl_ofi_provider_include", "quintorus"},
 	    {"OMPI_MCA_osc_rdma_btls", "ofi"},
+	    {"OMPI_MCA_osc", "^ucx"}, /* Debian leaves out pt2pt, too; dynamic windows need it */
 	    /*
 	     * Below osc sm, which then serves windows within a host. There Open MPI 4.1.4 crashes
 	     * in a compare-and-swap by osc rdma, over any transport.
 	     */
 	    {"OMPI_MCA_osc_rdma_priority", "99"},
+	    /*
+	     * The other kind of shared memory has files whose names hold the machine's name, and
+	     * hosts of this machine would open each other's.
+	     */
+	    {"OMPI_MCA_shmem", "posix"},
 	    {"FI_PROVIDER", "quintorus"}, /* the other providers take time to search for hardware */
 	};
 
 	for (size_t i = 0; i < sizeof choice / sizeof choice[0]; i++)
 		setenv(choice[i][0], choice[i][1], 0);
-	add_collectives();
+	add_components();
 	/* libfabric searches its own directory, too, and that of an installation may be another. */
 	if (!access(TOOLS_OFI_BUILD "/libquintorus-fi.so", R_OK))
 		setenv("FI_PROVIDER_PATH", TOOLS_OFI_BUILD, 0);
@@ -196,7 +227,7 @@ static void set_preload(void)
 
 void pmix_job_environment(uint32_t task)
 {
-	char text[16];
+	char text[32];
 
 	if (task >= task_count)
 		return;
@@ -212,6 +243,8 @@ void pmix_job_environment(uint32_t task)
 	}
 	snprintf(text, sizeof text, "%u", task);
 	setenv("PMIX_RANK", text, 1);
+	snprintf(text, sizeof text, PMIX_HOST_FORMAT, host_of[task]);
+	setenv("PMIX_HOSTNAME", text, 1);
 	/* Without these Open MPI 4 takes the process for one that no launcher started. */
 	setenv("SLURM_JOBID", "1", 0);
 	setenv("SLURM_STEP_ID", "0", 0);

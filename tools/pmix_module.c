@@ -44,59 +44,74 @@ static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op
 static pmix_server_module_t module = {
     .client_finalized = on_finalized, .abort = on_abort, .fence_nb = on_fence};
 
-#define NUMBER_BYTES 16u
+#define NAME_BYTES 20u /* of a host or task with what separates it from the next */
 
-/* "0,1,2": every task, each with `before` and after a `between`. */
-static char *list_tasks(uint32_t tasks, const char *before, char between)
+/* "quintorus0,quintorus1": all hosts. */
+static char *list_hosts(uint32_t hosts)
 {
-	char *text = malloc(tasks * (NUMBER_BYTES + strlen(before)) + 1), *at = text;
+	char *text = calloc(hosts, NAME_BYTES), *at = text;
 
-	for (uint32_t i = 0; text && i < tasks; i++) {
-		if (i)
-			*at++ = between;
-		at += sprintf(at, "%s%u", before, i);
-	}
+	for (uint32_t h = 0; text && h < hosts; h++)
+		at += sprintf(at, h ? "," PMIX_HOST_FORMAT : PMIX_HOST_FORMAT, h);
 	return text;
 }
 
-/*
- * apart: a host for each task. Otherwise the MPI library would take the tasks of this machine for
- * neighbours that can use its own shared memory.
- */
-static pmix_status_t describe_job(uint32_t tasks, const char *host, bool apart)
+/* "0,2;1,3": the tasks of each host. */
+static char *list_tasks(uint32_t tasks, uint32_t hosts, const uint32_t host[])
 {
-	char *list = list_tasks(tasks, "", ','), *hosts = list_tasks(tasks, "quintorus", ',');
-	char *each = list_tasks(tasks, "", ';'), *nodes = NULL, *procs = NULL;
-	uint32_t beside = apart ? 1 : tasks;
+	uint32_t *first = malloc(hosts * sizeof *first), *next = malloc(tasks * sizeof *next);
+	char *text = calloc(tasks, NAME_BYTES), *at = text;
+
+	if (!first || !next || !text) {
+		free(text);
+		text = NULL;
+		goto done;
+	}
+	for (uint32_t h = 0; h < hosts; h++)
+		first[h] = tasks;
+	for (uint32_t i = tasks; i-- > 0;) {
+		next[i] = first[host[i]];
+		first[host[i]] = i;
+	}
+	for (uint32_t h = 0; h < hosts; h++)
+		for (uint32_t i = first[h]; i < tasks; i = next[i])
+			at += sprintf(at, at == text ? "%u" : i == first[h] ? ";%u" : ",%u", i);
+done:
+	free(first);
+	free(next);
+	return text;
+}
+
+/* Open MPI takes tasks of one host of this description for neighbours that share memory. */
+static pmix_status_t describe_job(uint32_t tasks, uint32_t hosts, const uint32_t host[])
+{
+	char *names = list_hosts(hosts), *list = list_tasks(tasks, hosts, host);
+	char *nodes = NULL, *procs = NULL;
 	pmix_status_t rc = PMIX_ERR_NOMEM;
 	pmix_info_t *info;
 	size_t n = 0;
 
-	PMIX_INFO_CREATE(info, 7);
-	if (list && hosts && each && info)
-		rc = PMIx_generate_regex(apart ? hosts : host, &nodes);
+	PMIX_INFO_CREATE(info, 5);
+	if (names && list && info)
+		rc = PMIx_generate_regex(names, &nodes);
 	if (rc == PMIX_SUCCESS)
-		rc = PMIx_generate_ppn(apart ? each : list, &procs);
+		rc = PMIx_generate_ppn(list, &procs);
 	if (rc != PMIX_SUCCESS)
 		goto done;
 	PMIX_INFO_LOAD(&info[n++], PMIX_UNIV_SIZE, &tasks, PMIX_UINT32);
 	PMIX_INFO_LOAD(&info[n++], PMIX_JOB_SIZE, &tasks, PMIX_UINT32);
-	PMIX_INFO_LOAD(&info[n++], PMIX_LOCAL_SIZE, &beside, PMIX_UINT32);
 	PMIX_INFO_LOAD(&info[n++], PMIX_NODE_MAP, nodes, PMIX_REGEX);
 	PMIX_INFO_LOAD(&info[n++], PMIX_PROC_MAP, procs, PMIX_REGEX);
-	if (!apart)
-		PMIX_INFO_LOAD(&info[n++], PMIX_LOCAL_PEERS, list, PMIX_STRING);
 	PMIX_INFO_LOAD(&info[n++], PMIX_JOBID, nspace, PMIX_STRING);
 	rc = PMIx_server_register_nspace(nspace, (int)tasks, info, n, NULL, NULL);
 	rc = rc == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : rc;
 done:
 	if (info)
-		PMIX_INFO_FREE(info, 7);
+		PMIX_INFO_FREE(info, 5);
 	free(nodes);
 	free(procs);
+	free(names);
 	free(list);
-	free(hosts);
-	free(each);
 	return rc;
 }
 
@@ -138,20 +153,19 @@ static bool is_known_version(const char **why)
 	return false;
 }
 
-static char **start_server(uint32_t tasks, bool apart, const char **why)
+static char **start_server(uint32_t tasks, uint32_t hosts, const uint32_t host[], const char **why)
 {
-	char host[256] = "localhost", **env = NULL;
+	char **env = NULL;
 	pmix_status_t rc;
 	pmix_proc_t first;
 
 	if (!is_known_version(why))
 		return NULL;
 	set_choices();
-	gethostname(host, sizeof host - 1);
 	snprintf(nspace, sizeof nspace, "quintorus.%ld", (long)getpid());
 	rc = PMIx_server_init(&module, NULL, 0);
 	if (rc == PMIX_SUCCESS)
-		rc = describe_job(tasks, host, apart);
+		rc = describe_job(tasks, hosts, host);
 	if (rc == PMIX_SUCCESS)
 		rc = register_tasks(tasks);
 	PMIX_LOAD_PROCID(&first, nspace, 0);

@@ -5,12 +5,11 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <link.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "ofi/coll/coll.h"
+#include "ofi/coll/version.h"
 #include "pami/ext_virtual.h"
 
 #include "ompi/constants.h"
@@ -23,22 +22,6 @@
 struct quintorus_fi_loan coll_loan;
 
 /* ---- may it be used? ---- */
-
-/* The layouts of the structures that we share with Open MPI hold for a minor version. */
-static bool is_known_version(void)
-{
-	char text[MPI_MAX_LIBRARY_VERSION_STRING], known[32];
-	int n;
-
-	snprintf(known, sizeof known, "Open MPI v%d.%d.", OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION);
-	if (!PMPI_Get_library_version(text, &n) && !strncmp(text, known, strlen(known)))
-		return true;
-	fprintf(stderr,
-		"mca_coll_quintorus.so: built for %sx, and this is %.*s; collectives are Open "
-		"MPI's own: build it again with this version's headers\n",
-		known, (int)strcspn(text, ","), text);
-	return false;
-}
 
 static int find_provider(struct dl_phdr_info *info, size_t bytes, void *found)
 {
@@ -103,7 +86,7 @@ static bool replace_blocking_send(void)
 
 static int init_query(bool progress_threads, bool threads)
 {
-	if (!is_known_version())
+	if (!ompi_is_known_version("mca_coll_quintorus.so", "collectives are Open MPI's own"))
 		return OMPI_ERR_NOT_SUPPORTED;
 	if (threads)
 		return replace_blocking_send() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;

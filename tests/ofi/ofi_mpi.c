@@ -232,7 +232,7 @@ static void compare_and_swap(void)
 	int right = (me + 1) % tasks, left = (me + tasks - 1) % tasks;
 	MPI_Win window;
 
-	if (getenv("OMPI_MCA_osc"))
+	if (getenv("OMPI_MCA_osc") && !strcmp(getenv("OMPI_MCA_osc"), "rdma"))
 		return;
 	MPI_Win_allocate(8 * sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
 			 &window);
@@ -251,16 +251,72 @@ static void compare_and_swap(void)
 	MPI_Win_free(&window);
 }
 
-/* Tasks of several hosts have no memory in common, also if all hosts are on this machine. */
-static void neighbours_are_of_the_host(int of_several_hosts)
+/*
+ * Tasks of one host share memory; those of several do not, also if all hosts are on this machine.
+ * osc rdma has no shared windows.
+ */
+static void neighbours_share_memory(int expected)
 {
 	MPI_Comm neighbours;
-	int size;
+	int size, rank, unit;
+	MPI_Win window;
+	MPI_Aint bytes;
+	long *mine, *left;
 
 	MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &neighbours);
 	MPI_Comm_size(neighbours, &size);
-	CHECK(!of_several_hosts || size == 1);
+	MPI_Comm_rank(neighbours, &rank);
+	CHECK(size == expected);
+	if (getenv("OMPI_MCA_osc") && !strcmp(getenv("OMPI_MCA_osc"), "rdma")) {
+		MPI_Comm_free(&neighbours);
+		return;
+	}
+	MPI_Win_allocate_shared(sizeof(long), 1, MPI_INFO_NULL, neighbours, &mine, &window);
+	MPI_Win_lock_all(0, window);
+	*mine = me;
+	MPI_Win_sync(window);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_sync(window);
+	MPI_Win_shared_query(window, (rank + size - 1) % size, &bytes, &unit, &left);
+	CHECK(*left == me - rank + (rank + size - 1) % size);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Win_unlock_all(window);
+	MPI_Win_free(&window);
 	MPI_Comm_free(&neighbours);
+}
+
+/* osc pt2pt, which serves them between hosts, is for one thread. */
+static void dynamic_windows(int of_several_hosts)
+{
+	int right = (me + 1) % tasks, left = (me + tasks - 1) % tasks;
+	MPI_Win window;
+
+	if (of_several_hosts && level == MPI_THREAD_MULTIPLE)
+		return;
+	MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	for (int round = 0; round < 3; round++) {
+		long memory[600] = {0}, out[500], in[500] = {0};
+		MPI_Aint at, there;
+
+		MPI_Win_attach(window, memory, sizeof memory);
+		MPI_Get_address(memory, &at);
+		MPI_Sendrecv(&at, 1, MPI_AINT, left, 1, &there, 1, MPI_AINT, right, 1,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		for (int i = 0; i < 500; i++)
+			out[i] = me + i;
+		MPI_Win_lock_all(0, window);
+		MPI_Put(out, 500, MPI_LONG, right, there, 500, MPI_LONG, window);
+		MPI_Win_flush(right, window);
+		MPI_Accumulate(out, 500, MPI_LONG, right, there, 500, MPI_LONG, MPI_SUM, window);
+		MPI_Win_flush(right, window);
+		MPI_Get(in, 500, MPI_LONG, right, there, 500, MPI_LONG, window);
+		MPI_Win_unlock_all(window);
+		CHECK(in[0] == 2 * me && in[499] == 2 * (me + 499));
+		MPI_Barrier(MPI_COMM_WORLD);
+		CHECK(memory[499] == 2 * (left + 499) && !memory[500]);
+		MPI_Win_detach(window, memory);
+	}
+	MPI_Win_free(&window);
 }
 
 static void *run_talker(void *argument)
@@ -308,14 +364,15 @@ static void die_now(const char *how, const char *file)
 }
 
 /*
- * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts": on
- * several hosts. "die HOW OTHERS FILE": task 1 dies and writes the time into FILE, while the others
- * wait or compute.
+ * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts N": on
+ * several hosts of N tasks. "die HOW OTHERS FILE": task 1 dies and writes the time into FILE, while
+ * the others wait or compute.
  */
 int main(int argc, char **argv)
 {
 	int all, die = argc > 4 && !strcmp(argv[1], "die");
 	int single = argc > 1 && !strcmp(argv[1], "single");
+	int on_each = argc > 3 && !strcmp(argv[2], "hosts") ? atoi(argv[3]) : 0;
 
 	MPI_Init_thread(&argc, &argv, single ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
@@ -335,7 +392,8 @@ int main(int argc, char **argv)
 	communicators_are_apart();
 	one_sided();
 	compare_and_swap();
-	neighbours_are_of_the_host(argc > 2 && !strcmp(argv[2], "hosts"));
+	neighbours_share_memory(on_each ? on_each : tasks);
+	dynamic_windows(on_each);
 	threads_talk_at_once();
 	MPI_Allreduce(&check_failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	MPI_Finalize();

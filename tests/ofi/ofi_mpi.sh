@@ -81,14 +81,14 @@ chmod +x "$tmp/own"
 if [ -e "$QT_BUILD/tools/libqt_pmix_server.so" ]; then
 	run 3 "torus run --mpi" "$tmp/own" -n 3 "$tmp/program"
 	run 4 "torus run --mpi, two hosts, frames lost, PAMI's collectives" \
-		"$tmp/own" -n 4 --hosts local,local --fault loss=0.02,seed=3 "$tmp/program" single hosts
+		"$tmp/own" -n 4 --hosts local,local --fault loss=0.02,seed=3 "$tmp/program" single hosts 2
 	run 2 "torus run --mpi, routers" "$tmp/own" --fabric torus --shape 2x1x1x1x1 "$tmp/program"
 	. "$QT_SOURCE/tools/lib/net.sh"
 	if qt_net_open 2>/dev/null && ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1; then
 		trap 'qt_net_close; rm -rf "$tmp"' EXIT
 		port=dpdk:net_af_packet,iface=qt0
 		run 4 "torus run --mpi, two namespaces over DPDK, frames lost" "$tmp/own" -n 4 --hosts "netns:$QT_NET_A=$port;netns:$QT_NET_B=$port" \
-			--fault loss=0.01,seed=5 "$tmp/program" single hosts
+			--fault loss=0.01,seed=5 "$tmp/program" single hosts 2
 		ip -n "$QT_NET_B" link set lo down
 		out=$(timeout $limit "$tmp/own" -n 2 --hosts "netns:$QT_NET_A=$port;netns:$QT_NET_B=$port" "$tmp/program" single 2>&1)
 		rc=$?
