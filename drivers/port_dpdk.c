@@ -442,7 +442,7 @@ static const struct drv_port_ops dpdk_ops = {
 static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
 {
 	struct dpdk_device *v = &d->device;
-	char devargs[sizeof v->name + sizeof v->args + 2];
+	char devargs[sizeof v->name + sizeof v->args + 2], complaint[DPDK_COMPLAINT_BYTES];
 	int rc;
 
 	dpdk_eal_complaint_clear();
@@ -460,7 +460,7 @@ static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
 	if (rc)
 		return drv_port_fail(
 		    why, rc == -EPERM ? rc : -ENODEV, "DPDK cannot use the device: %s (%s)%s",
-		    dpdk_eal_complaint(), strerror(-rc),
+		    dpdk_eal_complaint(complaint), strerror(-rc),
 		    v->kind == DPDK_PCI ? "; bind it with dpdk-devbind.py -b vfio-pci" : "");
 	d->probed = 1;
 	return 0;
@@ -515,6 +515,7 @@ static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 {
 	struct rte_eth_conf conf = {0};
 	uint16_t rx = DPDK_DESCS, tx = DPDK_DESCS;
+	char complaint[DPDK_COMPLAINT_BYTES];
 	int rc = dpdk_mtu(d, &conf);
 
 	if (rc)
@@ -542,11 +543,11 @@ static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
 	    drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
 	if (d->device.kind == DPDK_MEMIF)
 		d->connect_ticks = drv_clock_ticks() + CONNECT_US * drv_clock_ticks_per_us();
-	if (rc && d->is_client && strstr(dpdk_eal_complaint(), "Failed to connect"))
+	if (rc && d->is_client && dpdk_eal_complaint_contains("Failed to connect"))
 		rc = 0; /* it connects later */
 	if (rc)
 		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s",
-				     dpdk_eal_complaint(), strerror(-rc),
+				     dpdk_eal_complaint(complaint), strerror(-rc),
 				     d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
 	rc = rte_eth_macaddr_get(d->id, &d->mac);
 	if (rc)
@@ -593,7 +594,7 @@ static int dpdk_probe_and_start(struct dpdk_port *d, struct drv_port_why *why)
 		rc = dpdk_probe(d, why);
 		if (!rc)
 			rc = dpdk_start(d, why);
-		if (!rc || !strstr(dpdk_eal_complaint(), "create xsk socket"))
+		if (!rc || !dpdk_eal_complaint_contains("create xsk socket"))
 			break;
 		dpdk_stop(d);
 		nanosleep(&nap, NULL);

@@ -31,11 +31,14 @@ int dpdk_device_parse(const char *args, struct dpdk_device *d, struct drv_port_w
 /* Start EAL at the first call. Later calls check that this process may use it. */
 int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why);
 
+#define DPDK_COMPLAINT_BYTES 160
+
 /*
- * Return the first complaint that DPDK logged since dpdk_eal_complaint_clear(), or "no reason
- * given".
+ * Copy the first complaint that DPDK logged since dpdk_eal_complaint_clear(), or "no reason
+ * given", to `text` and return it. Any thread; threads of DPDK may log meanwhile.
  */
-const char *dpdk_eal_complaint(void);
+const char *dpdk_eal_complaint(char text[DPDK_COMPLAINT_BYTES]);
+bool dpdk_eal_complaint_contains(const char *words);
 void dpdk_eal_complaint_clear(void);
 
 /*

@@ -36,8 +36,19 @@ static pthread_mutex_t eal_lock = PTHREAD_MUTEX_INITIALIZER;
 static pid_t eal_pid; /* the process that started EAL; 0: none yet */
 static int eal_error; /* EAL cannot be started twice, even after a failure */
 static int eal_has_pci;
-static char eal_cause[160];
-static char complaint[160];
+static char eal_cause[DPDK_COMPLAINT_BYTES];
+
+/* Threads of DPDK log, too: net_memif disconnects in its control thread while ports are open. */
+static pthread_mutex_t complaint_lock = PTHREAD_MUTEX_INITIALIZER;
+static char complaint[DPDK_COMPLAINT_BYTES];
+
+static void keep_complaint(const char *text, size_t bytes, bool replace)
+{
+	pthread_mutex_lock(&complaint_lock);
+	if (replace || !complaint[0])
+		snprintf(complaint, sizeof complaint, "%.*s", (int)bytes, text);
+	pthread_mutex_unlock(&complaint_lock);
+}
 
 /* Receives the log of DPDK. Keeps the first complaint as the cause of the next failure. */
 static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
@@ -51,21 +62,31 @@ static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
 	drv_debug("dpdk: %.*s", (int)n, text);
 	if (rte_log_cur_msg_loglevel() <= (int)RTE_LOG_CRIT) /* EAL may end the process next */
 		drv_error("dpdk: %.*s", (int)n, text);
-	if (!complaint[0] && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_WARNING) {
-		memcpy(complaint, text, n);
-		complaint[n] = 0;
-	}
+	if (rte_log_cur_msg_loglevel() <= (int)RTE_LOG_WARNING)
+		keep_complaint(text, n, false);
 	return (ssize_t)bytes;
 }
 
-const char *dpdk_eal_complaint(void)
+const char *dpdk_eal_complaint(char text[DPDK_COMPLAINT_BYTES])
 {
-	return complaint[0] ? complaint : "no reason given";
+	pthread_mutex_lock(&complaint_lock);
+	snprintf(text, DPDK_COMPLAINT_BYTES, "%s", complaint[0] ? complaint : "no reason given");
+	pthread_mutex_unlock(&complaint_lock);
+	return text;
+}
+
+bool dpdk_eal_complaint_contains(const char *words)
+{
+	char text[DPDK_COMPLAINT_BYTES];
+
+	return strstr(dpdk_eal_complaint(text), words);
 }
 
 void dpdk_eal_complaint_clear(void)
 {
+	pthread_mutex_lock(&complaint_lock);
 	complaint[0] = 0;
+	pthread_mutex_unlock(&complaint_lock);
 }
 
 /* libbpf and libxdp, which net_af_xdp uses, print to stderr unless they are told not to. */
@@ -81,7 +102,7 @@ static int xdp_print(int level, const char *format, va_list ap)
 	text[n] = 0;
 	drv_debug("dpdk: %s", text);
 	if (!strncmp(text, kernel_said, sizeof kernel_said - 1))
-		snprintf(complaint, sizeof complaint, "%s", text + sizeof kernel_said - 1);
+		keep_complaint(text + sizeof kernel_said - 1, sizeof text, true);
 	return 0;
 }
 
@@ -186,7 +207,7 @@ static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why
 	silence_xdp();
 	if (rc < 0) {
 		eal_error = rte_errno ? -rte_errno : -EIO;
-		snprintf(eal_cause, sizeof eal_cause, "%s", dpdk_eal_complaint());
+		dpdk_eal_complaint(eal_cause);
 	}
 	return 0;
 }
