@@ -248,6 +248,9 @@ static void message_handle(struct agent *a, struct ctl_msg *m)
 	case CTL_LOST:
 		host_lost(a, ctl_get_u32(m));
 		break;
+	case CTL_DEPARTED:
+		mu_host_mark_departed(a->host, ctl_get_u32(m));
+		break;
 	case CTL_SIGNAL:
 		tasks_signal(a, (int)ctl_get_u32(m));
 		break;

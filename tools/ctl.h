@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTL_VERSION   8u
+#define CTL_VERSION   9u
 #define CTL_BYTES_MAX (64u << 20) /* of one message */
 
 enum ctl_type {
@@ -27,11 +27,12 @@ enum ctl_type {
 	CTL_STDIN,       /* bytes for task 0 (no bytes: end of file) */
 	CTL_OUTPUT_ROOM, /* u32 bytes of output that may be sent on */
 	CTL_GONE,        /* u32 task, u32 enum mu_task_end: the task has ended; --on-death error */
-	CTL_LOST,  /* u32 host: it has died, with its routers; --on-death error, fabric torus */
-	CTL_WATCH, /* u32 ms: report when all tasks have waited for this long */
-	CTL_PAUSE, /* u32 1: expect no heartbeats for a while, 0: expect them again */
-	CTL_STALL, /* u32 ms: the same with CTL_STALLED, from the start of the job */
-	CTL_CALLS, /* in which call is each task? */
+	CTL_LOST,     /* u32 host: it has died, with its routers; --on-death error, fabric torus */
+	CTL_DEPARTED, /* u32 host: its only task, which held its port, has ended with status 0 */
+	CTL_WATCH,    /* u32 ms: report when all tasks have waited for this long */
+	CTL_PAUSE,    /* u32 1: expect no heartbeats for a while, 0: expect them again */
+	CTL_STALL,    /* u32 ms: the same with CTL_STALLED, from the start of the job */
+	CTL_CALLS,    /* in which call is each task? */
 	/* agent to torus run */
 	CTL_STARTED,     /* u32 pid of each local task, in task order */
 	CTL_FAIL,        /* u32 exit status, text: this host cannot run its part */

@@ -40,6 +40,18 @@ static void task_left(struct job *j, uint32_t task)
 	job_send_all(j, CTL_WATCH, j->left_ms);
 }
 
+/* A task has ended with status 0. If it was the only one of its host it held the port, and nobody
+ * acknowledges frames there any more. */
+static void report_departure(struct job *j, uint32_t task)
+{
+	uint32_t host = j->plan->task_host[task], tasks = 0;
+
+	for (uint32_t i = 0; i < j->plan->tasks; i++)
+		tasks += j->plan->task_host[i] == host;
+	if (tasks == 1)
+		job_send_all(j, CTL_DEPARTED, host);
+}
+
 static void host_waits(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	char where[160], text[128];
@@ -110,9 +122,12 @@ static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 		return;
 	}
 	if (!status) {
-		if (!j->running)
+		if (!j->running) {
 			job_end(j, 0);
-		else if (joined)
+			return;
+		}
+		report_departure(j, task);
+		if (joined)
 			task_left(j, task);
 		return;
 	}

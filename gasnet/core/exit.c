@@ -33,8 +33,6 @@
 #define QUIESCE_ROUNDS 5000
 /* How often a thread whose main has returned tries to take the lock. */
 #define LOCK_ROUNDS 500
-/* How long a process whose main has returned lets the engine thread send to other hosts. */
-#define FAR_PAUSE_US 2000
 
 enum { SAY_EXIT, SAY_ASK, SAY_GO, SAY_LEFT };
 struct exit_message {
@@ -203,18 +201,13 @@ static bool lock_at_end(void)
 static void on_main_returned(void)
 {
 	uint32_t first = gexi_world.me ? 0 : 1, last = gexi_world.me ? 1 : gexi_world.nproc;
-	bool is_far = false;
 
 	if (!gexi_world.client || leaving.pid != getpid() ||
 	    atomic_exchange_acq_rel(&leaving.begun, 1) || !lock_at_end())
 		return;
-	for (uint32_t t = first; t < last && !atomic_load_relaxed(&leaving.root_left); t++) {
+	for (uint32_t t = first; t < last && !atomic_load_relaxed(&leaving.root_left); t++)
 		send_exit(t, SAY_LEFT, 0);
-		is_far |= !gexi_peer(t)->is_near;
-	}
 	gexi_unlock();
-	if (is_far && !gexi_world.is_virtual)
-		usleep(FAR_PAUSE_US);
 }
 
 void gexi_exit_open(void)

@@ -38,6 +38,13 @@
 #include "mu/progress/idle.h"
 #include "mu/transport/transport.h"
 
+/* How long a task that leaves steps its router, which may have packets of others all the time. */
+#define ROUTER_MS 100
+/* At exit: how long the task waits for the receivers of what it has sent, and for the lock of its
+ * port, which another thread may hold. */
+#define EXIT_FLUSH_MS 2000
+#define EXIT_LOCK_MS  50
+
 static struct mu_spinlock attach_lock;
 
 /* No launcher: a job of one task. */
@@ -234,6 +241,54 @@ static void output_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/* Send what is in the injection FIFOs and in the router before the task leaves; at most this
+ * long. */
+static void drain_injection(struct mu_process *p, uint64_t ns)
+{
+	uint64_t until = drv_clock_ns() + ns, router_until = drv_clock_ns() + ROUTER_MS * 1000000u;
+	int busy = 1;
+
+	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
+		busy = 0;
+		for (unsigned i = 0; i < atomic_load_relaxed(&p->channels_open); i++) {
+			struct mu_channel *ch = atomic_ptr_load_relaxed(&p->channel[i]);
+
+			if (ch && mu_has_pending_injection(ch)) {
+				mu_make_room(ch);
+				busy = 1;
+			}
+		}
+		/* Where this task holds the port nobody else steps the router. */
+		if (p->remote->holds_port && p->remote->has_work(p) &&
+		    drv_clock_ns() < router_until) {
+			p->remote->poll(p, NULL);
+			busy = 1;
+		}
+		if (busy)
+			sched_yield();
+	}
+}
+
+/*
+ * A program may exit without leaving the job, say after its last collective. What it has sent still
+ * has to reach its peers: in virtual time the simulator reads the FIFOs when the turn is handed
+ * over, and a port that this task holds sends nothing after its end. Functions of the program may
+ * run after this one, and its other threads may be in calls, so nothing is closed.
+ */
+static void finish_at_exit(void)
+{
+	struct mu_process *p = &mu_self;
+
+	if (p->forked || p->pid != getpid() || !mu_lock_try(&attach_lock))
+		return;
+	if (p->refs) {
+		drain_injection(p, EXIT_FLUSH_MS * 1000000u);
+		if (p->remote->holds_port)
+			mu_wire_finish(p, EXIT_LOCK_MS, EXIT_FLUSH_MS);
+	}
+	mu_lock_release(&attach_lock);
+}
+
 static bool has_left; /* this process joined the job and left it */
 
 /*
@@ -263,7 +318,7 @@ static int check_place(const struct mu_process *p)
 
 static int join_job(struct mu_process *p)
 {
-	static int fork_handler;
+	static int fork_handler, exit_handler;
 	char name[32];
 	int rc;
 
@@ -307,6 +362,9 @@ static int join_job(struct mu_process *p)
 	rc = p->clock->join(p);
 	if (rc)
 		goto err_maps;
+	/* After the modules of the port have registered theirs, so that they still work. */
+	if (!exit_handler && !atexit(finish_at_exit))
+		exit_handler = 1;
 	atomic_store_release(&p->area->state, MU_TASK_ATTACHED);
 	return 0;
 
@@ -339,34 +397,13 @@ int mu_attach(const struct mu_job **job)
 	return rc;
 }
 
-/* Send what is in the injection FIFOs before the task leaves. */
-static void drain_injection(struct mu_process *p)
-{
-	uint64_t until = drv_clock_ns() + 5000000000u;
-	int busy = 1;
-
-	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
-		busy = 0;
-		for (unsigned i = 0; i < atomic_load_relaxed(&p->channels_open); i++) {
-			struct mu_channel *ch = atomic_ptr_load_relaxed(&p->channel[i]);
-
-			if (ch && mu_has_pending_injection(ch)) {
-				mu_make_room(ch);
-				busy = 1;
-			}
-		}
-		if (busy)
-			sched_yield();
-	}
-}
-
 void mu_detach(void)
 {
 	struct mu_process *p = &mu_self;
 
 	mu_lock_acquire(&attach_lock);
 	if (p->refs && !--p->refs) {
-		drain_injection(p);
+		drain_injection(p, 5000000000u);
 		p->clock->leave(p);
 		atomic_store_release(&p->area->state, MU_TASK_DETACHED);
 		has_left = true;

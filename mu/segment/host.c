@@ -309,6 +309,12 @@ int mu_host_mark_lost(struct mu_host *h, uint32_t host)
 	return 1;
 }
 
+void mu_host_mark_departed(struct mu_host *h, uint32_t host)
+{
+	if (host < h->hosts)
+		atomic_store_release(&h->peer[host].departed, 1);
+}
+
 /* What the claims on a ring say about the position of its reader. */
 struct claims {
 	uint64_t name, lines, head;

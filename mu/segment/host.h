@@ -45,7 +45,7 @@
 #include "mu/segment/node_table.h"
 
 #define MU_HOST_MAGIC   0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION 10u
+#define MU_HOST_VERSION 11u
 #define MU_CHANNELS_MAX 64 /* channels of a task at most */
 #define MU_HOSTS_MAX    256
 #define MU_COMMTHREADS  15 /* commthreads of a task at most */
@@ -283,7 +283,10 @@ struct mu_peer_host {
 	/* Address of its port; the agent of this host writes it. */
 	char address[DRV_PORT_ADDRESS_BYTES];
 	atomic_u32 ready; /* futex: 1 when address is valid */
-	atomic_u32 lost;  /* fabric torus, MU_ON_DEATH_ERROR: the host is lost, with its routers */
+	/* Its only task has ended, so nobody receives frames there; the agent of this host writes
+	 * it. */
+	atomic_u32 departed;
+	atomic_u32 lost; /* fabric torus, MU_ON_DEATH_ERROR: the host is lost, with its routers */
 };
 
 struct mu_host {
@@ -562,6 +565,9 @@ static inline unsigned mu_host_task_end(struct mu_host *h, uint32_t task)
 int mu_host_mark_task_ended(struct mu_host *h, uint32_t task, enum mu_task_end how);
 /* Agent, fabric torus: record that a host is lost. Otherwise the same. */
 int mu_host_mark_lost(struct mu_host *h, uint32_t host);
+/* Agent: record that the only task of a host has ended, so that nobody receives frames there. No
+ * effect if there is no such host. Wakes no task. */
+void mu_host_mark_departed(struct mu_host *h, uint32_t host);
 
 /*
  * For the reader of a ring of this host that finds no record although space was reserved. If only

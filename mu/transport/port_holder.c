@@ -667,17 +667,31 @@ err_free:
 	return rc;
 }
 
-void mu_holder_close(struct mu_holder *h, int timeout_ms)
+/* Hosts whose only task has ended acknowledge nothing. */
+static void drop_departed(struct mu_holder *h)
 {
-	uint64_t until;
+	for (uint32_t i = 0; i < h->host->hosts; i++)
+		if (atomic_load_acquire(&h->host->peer[i].departed))
+			drv_wires_drop_host(h->wires, i);
+}
 
-	if (!h)
-		return;
-	until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+void mu_holder_wait_idle(struct mu_holder *h, int timeout_ms)
+{
+	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
+
 	while (!drv_wires_are_idle(h->wires) && !h->broken &&
-	       !atomic_load_relaxed(&h->host->ending) && drv_clock_ns() < until)
+	       !atomic_load_relaxed(&h->host->ending) && drv_clock_ns() < until) {
+		drop_departed(h);
 		if (mu_holder_poll_for(h, NULL) <= 0)
 			sched_yield();
+	}
+}
+
+void mu_holder_close(struct mu_holder *h, int timeout_ms)
+{
+	if (!h)
+		return;
+	mu_holder_wait_idle(h, timeout_ms);
 	mu_holder_publish(h);
 	mu_live_close(h->live);
 	drv_wires_close(h->wires);

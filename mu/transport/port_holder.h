@@ -36,7 +36,10 @@ struct mu_store {
  * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.
  */
 int mu_holder_open(struct mu_host *host, struct mu_holder **holder);
-/* Flushes what is unacknowledged for up to timeout_ms, then closes the port. NULL is fine. */
+/* Make progress until all frames are acknowledged, or their receivers have ended; at most
+ * timeout_ms. */
+void mu_holder_wait_idle(struct mu_holder *holder, int timeout_ms);
+/* The same, then close the port. NULL is allowed. */
 void mu_holder_close(struct mu_holder *holder, int timeout_ms);
 
 /* One round: outbound records to wires, frames to rings and routers. Returns work done, 0: none;

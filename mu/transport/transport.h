@@ -150,6 +150,9 @@ void mu_none_announce(struct mu_process *p);
 uint32_t mu_wire_piece_bytes(const struct mu_process *p);
 int mu_wire_open(struct mu_process *p);
 void mu_wire_close(struct mu_process *p, int flush_ms);
+/* The process exits with its port open: send what waits, and wait at most flush_ms until it is
+ * acknowledged. No effect if another thread keeps the port for lock_ms. */
+void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms);
 void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns);
 
 /* near.c, engine: one piece to a near task. 0, -EAGAIN or another negative errno. */

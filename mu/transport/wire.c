@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 
+#include "drivers/base/clock.h"
 #include "mu/engine/engine.h"
 #include "mu/progress/idle_policy.h"
 #include "mu/progress/wakeup.h"
@@ -29,6 +30,20 @@ void mu_wire_close(struct mu_process *p, int flush_ms)
 	mu_lock_acquire(&p->port_lock);
 	mu_holder_close(p->holder, flush_ms);
 	p->holder = NULL;
+	mu_lock_release(&p->port_lock);
+}
+
+void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms)
+{
+	uint64_t until = drv_clock_ns() + (uint64_t)lock_ms * 1000000u;
+
+	while (!mu_lock_try(&p->port_lock)) {
+		if (drv_clock_ns() >= until)
+			return;
+		sched_yield();
+	}
+	mu_holder_flush(p->holder);
+	mu_holder_wait_idle(p->holder, flush_ms);
 	mu_lock_release(&p->port_lock);
 }
 

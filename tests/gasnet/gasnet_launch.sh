@@ -11,9 +11,9 @@ export HYDRA_IFACE=lo
 limit=$((60 * ${QT_SCALE:-1}))
 failed=0
 
-# run TASKS WHAT COMMAND...: status 0 and as many PASS lines as tasks
+# run TASKS WHAT COMMAND...: status 0 and as many PASS lines as tasks. Sets out.
 run() {
-	local n=$1 what=$2 out rc
+	local n=$1 what=$2 rc
 	shift 2
 	run_launcher $limit "$@"
 	if [ $rc = 0 ] && [ "$(grep -c "PASS .* of $n$" <<<"$out")" = "$n" ]; then
@@ -30,8 +30,12 @@ ends() {
 	local name=$1 how rc out
 	shift
 	for how in one thread handler deaf; do
-		out=$(timeout $limit "$@" "$program" $how 2>&1)
-		rc=$?
+		# MPICH's mpirun now and then ends with 1 although the first process ended with 7 (seen by strace): once more.
+		for _ in 1 2 3; do
+			out=$(timeout $limit "$@" "$program" $how 2>&1)
+			rc=$?
+			[ $name$rc = MPICH1 ] && grep -q 'EXIT CODE: 1$' <<<"$out" || break
+		done
 		# MPICH's launcher gives that of the processes that it kills.
 		if [ $rc = 7 ] || [ $name$rc = MPICH9 ]; then
 			echo "ok: $name, $how"
@@ -62,6 +66,17 @@ export QUINTORUS_LEFT_WAIT=2
 run 3 "torus run, main returns before process 0 ends" torus run -n 3 "$program" first
 run 3 "torus run, main returns before the last process ends" torus run -n 3 "$program" last
 unset QUINTORUS_LEFT_WAIT
+# On hosts of one task each, a task that ends takes the port of its host with it.
+run 3 "torus run, three hosts, main returns before process 0 ends" torus run -n 3 --hosts local,local,local "$program" first
+run 3 "torus run, three hosts, main returns before the last process ends" torus run -n 3 --hosts local,local,local "$program" last
+# In virtual time the processes wait for nobody, so the job ends within 10 ms of that time.
+for shape in 3x1x1x1x1 1x1x1x1x1x3; do
+	for how in first last main; do
+		run 3 "virtual time, $shape, $how" torus run --clock virtual --shape $shape "$program" $how
+		us=$(sed -n 's/.*virtual time \([0-9]*\).*/\1/p' <<<"$out")
+		[ "${us:-9999999}" -lt 10000 ] || { echo "FAIL: virtual time, $shape, $how: ${us:-no} us"; failed=1; }
+	done
+done
 ends "torus run" torus run -n 3
 ends "torus run, two hosts" torus run -n 4 --hosts local,local
 if command -v mpirun.mpich >/dev/null; then

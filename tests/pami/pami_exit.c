@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Exit without leaving the job: the main function of each task but 0 returns right after it has
+ * sent its last messages, without a progress call and with everything open. All of them arrive.
+ */
+#include "tests/harness/pami_job.h"
+
+enum { MESSAGES = 200 };
+
+static size_t got;
+
+static void on_message(pami_context_t c, void *cookie, const void *header, size_t header_size,
+		       const void *pipe, size_t data_size, pami_endpoint_t origin,
+		       pami_recv_t *recv)
+{
+	int n;
+
+	memcpy(&n, header, sizeof n);
+	CHECK_EQ(count_different(pipe, (size_t)n, data_size), 0);
+	got++;
+}
+
+static void send_last_words(void)
+{
+	unsigned char data[100];
+
+	for (int i = 0; i < MESSAGES; i++) {
+		pami_send_immediate_t s = {.header = {&i, sizeof i},
+					   .data = {data, (size_t)i % 100},
+					   .dispatch = 1,
+					   .dest = get_endpoint(0, 0)};
+
+		fill_pattern(data, (size_t)i, s.data.iov_len);
+		CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+	}
+}
+
+int main(void)
+{
+	job_begin(1);
+	dispatch_set(context, 1, on_message, NULL, (pami_dispatch_hint_t){0});
+	if (me) {
+		send_last_words();
+		return check_failures;
+	}
+	WAIT(got == MESSAGES * (tasks - 1));
+	return job_end(1) || check_failures;
+}
