@@ -97,7 +97,7 @@ struct pami_geometry_note {
 	uint64_t key, number;
 	uint32_t rank, round;
 	uint32_t ending;
-	uint32_t away; /* some task named a context that is not its home */
+	uint32_t away; /* some task named a context that is not its anchor */
 };
 
 /*

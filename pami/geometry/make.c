@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Making and ending geometries: an agreement of the tasks. It runs on the context that the program
- * named, which may be the only one that the program advances. A task sends notes (mu.h) to the home
- * of another, its first member context. The thread that runs the engine of that channel puts them
- * on a list of the client, so the program need not advance the home. Notes are matched, in order,
- * by a hash of id and members.
+ * named, which may be the only one that the program advances. A task sends notes (mu.h) to another
+ * task's anchor, which is its first member context. The thread that runs the engine of that channel
+ * puts them on a list of the client, so the program need not advance the anchor. Notes are matched,
+ * in order, by a hash of id and members.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +21,17 @@
 #include "pami/p2p/request.h"
 
 struct make {
-	pami_work_t start; /* posted to the program's context, or to the home */
+	pami_work_t start; /* posted to the program's context, or to the anchor */
 	pami_work_t end;   /* posted back to the program's context */
 	struct pami_geometry *geometry;
-	struct pami_context *home, *context;
+	struct pami_context *anchor, *context;
 	pami_event_function fn;
 	void *cookie;
 	pami_result_t result;
 	int ending;
 	uint32_t round;
 	bool sent;     /* the note of this round */
-	uint32_t away; /* a member named a context that is not its home */
+	uint32_t away; /* a member named a context that is not its anchor */
 	/* The largest that a member proposed, times 2; + 1: a class route is wanted. */
 	uint64_t number;
 };
@@ -131,8 +131,8 @@ static int agree_step(struct pami_coll *c)
 {
 	struct make *m = c->user;
 
-	if (m->home != c->context)
-		mu_run_reception(m->home->channel);
+	if (m->anchor != c->context)
+		mu_run_reception(m->anchor->channel);
 	for (; (uint64_t)1 << m->round < c->size; m->round++, m->sent = false) {
 		uint64_t distance = (uint64_t)1 << m->round;
 		int rc = m->sent ? 0 : send_note(c, m, (uint32_t)((c->rank + distance) % c->size));
@@ -158,14 +158,14 @@ static pami_result_t call_back(pami_context_t context, void *cookie)
 	return PAMI_SUCCESS;
 }
 
-/* The geometry has a class route, or goes without. Runs on the home, the program's context. */
+/* The geometry has a class route, or goes without. Runs on the anchor, the program's context. */
 static void on_made(pami_context_t context, void *cookie, pami_result_t result)
 {
 	call_back(context, cookie);
 }
 
-/* Runs on the home: only its thread may give the class route back. */
-static pami_result_t end_at_home(pami_context_t context, void *cookie)
+/* Runs on the anchor: only its thread may give the class route back. */
+static pami_result_t end_at_anchor(pami_context_t context, void *cookie)
 {
 	struct make *m = cookie;
 
@@ -184,12 +184,12 @@ static void on_agreed(struct pami_coll *c)
 	m->result = pami_callback_result(m->fn, c->result);
 	if (c->result)
 		pami_geometry_forget_notes(g->client->geometries, &c->key);
-	if (m->ending && m->home != c->context && g->hw) {
-		pami_post(m->home, &m->start, end_at_home, m);
+	if (m->ending && m->anchor != c->context && g->hw) {
+		pami_post(m->anchor, &m->start, end_at_anchor, m);
 		return;
 	}
 	if (m->ending) {
-		pami_geometry_free(g, m->home == c->context ? c->context : NULL);
+		pami_geometry_free(g, m->anchor == c->context ? c->context : NULL);
 	} else if (c->result) {
 		/* A member died. Messages for the geometry are dropped until it is destroyed. */
 		g->optimized = false;
@@ -203,7 +203,7 @@ static void on_agreed(struct pami_coll *c)
 		pami_geometry_found(g, (uint64_t)g->id << 32 | number, PAMI_GEOMETRY_READY);
 		/* The homes agree on a class route, so the program must advance all of them. */
 		if (m->number & 1 && !g->homes && !m->away &&
-		    !pami_hw_update(g, m->home, 1, on_made, m))
+		    !pami_hw_update(g, m->anchor, 1, on_made, m))
 			return; /* on_made() calls back */
 	}
 	c->cb_done = m->fn;
@@ -223,7 +223,7 @@ static pami_result_t start_agreement(pami_context_t context, void *cookie)
 	c->topology = g->homes ? g->homes : &g->topology;
 	c->size = c->topology->size;
 	c->rank = (uint32_t)pami_topology_rank(
-	    c->topology, pami_endpoint(g->client->job->task, m->home->offset));
+	    c->topology, pami_endpoint(g->client->job->task, m->anchor->offset));
 	c->kind = PAMI_COLL_GEOMETRY;
 	c->sequence = (uint32_t)m->ending;
 	c->key = m->ending ? g->key : pami_topology_hash(&g->topology) * 31 + g->id;
@@ -259,14 +259,14 @@ static pami_result_t begin_agreement(struct pami_geometry *g, struct pami_contex
 	m->fn = fn;
 	m->cookie = cookie;
 	m->ending = ending;
-	for (uint32_t i = 0; i < g->offsets && !m->home; i++)
+	for (uint32_t i = 0; i < g->offsets && !m->anchor; i++)
 		if (pami_topology_rank(homes, pami_endpoint(g->client->job->task, i)) >= 0)
-			m->home = g->client->context[i];
-	if (!m->home) {
+			m->anchor = g->client->context[i];
+	if (!m->anchor) {
 		free(m);
 		return pami_fail(PAMI_INVAL, "a member context was not created");
 	}
-	m->away = m->home != ctx;
+	m->away = m->anchor != ctx;
 	if (start_agreement(ctx, m) != PAMI_SUCCESS)
 		pami_post(ctx, &m->start, start_agreement, m);
 	return PAMI_SUCCESS;
@@ -293,7 +293,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Find the home of each task: its endpoint of lowest rank. */
+/* Find the anchor of each task: its endpoint of lowest rank. */
 static int find_homes(struct pami_geometry *g)
 {
 	uint32_t n = g->topology.size, tasks = 0;
