@@ -117,11 +117,11 @@ bool emu_router_class_is_busy(const struct emu_router *r, unsigned route)
 	return r->coll.busy >> route % EMU_CLASSES & 1;
 }
 
-unsigned emu_router_coll_flags(struct emu_router *r)
+unsigned emu_router_coll_flags(struct emu_router *r, unsigned clear)
 {
 	unsigned flags = r->coll.flags;
 
-	r->coll.flags = 0;
+	r->coll.flags &= ~clear;
 	return flags;
 }
 
@@ -311,6 +311,7 @@ static void send_packet(struct step *s, unsigned route, unsigned link, uint32_t 
 	else
 		out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
 	stat_add(&out->stat.packets, 1);
+	stat_add(&out->stat.collective, 1);
 	stat_add(&out->stat.bytes, bytes);
 	s->pool[packet].route.hops++;
 	if (__builtin_expect(r->sums, 0))
@@ -447,21 +448,25 @@ bool emu_coll_step(struct step *s, bool yield_to_p2p)
 
 /* ---- global interrupts ---- */
 
-int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *c)
+static int check_gi(const struct emu_router *r, unsigned route, const ClassRoute_t *c)
 {
 	ClassRoute_t table[EMU_CLASSES];
-	struct gi_route *g;
-	int rc;
 
 	if (route >= EMU_CLASSES)
 		return -EINVAL;
-	g = &r->coll.gi[route];
 	for (int i = 0; i < EMU_CLASSES; i++)
 		table[i] = r->coll.gi[i].route;
-	rc = emu_class_check_gi(table, route, c);
+	return emu_class_check_gi(table, route, c);
+}
+
+int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *c)
+{
+	int rc = check_gi(r, route, c);
+
 	if (rc)
 		return rc;
-	*g = (struct gi_route){.route = *c, .children = children_of(c), .parent = parent_of(c)};
+	r->coll.gi[route] =
+	    (struct gi_route){.route = *c, .children = children_of(c), .parent = parent_of(c)};
 	return 0;
 }
 
@@ -469,9 +474,9 @@ void emu_router_gi_preset(struct emu_router *r, unsigned route, unsigned bits)
 {
 	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
 
-	g->local = g->up = g->status = bits & 7;
+	g->local = g->up = g->status = bits & EMU_GI_ALL;
 	for (unsigned m = g->children & ~(1u << COLL_LOCAL); m; m &= m - 1)
-		g->in[__builtin_ctz(m)] = bits & 7;
+		g->in[__builtin_ctz(m)] = bits & EMU_GI_ALL;
 }
 
 static void gi_down(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
@@ -503,14 +508,37 @@ static void gi_up(struct emu_router *r, unsigned route, uint64_t now,
 	}
 }
 
-void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
+int emu_router_gi_program(struct emu_router *r, unsigned route, const ClassRoute_t *c, uint64_t now,
+			  const struct emu_router_ops *ops, void *arg)
+{
+	int rc = check_gi(r, route, c);
+	struct gi_route *g;
+
+	if (rc)
+		return rc;
+	g = &r->coll.gi[route];
+	if (g->parent != ROOT && g->up)
+		ops->gi(arg, r->node, g->parent, route, 0, now);
+	g->up = 0;
+	gi_down(r, route, 0, now, ops, arg);
+	g->route = *c;
+	g->children = children_of(c);
+	g->parent = parent_of(c);
+	if (g->parent != ROOT)
+		gi_down(r, route, g->in[g->parent], now, ops, arg);
+	gi_up(r, route, now, ops, arg);
+	return 0;
+}
+
+void emu_router_gi(struct emu_router *r, unsigned route, unsigned mask, unsigned bits, uint64_t now,
 		   const struct emu_router_ops *ops, void *arg)
 {
 	struct gi_route *g = &r->coll.gi[route % EMU_CLASSES];
+	unsigned local = (g->local & ~mask) | (bits & mask & EMU_GI_ALL);
 
-	if (g->local == (bits & 7))
+	if (g->local == local)
 		return;
-	g->local = bits & 7;
+	g->local = (uint8_t)local;
 	gi_up(r, route % EMU_CLASSES, now, ops, arg);
 }
 
@@ -521,10 +549,10 @@ void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, u
 
 	if (link >= EMU_LINKS)
 		return;
+	g->in[link] = bits & EMU_GI_ALL;
 	if (g->parent == link) {
-		gi_down(r, route % EMU_CLASSES, bits & 7, now, ops, arg);
+		gi_down(r, route % EMU_CLASSES, bits & EMU_GI_ALL, now, ops, arg);
 	} else if (g->children >> link & 1) {
-		g->in[link] = bits & 7;
 		gi_up(r, route % EMU_CLASSES, now, ops, arg);
 	}
 }

@@ -29,7 +29,7 @@
 #include "emu/route.h"
 
 #define MAGIC             0x45564c51u /* "QLVE" */
-#define VERSION           4u
+#define VERSION           5u
 #define PLACE_HELD(owner) ((owner) + 1)
 #define PLACE_IN_ROUTER   UINT32_MAX
 /* Packets that a dying process may leak: one for each of its threads that sends. */
@@ -437,7 +437,7 @@ static void flush_signals(struct live_step *s, unsigned link)
 		unsigned route = (unsigned)__builtin_ctz(m);
 
 		if (s->live->ops.gi_remote(s->live->arg, s->local, link, route,
-					   n->remote_signal[link][route] & 7))
+					   n->remote_signal[link][route] & EMU_GI_ALL))
 			return;
 		n->signals_to_send[link] &= (uint16_t) ~(1u << route);
 	}
@@ -484,7 +484,7 @@ static void take_signals(struct live_step *s)
 {
 	struct emu_router *r = router_of(s->n);
 
-	for (unsigned from = 0; from <= EMU_LINKS; from++)
+	for (unsigned from = 0; from < EMU_LINKS + EMU_GI_USERS; from++)
 		for (unsigned route = 0; route < EMU_CLASSES; route++) {
 			atomic_u8 *word = &s->n->signal[from][route];
 			uint8_t v;
@@ -493,9 +493,11 @@ static void take_signals(struct live_step *s)
 				continue;
 			v = atomic_exchange_seq_cst(word, 0);
 			if (from < EMU_LINKS)
-				emu_router_gi_arrive(r, from, route, v & 7, 0, &step_ops, s);
+				emu_router_gi_arrive(r, from, route, v & EMU_GI_ALL, 0, &step_ops,
+						     s);
 			else
-				emu_router_gi(r, route, v & 7, 0, &step_ops, s);
+				emu_router_gi(r, route, emu_gi_pack(from - EMU_LINKS, 7),
+					      emu_gi_pack(from - EMU_LINKS, v), 0, &step_ops, s);
 		}
 }
 
@@ -686,16 +688,28 @@ void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned lin
 
 /* ---- class routes ---- */
 
+enum what { PACKETS, SIGNALS_CLEARED, SIGNALS_KEPT };
+
 static int route_program(struct emu_live *live, uint32_t local_node, unsigned route,
-			 const ClassRoute_t *c, int pass, bool gi)
+			 const ClassRoute_t *c, int pass, enum what what)
 {
-	struct live_node *n = node_of(live, local_node);
+	struct live_step s = {live, node_of(live, local_node), local_node, 0, false};
+	struct live_node *n = s.n;
 	struct emu_router *r = router_of(n);
 	int rc;
 
 	if (atomic_exchange_acquire(&n->lock, 1))
 		return -EAGAIN;
-	rc = gi ? emu_router_gi_set(r, route, c) : emu_router_class_set(r, route, c, pass);
+	if (what == PACKETS)
+		rc = emu_router_class_set(r, route, c, pass);
+	else if (what == SIGNALS_CLEARED)
+		rc = emu_router_gi_set(r, route, c);
+	else
+		rc = emu_router_gi_program(r, route, c, 0, &step_ops, &s);
+	if (n->remote)
+		flush_remote(&s);
+	if (!rc && what == PACKETS && emu_router_class_is_busy(r, route))
+		atomic_fetch_or_seq_cst(&n->flags, KICK); /* packets came before their route */
 	atomic_store_seq_cst(&n->lock, 0);
 	if (has_work(n))
 		set_active(live, local_node);
@@ -705,13 +719,24 @@ static int route_program(struct emu_live *live, uint32_t local_node, unsigned ro
 int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned route,
 		       const ClassRoute_t *c, int pass)
 {
-	return route_program(live, local_node, route, c, pass, false);
+	return route_program(live, local_node, route, c, pass, PACKETS);
 }
 
 int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route,
 		    const ClassRoute_t *c)
 {
-	return route_program(live, local_node, route, c, 0, true);
+	return route_program(live, local_node, route, c, 0, SIGNALS_CLEARED);
+}
+
+int emu_live_gi_program(struct emu_live *live, uint32_t local_node, unsigned route,
+			const ClassRoute_t *c)
+{
+	return route_program(live, local_node, route, c, 0, SIGNALS_KEPT);
+}
+
+unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned clear)
+{
+	return emu_router_coll_flags(router_of(node_of(live, local_node)), clear);
 }
 
 int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route,
@@ -726,10 +751,11 @@ int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned r
 	return rc;
 }
 
-void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, unsigned bits)
+void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, enum emu_gi_user user,
+		 unsigned bits)
 {
-	if (route < EMU_CLASSES)
-		signal_put(live, local_node, EMU_LINKS, route, bits & 7);
+	if (route < EMU_CLASSES && user < EMU_GI_USERS)
+		signal_put(live, local_node, EMU_LINKS + user, route, bits & 7);
 }
 
 /* ---- counters ---- */
@@ -743,6 +769,7 @@ void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsign
 	stat->packets = atomic_load_relaxed(&from->packets);
 	stat->bytes = atomic_load_relaxed(&from->bytes);
 	stat->stalls = atomic_load_relaxed(&from->stalls);
+	stat->collective = atomic_load_relaxed(&from->collective);
 	stat->errors = atomic_load_relaxed(&from->errors);
 	stat->queued_max = atomic_load_relaxed(&from->queued_max);
 }

@@ -179,13 +179,20 @@ int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned rout
 		       const ClassRoute_t *c, int pass);
 int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route,
 		    const ClassRoute_t *c);
+/* Return the EMU_COMBINE_ bits of the node's router, and clear those in `clear`. Only
+ * ops->deliver() may call it, for the node that it delivers to. */
+unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned clear);
 /* Program both, and preset the signals of all members. Call it at the start, before another process
  * opens the memory. */
 int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route,
 			  const ClassRoute_t *c, unsigned bits);
-/* Set the bits of a global interrupt of the node itself. One caller at a time per (node, route).
- * Poll afterwards. */
-void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, unsigned bits);
+/* As emu_router_gi_program(). 0, 1 .. 5, or -EAGAIN as above. */
+int emu_live_gi_program(struct emu_live *live, uint32_t local_node, unsigned route,
+			const ClassRoute_t *c);
+/* Set the three bits of a user of a global interrupt of the node itself. One caller at a time per
+ * (node, route, user). Poll afterwards. */
+void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, enum emu_gi_user user,
+		 unsigned bits);
 
 /* Read the counters of a link. */
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,

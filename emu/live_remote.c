@@ -97,7 +97,7 @@ int emu_live_coll_credit_remote(struct emu_live *live, uint32_t local_node, unsi
 int emu_live_gi_remote(struct emu_live *live, uint32_t local_node, unsigned link, unsigned route,
 		       unsigned bits)
 {
-	if (!is_remote(live, local_node, link) || route >= EMU_CLASSES || bits > 7)
+	if (!is_remote(live, local_node, link) || route >= EMU_CLASSES || bits > EMU_GI_ALL)
 		return refuse_packet(live);
 	signal_put(live, local_node, link, route, bits);
 	return 0;

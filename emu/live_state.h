@@ -39,9 +39,9 @@ struct live_node {
 	 * lock holder takes all. */
 	_Alignas(64) atomic_u64 credit[EMU_LINKS];
 	atomic_u64 coll_credit[EMU_LINKS];
-	/* Global interrupts from neighbours and, last, from the MU of the node: SIGNAL_NEW | bits.
-	 * One writer each; the lock holder takes them. */
-	atomic_u8 signal[EMU_LINKS + 1][EMU_CLASSES];
+	/* Global interrupts from neighbours and, last, from the users at the node itself:
+	 * SIGNAL_NEW | bits. One writer each; the lock holder takes them. */
+	atomic_u8 signal[EMU_LINKS + EMU_GI_USERS][EMU_CLASSES];
 	/*
 	 * Used if cuts begin or end while the job runs. Packets in flight from this node, and above
 	 * them the state of the script (emu_faults_passed()) whose ways they take.

@@ -130,7 +130,7 @@ struct emu_router_ops {
 	/* The router combined the packet into another one. The packet is the caller's again. */
 	void (*drop)(void *arg, uint32_t node, uint32_t packet);
 
-	/* Pass the three signal bits of a global interrupt to the neighbour, as
+	/* Pass the signal bits of a global interrupt (EMU_GI_ALL) to the neighbour, as
 	 * emu_router_gi_arrive(neighbour, opposite link). Only the latest value counts. `now` is 0
 	 * live. */
 	void (*gi)(void *arg, uint32_t node, unsigned link, unsigned route, unsigned bits,
@@ -214,6 +214,7 @@ struct emu_link_stat {
 	uint64_t packets, bytes; /* bytes on the wire: header, payload, 8 of trailer */
 	/* Steps in which the link was free and a packet waited for a credit. */
 	uint64_t stalls;
+	uint64_t collective; /* packets of class routes among them */
 	uint32_t errors;     /* packets that the link had to send again */
 	uint32_t queued_max; /* most packets that waited at once */
 };
@@ -248,10 +249,27 @@ const struct emu_link_sum *emu_router_link_sum(const struct emu_router *r, unsig
  */
 int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_t *c, int pass);
 ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route);
-/* EMU_COMBINE_ flags since the last call; the call clears them. */
-unsigned emu_router_coll_flags(struct emu_router *r);
+/* EMU_COMBINE_ flags of the packets combined so far; the call clears those in `clear`. */
+unsigned emu_router_coll_flags(struct emu_router *r, unsigned clear);
 /* Do packets of this class route wait here? */
 bool emu_router_class_is_busy(const struct emu_router *r, unsigned route);
+
+/*
+ * Signals of global interrupts. The chip has three bits a route. Here the system (the libraries)
+ * and programs that use the registers have three each, since both use route 0; a route carries
+ * either side's bits without a look at the other's.
+ */
+enum emu_gi_user { EMU_GI_SYSTEM, EMU_GI_PROGRAM, EMU_GI_USERS };
+#define EMU_GI_BITS 3u
+#define EMU_GI_ALL  63u
+static inline unsigned emu_gi_pack(enum emu_gi_user user, unsigned bits)
+{
+	return (bits & 7) << (EMU_GI_BITS * user);
+}
+static inline unsigned emu_gi_unpack(enum emu_gi_user user, unsigned all)
+{
+	return all >> (EMU_GI_BITS * user) & 7;
+}
 
 /* Program a route of global interrupts; as emu_router_class_set(). Setting one clears its signals.
  */
@@ -259,9 +277,16 @@ int emu_router_gi_set(struct emu_router *r, unsigned route, const ClassRoute_t *
 /* Set the signals as if all members had given these bits long ago. Call it on all routers of the
  * tree before anything moves. Each branch of the tree must have a local contribution. */
 void emu_router_gi_preset(struct emu_router *r, unsigned route, unsigned bits);
-/* Set the three bits of the node itself; accept the bits of a neighbour. The router ignores a link
+/*
+ * The same for a route whose nodes are programmed at any time, in any order: signals that came over
+ * a link before count, and freeing a route takes back what this node has signalled. The bits that
+ * the node itself gives stay.
+ */
+int emu_router_gi_program(struct emu_router *r, unsigned route, const ClassRoute_t *c, uint64_t now,
+			  const struct emu_router_ops *ops, void *arg);
+/* Set the bits `mask` of the node itself; accept the bits of a neighbour. The router ignores a link
  * that is not in the route. */
-void emu_router_gi(struct emu_router *r, unsigned route, unsigned bits, uint64_t now,
+void emu_router_gi(struct emu_router *r, unsigned route, unsigned mask, unsigned bits, uint64_t now,
 		   const struct emu_router_ops *ops, void *arg);
 void emu_router_gi_arrive(struct emu_router *r, unsigned link, unsigned route, unsigned bits,
 			  uint64_t now, const struct emu_router_ops *ops, void *arg);

@@ -490,9 +490,9 @@ static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsig
 {
 	struct emu_world *w = arg;
 
-	emu_world_hash(w, now, (uint64_t)node << 32 | link << 8 | SIGNAL, route << 3 | bits);
+	emu_world_hash(w, now, (uint64_t)node << 32 | link << 8 | SIGNAL, route << 6 | bits);
 	push_event(w, now + w->timing.gi_hop_ps, w->neighbour[node][link], emu_link_opposite(link),
-		   SIGNAL, route << 3 | bits, 0);
+		   SIGNAL, route << 6 | bits, 0);
 }
 
 static void op_gi_status(void *arg, uint32_t node, unsigned route, unsigned bits, uint64_t now)
@@ -627,7 +627,7 @@ int emu_world_next(struct emu_world *w, struct emu_event *e)
 		handle_arrival(w, e);
 	} else if (e->kind == SIGNAL) {
 		emu_router_gi_arrive(router_of(w, emu_event_node(e)), emu_event_port(e),
-				     e->arg >> 3, e->arg & 7, w->now, &router_ops, w);
+				     e->arg >> 6, e->arg & EMU_GI_ALL, w->now, &router_ops, w);
 	} else if (e->kind == STEP && w->node[emu_event_node(e)].step_at == e->time) {
 		w->due = emu_event_node(e);
 		w->node[w->due].step_at = UINT64_MAX;
@@ -774,7 +774,7 @@ bool emu_world_class_is_busy(struct emu_world *w, uint32_t node, unsigned route)
 
 unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node)
 {
-	return w->routers ? emu_router_coll_flags(router_of(w, node)) : 0;
+	return w->routers ? emu_router_coll_flags(router_of(w, node), ~0u) : 0;
 }
 
 int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c)
@@ -789,10 +789,19 @@ void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, uns
 	emu_router_gi_preset(router_of(w, node), route, bits);
 }
 
-void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned bits, uint64_t now)
+int emu_world_gi_program(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c,
+			 uint64_t now)
+{
+	int rc = w->routers ? 0 : make_routers(w);
+
+	return rc ? rc : emu_router_gi_program(router_of(w, node), route, c, now, &router_ops, w);
+}
+
+void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned mask, unsigned bits,
+		  uint64_t now)
 {
 	if (w->routers)
-		emu_router_gi(router_of(w, node), route, bits, now, &router_ops, w);
+		emu_router_gi(router_of(w, node), route, mask, bits, now, &router_ops, w);
 }
 
 uint32_t emu_world_packet_get(struct emu_world *w)

@@ -144,7 +144,10 @@ bool emu_world_class_is_busy(struct emu_world *w, uint32_t node, unsigned route)
 unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node);
 int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c);
 void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, unsigned bits);
-void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned bits, uint64_t now);
+int emu_world_gi_program(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c,
+			 uint64_t now);
+void emu_world_gi(struct emu_world *w, uint32_t node, unsigned route, unsigned mask, unsigned bits,
+		  uint64_t now);
 
 /* The node's MU may have room for packets that it refused: step its router at `now`. */
 void emu_world_retry(struct emu_world *w, uint32_t node, uint64_t now);

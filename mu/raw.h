@@ -40,8 +40,9 @@ int mu_send_raw(struct mu_channel *ch, uint32_t task, uint32_t channel, const MU
 		unsigned kind, unsigned pin, struct mu_op *op);
 
 /*
- * Do routers combine raw collective packets here? In virtual time they do, where every node has a
- * task. Elsewhere software does.
+ * Do routers combine raw collective packets, and carry global interrupts of programs? They do where
+ * there are routers (fabric torus, or virtual time) and every node has a task. Elsewhere software
+ * does.
  */
 bool mu_routers_combine(void);
 /*
@@ -52,8 +53,11 @@ bool mu_routers_combine(void);
  */
 int mu_send_raw_collective(struct mu_channel *ch, uint32_t channel, const MUHWI_Descriptor_t *d,
 			   const ClassRoute_t *route, unsigned kind, struct mu_op *op);
-/* Program the router of the own node: 0, 1 .. 5 (emu/class.h), or -EBUSY: packets are there. */
-int mu_router_set_route(struct mu_channel *ch, unsigned id, const ClassRoute_t *route);
+/* Program a half of a route (MU_ROUTE_PACKETS or MU_ROUTE_SIGNALS) in the router of the own node:
+ * 0, 1 .. 5 (emu/class.h), or -EBUSY: packets are there. Waits while another process steps the
+ * router. User thread. */
+int mu_router_set_route(struct mu_channel *ch, unsigned id, unsigned half,
+			const ClassRoute_t *route);
 
 /* Start a thread of the library, with all signals blocked. 0 or a negative errno. */
 int mu_service_thread_start(void *(*run)(void *), void *arg, pthread_t *thread);

@@ -30,6 +30,18 @@ static int allocate_route(atomic_u32 *used, int64_t id)
 	return atomic_fetch_or_acq_rel(used, 1u << id) >> id & 1 ? EAGAIN : 0;
 }
 
+/* The same, with the half of the router's route that goes with it. */
+static int allocate_half(atomic_u32 *used, int64_t id, unsigned half)
+{
+	int rc = allocate_route(used, id);
+
+	if (!rc && mu_routers_combine() && !mu_class_reserve((unsigned)id, half)) {
+		atomic_fetch_and_acq_rel(used, ~(1u << id));
+		rc = EAGAIN; /* PAMI has it */
+	}
+	return rc;
+}
+
 /* Routes 0, 14 and 15 are not the program's to give up. */
 static bool may_release(const atomic_u32 *used, int64_t id)
 {
@@ -70,7 +82,7 @@ UNIT_API int32_t Kernel_QueryCollectiveClassRoutes(uint32_t *n, uint32_t *ids, s
 		return rc;
 	used = atomic_load_acquire(&unit.table->coll_used);
 	if (mu_routers_combine())
-		used |= ~mu_class_unused();
+		used |= ~mu_class_find_free(MU_ROUTE_PACKETS);
 	return query_free(used, n, ids, bytes);
 }
 
@@ -78,36 +90,40 @@ UNIT_API int32_t Kernel_AllocateCollectiveClassRoute(uint32_t id)
 {
 	int rc = unit_attach();
 
-	rc = rc ? rc : allocate_route(&unit.table->coll_used, id);
-	if (!rc && mu_routers_combine() && !mu_class_reserve(id)) {
-		atomic_fetch_and_acq_rel(&unit.table->coll_used, ~(1u << id));
-		rc = EAGAIN; /* PAMI has it */
-	}
-	return rc;
+	return rc ? rc : allocate_half(&unit.table->coll_used, id, MU_ROUTE_PACKETS);
 }
 
-/* Program the node's router. 0 or a positive errno. */
-static int set_router(uint32_t id, const ClassRoute_t *route)
+/* Program a half of a route in the node's router. 0 or a positive errno. */
+static int set_router(uint32_t id, unsigned half, const ClassRoute_t *route)
 {
 	int rc;
 
 	unit_lock();
-	rc = mu_router_set_route(unit.ch, id, route);
+	rc = mu_router_set_route(unit.ch, id, half, route);
 	unit_unlock();
 	return rc < 0 ? -rc : rc;
 }
 
-UNIT_API int32_t Kernel_DeallocateCollectiveClassRoute(uint32_t id)
+/* Free a half of a route in the node's router, and give the id back. */
+static int release_half(atomic_u32 *used, atomic_u32 *route, int64_t id, unsigned half)
 {
 	static const ClassRoute_t none;
+	int rc = 0;
+
+	if (mu_routers_combine() && may_release(used, id))
+		rc = set_router((uint32_t)id, half, &none);
+	rc = rc ? rc : release_route(used, route, id);
+	if (!rc && mu_routers_combine())
+		mu_class_unreserve((unsigned)id, half);
+	return rc;
+}
+
+UNIT_API int32_t Kernel_DeallocateCollectiveClassRoute(uint32_t id)
+{
 	int rc = unit_attach();
 
-	if (!rc && mu_routers_combine() && may_release(&unit.table->coll_used, id))
-		rc = set_router(id, &none);
-	rc = rc ? rc : release_route(&unit.table->coll_used, unit.table->coll, id);
-	if (!rc && mu_routers_combine())
-		mu_class_unreserve(id);
-	return rc;
+	return rc ? rc
+		  : release_half(&unit.table->coll_used, unit.table->coll, id, MU_ROUTE_PACKETS);
 }
 
 UNIT_API int32_t Kernel_SetCollectiveClassRoute(uint32_t id, ClassRoute_t *route)
@@ -123,7 +139,7 @@ UNIT_API int32_t Kernel_SetCollectiveClassRoute(uint32_t id, ClassRoute_t *route
 	if (route->input || route->output)
 		rc = emu_class_check(all, id, route, 0);
 	if (!rc && mu_routers_combine())
-		rc = set_router(id, route);
+		rc = set_router(id, MU_ROUTE_PACKETS, route);
 	if (!rc)
 		store_route(unit.table->coll, id, route);
 	return rc;
@@ -147,9 +163,15 @@ UNIT_API int32_t Kernel_ClearInjectionChecksum(uint64_t link)
 
 UNIT_API int32_t Kernel_QueryGlobalInterruptClassRoutes(uint32_t *n, uint32_t *ids, size_t bytes)
 {
+	uint32_t used;
 	int rc = unit_attach();
 
-	return rc ? rc : query_free(atomic_load_acquire(&unit.table->gi_used), n, ids, bytes);
+	if (rc)
+		return rc;
+	used = atomic_load_acquire(&unit.table->gi_used);
+	if (mu_routers_combine())
+		used |= ~mu_class_find_free(MU_ROUTE_SIGNALS);
+	return query_free(used, n, ids, bytes);
 }
 
 UNIT_API int32_t Kernel_AllocateGlobalInterruptClassRoute(
@@ -161,9 +183,11 @@ UNIT_API int32_t Kernel_AllocateGlobalInterruptClassRoute(
 		return rc;
 	if (attributes && attributes->System)
 		return EACCES;
-	rc = allocate_route(&unit.table->gi_used, id);
-	if (!rc)
+	rc = allocate_half(&unit.table->gi_used, id, MU_ROUTE_SIGNALS);
+	if (!rc) {
 		unit.table->gi_control[id] = unit.table->gi_status[id] = 0;
+		quintorus_mu_doorbell();
+	}
 	return rc;
 }
 
@@ -171,7 +195,7 @@ UNIT_API int32_t Kernel_DeallocateGlobalInterruptClassRoute(int32_t id)
 {
 	int rc = unit_attach();
 
-	return rc ? rc : release_route(&unit.table->gi_used, unit.table->gi, id);
+	return rc ? rc : release_half(&unit.table->gi_used, unit.table->gi, id, MU_ROUTE_SIGNALS);
 }
 
 UNIT_API int32_t Kernel_CheckGlobalInterruptClassRoute(int32_t id, ClassRoute_t *route)
@@ -188,13 +212,20 @@ UNIT_API int32_t Kernel_CheckGlobalInterruptClassRoute(int32_t id, ClassRoute_t 
 	return emu_class_check_gi(all, (unsigned)id, route);
 }
 
-UNIT_API int32_t Kernel_SetGlobalInterruptClassRoute(int32_t id, ClassRoute_t *route)
+static int set_interrupt_route(int32_t id, const ClassRoute_t *route)
 {
-	int rc = Kernel_CheckGlobalInterruptClassRoute(id, route);
+	int rc = mu_routers_combine() ? set_router((uint32_t)id, MU_ROUTE_SIGNALS, route) : 0;
 
 	if (!rc)
 		store_route(unit.table->gi, id, route);
 	return rc;
+}
+
+UNIT_API int32_t Kernel_SetGlobalInterruptClassRoute(int32_t id, ClassRoute_t *route)
+{
+	int rc = Kernel_CheckGlobalInterruptClassRoute(id, route);
+
+	return rc ? rc : set_interrupt_route(id, route);
 }
 
 UNIT_API int32_t Kernel_SetEmptyGlobalInterruptClassRoute(int32_t id)
@@ -204,8 +235,7 @@ UNIT_API int32_t Kernel_SetEmptyGlobalInterruptClassRoute(int32_t id)
 	if (unit_attach() || id <= 0 || id >= ROUTES ||
 	    !(atomic_load_acquire(&unit.table->gi_used) >> id & 1))
 		return EINVAL;
-	store_route(unit.table->gi, id, &none);
-	return 0;
+	return set_interrupt_route(id, &none);
 }
 
 UNIT_API int32_t Kernel_ConfigureGIInterrupts(uint32_t route, uint32_t id,

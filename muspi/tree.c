@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Class routes and global interrupts, for programs that use them through the registers. The MUs of
- * a node's first process (T 0) do what routers did: they combine, pass on, and copy. What goes over
- * a link is a raw packet to T 0 of the neighbour.
+ * Class routes and global interrupts, for programs that use them through the registers.
  *
- * Up: a node combines one packet of each child and its own, port by port, and sends the result to
- * its parent; the root turns it round. Down: copies to all children and to its own reception side.
- * A broadcast has one contribution, which goes up from wherever it enters. Global interrupts are
- * levels: a node ORs those of its children and its own. docs/hardware.md 8.
+ * Where nodes have routers (fabric torus, and virtual time) these combine, copy and carry signals
+ * (mu_routers_combine()): contributions go to the router, and T 0 of each node tells it what was
+ * stored to the control registers.
  *
- * In virtual time the routers combine and copy (mu_routers_combine()), and only global interrupts
- * are made here.
+ * On fabric express in real time the MUs of T 0 do in software what routers do. What goes over a
+ * link is a raw packet to T 0 of the neighbour. Up: a node combines one packet of each child and
+ * its own, port by port, and sends the result to its parent; the root turns it round. Down: copies
+ * to all children and to its own reception side. A broadcast has one contribution, which goes up
+ * from wherever it enters. Global interrupts are levels: a node ORs those of its children and its
+ * own. docs/hardware.md 8.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "drivers/base/log.h"
 #include "emu/class.h"
 #include "emu/combine.h"
+#include "mu/channel/class_route.h"
 #include "mu/hw/packetize.h"
 #include "muspi/unit.h"
 
@@ -47,7 +49,9 @@ static struct {
 	struct unit_list port[ROUTES][PORTS]; /* contributions that wait */
 	uint32_t waits[ROUTES];               /* of our own */
 	uint32_t route[ROUTES], gi[ROUTES];   /* as last seen in the node's table */
-	uint8_t child[ROUTES][EMU_LINKS], sent[ROUTES];
+	/* Global interrupts: what came up and down, also over links that no route has yet; what
+	 * went. */
+	uint8_t child[ROUTES][EMU_LINKS], down[ROUTES], sent_up[ROUTES], sent_down[ROUTES];
 	struct part *parts;
 	bool is_first; /* T 0 */
 	bool is_kick_due;
@@ -262,32 +266,56 @@ static unsigned gi_up(unsigned r)
 	return up & 7;
 }
 
+static void send_signal(unsigned kind, unsigned r, unsigned link, unsigned bits)
+{
+	struct tree_head head = {.kind = (uint8_t)kind,
+				 .port = (uint8_t)emu_link_opposite(link),
+				 .route = (uint8_t)r,
+				 .bits = (uint8_t)bits};
+
+	send_surely(link, &head, NULL);
+}
+
 static void gi_down(unsigned r, unsigned bits)
 {
-	struct tree_head head = {.kind = GI_DOWN, .route = (uint8_t)r, .bits = (uint8_t)bits};
-
-	for (unsigned links = links_of(input_of(tree.gi[r])); links; links &= links - 1)
-		send_surely((unsigned)__builtin_ctz(links), &head, NULL);
+	if (bits != tree.sent_down[r]) {
+		tree.sent_down[r] = (uint8_t)bits;
+		for (unsigned links = links_of(input_of(tree.gi[r])); links; links &= links - 1)
+			send_signal(GI_DOWN, r, (unsigned)__builtin_ctz(links), bits);
+	}
 	atomic_store_release((uint64_t *)&unit.table->gi_status[r], bits);
 }
 
 static int gi_run(unsigned r)
 {
-	struct tree_head head = {.kind = GI_UP, .route = (uint8_t)r};
-	unsigned up = gi_up(r), out = links_of(tree.gi[r] & 0xffff), link;
+	unsigned up = gi_up(r), out = links_of(tree.gi[r] & 0xffff);
 
-	if (up == tree.sent[r])
+	if (up == tree.sent_up[r])
 		return 0;
-	tree.sent[r] = (uint8_t)up;
-	if (!out) {
+	tree.sent_up[r] = (uint8_t)up;
+	if (!out)
 		gi_down(r, up);
-		return 1;
-	}
-	link = (unsigned)__builtin_ctz(out);
-	head.port = (uint8_t)emu_link_opposite(link);
-	head.bits = (uint8_t)up;
-	send_surely(link, &head, NULL);
+	else
+		send_signal(GI_UP, r, (unsigned)__builtin_ctz(out), up);
 	return 1;
+}
+
+/* A node's part of a route has changed: take back what went by the old one, and act on what came
+ * before. */
+static void gi_program(unsigned r, uint32_t route)
+{
+	unsigned out = links_of(tree.gi[r] & 0xffff);
+
+	if (out && tree.sent_up[r])
+		send_signal(GI_UP, r, (unsigned)__builtin_ctz(out), 0);
+	tree.sent_up[r] = 0;
+	gi_down(r, 0);
+	tree.gi[r] = route;
+	if (!route)
+		return;
+	if (links_of(route & 0xffff))
+		gi_down(r, tree.down[r]);
+	gi_run(r);
 }
 
 /* ---- the node's table ---- */
@@ -314,12 +342,8 @@ static void look_at_routes(void)
 				combine_route(r);
 		}
 		now = atomic_load_acquire(&unit.table->gi[r]);
-		if (now != tree.gi[r]) {
-			tree.gi[r] = now;
-			tree.sent[r] = 0;
-			if (!now)
-				memset(tree.child[r], 0, sizeof tree.child[r]);
-		}
+		if (now != tree.gi[r])
+			gi_program(r, now);
 	}
 }
 
@@ -340,12 +364,25 @@ static int kick_first(void)
 	return 1;
 }
 
+/* Tell the node's router what processes of this node have stored to control registers. */
+static int run_signals(void)
+{
+	int n = 0;
+
+	for (unsigned r = 0; r < ROUTES; r++)
+		n += mu_gi_write_for_program(
+		    unit.ch, r, (unsigned)atomic_load_acquire(&unit.table->gi_control[r]) & 7);
+	return n;
+}
+
 int unit_tree_run(void)
 {
 	int n = 0;
 
 	if (!tree.is_first)
 		return kick_first();
+	if (mu_routers_combine())
+		return run_signals();
 	look_at_routes();
 	for (unsigned r = 0; r < ROUTES; r++)
 		if (tree.gi[r])
@@ -366,6 +403,8 @@ static void handle_packet(const struct tree_head *head, const unsigned char *pay
 
 	if (port > LOCAL || head->bytes > MU_PACKET_PAYLOAD)
 		return;
+	if (mu_routers_combine())
+		return; /* KICK: the caller looks */
 	look_at_routes();
 	switch (head->kind) {
 	case UP:
@@ -377,10 +416,13 @@ static void handle_packet(const struct tree_head *head, const unsigned char *pay
 	case GI_UP:
 		if (port < LOCAL)
 			tree.child[r][port] = head->bits & 7;
-		gi_run(r);
+		if (tree.gi[r])
+			gi_run(r);
 		break;
 	case GI_DOWN:
-		gi_down(r, head->bits & 7);
+		tree.down[r] = head->bits & 7;
+		if (tree.gi[r])
+			gi_down(r, tree.down[r]);
 		break;
 	default:
 		break; /* KICK: the caller looks */
@@ -478,6 +520,7 @@ void unit_tree_start(void)
 {
 	ClassRoute_t c;
 
+	atomic_store_release(&unit.table->is_used, 1);
 	tree.is_first = unit.job->coord.t == 0;
 	for (unsigned r = 0; r < ROUTES; r++)
 		for (unsigned i = 0; i < PORTS; i++)
@@ -491,7 +534,7 @@ void unit_tree_start(void)
 	atomic_store_release(&unit.table->gi[0], (uint32_t)c.input << 16 | c.output);
 	tree.gi[0] = (uint32_t)c.input << 16 | c.output;
 	memset(tree.child[0], 4, sizeof tree.child[0]);
-	tree.sent[0] = 4;
+	tree.down[0] = tree.sent_up[0] = tree.sent_down[0] = 4;
 	for (unsigned r = 0; r < ROUTES; r++)
 		tree.control[r] = atomic_load_acquire(&unit.table->gi_control[r]);
 }

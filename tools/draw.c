@@ -309,7 +309,7 @@ void draw_table(FILE *f, const struct draw *d)
 {
 	char text[32], most_text[32], node_text[48];
 
-	uint64_t all_errors = 0;
+	uint64_t all_errors = 0, all_collective = 0;
 
 	fprintf(f, "  link  %12s  %12s  %12s  %s\n", "packets", "bytes", "busiest", "at node");
 	for (unsigned link = 0; link < EMU_LINKS; link++) {
@@ -324,6 +324,7 @@ void draw_table(FILE *f, const struct draw *d)
 			packets += s->packets;
 			bytes += s->bytes;
 			all_errors += s->errors;
+			all_collective += s->collective;
 			if (s->bytes > most) {
 				most = s->bytes;
 				at = n;
@@ -335,6 +336,11 @@ void draw_table(FILE *f, const struct draw *d)
 			draw_bytes(most, most_text, sizeof most_text),
 			most ? draw_node(d->shape, at, node_text, sizeof node_text) : "-");
 	}
+	if (all_collective)
+		fprintf(f,
+			"  %llu of these packets were of class routes: routers combined or copied "
+			"them\n",
+			(unsigned long long)all_collective);
 	if (all_errors)
 		fprintf(f, "  %llu packets had an error on a link and were sent again\n",
 			(unsigned long long)all_errors);

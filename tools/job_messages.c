@@ -221,13 +221,14 @@ static void link_counts(struct job *j, struct ctl_msg *m)
 	while (j->links && m->at < m->bytes) {
 		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
 		uint64_t packets = ctl_get_u64(m), bytes = ctl_get_u64(m);
-		uint64_t errors = ctl_get_u64(m);
+		uint64_t errors = ctl_get_u64(m), collective = ctl_get_u64(m);
 
 		if (m->bad || node >= emu_shape_nodes(&j->plan->shape) || link >= EMU_LINKS)
 			return;
 		j->links[node * EMU_LINKS + link].packets += packets;
 		j->links[node * EMU_LINKS + link].bytes += bytes;
 		j->links[node * EMU_LINKS + link].errors += errors;
+		j->links[node * EMU_LINKS + link].collective += collective;
 	}
 }
 

@@ -180,10 +180,11 @@ static void print_json_links(FILE *f, const struct job *j)
 			continue;
 		fprintf(f,
 			"%s{\"node\": %u, \"link\": \"%c%c\", \"packets\": %llu, \"bytes\": %llu, "
-			"\"errors\": %llu}",
+			"\"errors\": %llu, \"class_route_packets\": %llu}",
 			comma, i / EMU_LINKS, 'A' + (int)emu_link_dim(i % EMU_LINKS),
 			emu_link_plus(i % EMU_LINKS) ? '+' : '-', (unsigned long long)s->packets,
-			(unsigned long long)s->bytes, (unsigned long long)s->errors);
+			(unsigned long long)s->bytes, (unsigned long long)s->errors,
+			(unsigned long long)s->collective);
 		comma = ", ";
 	}
 	fprintf(f, "]");

@@ -27,9 +27,16 @@ static bool has_routers(void)
 	return mu_self.remote && mu_self.remote->node;
 }
 
-unsigned mu_class_unused(void)
+unsigned mu_class_find_free(unsigned halves)
 {
-	return has_routers() ? ~atomic_load_relaxed(&own_node()->used) & 0xffff : 0;
+	unsigned free = 0;
+
+	if (!has_routers())
+		return 0;
+	for (unsigned id = 0; id < MU_CLASSES; id++)
+		if (!(atomic_load_relaxed(&own_node()->user[id]) & (halves | MU_ROUTE_PAMI)))
+			free |= 1u << id;
+	return free;
 }
 
 int mu_class_has_world(void)
@@ -37,24 +44,32 @@ int mu_class_has_world(void)
 	return has_routers() && mu_self.host->world_class;
 }
 
-bool mu_class_reserve(unsigned id)
+bool mu_class_reserve(unsigned id, unsigned half)
 {
-	return !(atomic_fetch_or_acq_rel(&own_node()->used, 1u << id) >> id & 1);
+	atomic_u8 *user = &own_node()->user[id];
+	uint8_t now = atomic_load_relaxed(user);
+
+	do
+		if (now & (half | MU_ROUTE_PAMI))
+			return false;
+	while (!atomic_cas_weak_acq_rel(user, &now, (uint8_t)(now | half)));
+	return true;
 }
 
-void mu_class_unreserve(unsigned id)
+void mu_class_unreserve(unsigned id, unsigned half)
 {
-	atomic_fetch_and_release(&own_node()->used, ~(1u << id));
+	atomic_fetch_and_release(&own_node()->user[id], (uint8_t)~half);
 }
 
 int mu_class_claim(struct mu_channel *ch, unsigned id)
 {
 	struct mu_node_area *n = own_node();
 	uint32_t owner = MU_NO_OWNER;
+	uint8_t nobody = 0;
 
 	if (!has_routers() || id >= MU_CLASSES)
 		return -EINVAL;
-	if (id && atomic_fetch_or_acq_rel(&n->used, 1u << id) >> id & 1)
+	if (id && !atomic_cas_acq_rel(&n->user[id], &nobody, MU_ROUTE_PAMI))
 		return -EBUSY;
 	if (!atomic_cas_acq_rel(&n->class[id].owner, &owner, channel_number(ch)) &&
 	    owner != channel_number(ch))
@@ -66,10 +81,17 @@ int mu_class_claim(struct mu_channel *ch, unsigned id)
 
 int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi)
 {
+	return mu_class_set_halves(ch, id, MU_ROUTE_BOTH, route, gi);
+}
+
+int mu_class_set_halves(struct mu_channel *ch, unsigned id, unsigned halves,
+			const ClassRoute_t *route, int *gi)
+{
 	struct mu_node_class *k = &own_node()->class[id];
 
 	k->route = *route;
-	return ch->p->remote->node->set_class(ch, id, route, gi);
+	k->halves = halves;
+	return ch->p->remote->node->set_class(ch, id, gi);
 }
 
 int mu_class_release(struct mu_channel *ch, unsigned id)
@@ -83,9 +105,9 @@ int mu_class_release(struct mu_channel *ch, unsigned id)
 	atomic_fetch_and_release(&ch->engine.node_fifos, ~(1u << id));
 	atomic_store_release(&n->class[id].owner, MU_NO_OWNER);
 	if (id) {
-		atomic_store_relaxed(&n->class[id].control, 0);
+		atomic_store_relaxed(&n->class[id].control[EMU_GI_SYSTEM].bits, 0);
 		atomic_store_relaxed(&n->class[id].status, 0);
-		atomic_fetch_and_release(&n->used, ~(1u << id));
+		atomic_store_release(&n->user[id], 0);
 	}
 	return 0;
 }
@@ -232,13 +254,27 @@ uint64_t mu_line_done(unsigned link)
 	return atomic_load_acquire(&own_node()->fifo[MU_CLASSES + link].head);
 }
 
+static void write_control(struct mu_channel *ch, unsigned id, enum emu_gi_user user, unsigned bits)
+{
+	struct mu_node_control *c = &own_node()->class[id].control[user];
+
+	atomic_store_relaxed(&c->bits, bits);
+	c->when_ps = mu_vt_now_ps();
+	atomic_store_release(&c->writes, atomic_load_relaxed(&c->writes) + 1);
+	ch->p->remote->node->write_gi(ch, id, user, bits);
+}
+
 void mu_gi_write(struct mu_channel *ch, unsigned id, unsigned bits)
 {
-	struct mu_node_class *k = &own_node()->class[id];
+	write_control(ch, id, EMU_GI_SYSTEM, bits);
+}
 
-	atomic_store_relaxed(&k->control, bits);
-	k->when_ps = mu_vt_now_ps();
-	ch->p->remote->node->write_gi(ch, id, bits);
+bool mu_gi_write_for_program(struct mu_channel *ch, unsigned id, unsigned bits)
+{
+	if (atomic_load_relaxed(&own_node()->class[id].control[EMU_GI_PROGRAM].bits) == bits)
+		return false;
+	write_control(ch, id, EMU_GI_PROGRAM, bits);
+	return true;
 }
 
 unsigned mu_gi_read(struct mu_channel *ch, unsigned id)

@@ -26,11 +26,13 @@
 #include "mu/mu.h"
 #include "mu/segment/host.h"
 
-/* Keep an id that PAMI then does not claim, for a program's own route. False: it is taken. */
-bool mu_class_reserve(unsigned id);
-void mu_class_unreserve(unsigned id);
-/* Bitmap of the class routes that are free on this node; 0 without routers. */
-unsigned mu_class_unused(void);
+/* Keep a half of an id (MU_ROUTE_PACKETS or MU_ROUTE_SIGNALS) for a program's own route; PAMI then
+ * does not claim the id. False: it is taken. */
+bool mu_class_reserve(unsigned id, unsigned half);
+void mu_class_unreserve(unsigned id, unsigned half);
+/* Bitmap of the class routes of whose halves nobody has one of these, on this node; 0 without
+ * routers. */
+unsigned mu_class_find_free(unsigned halves);
 /* Does class route 0 span the job? Every node needs a task and a router. */
 int mu_class_has_world(void);
 /* Claim an id for this channel: 0, or -EBUSY. Class route 0 exists already; the claim makes this
@@ -42,6 +44,10 @@ int mu_class_claim(struct mu_channel *ch, unsigned id);
  * number, which may be refused where the other was not (4: ids i and i + 8 share links).
  */
 int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi);
+/* As mu_class_set(), for these halves. The signals alone are those of a program, whose nodes are
+ * programmed in any order (emu_router_gi_program()); the result is then *gi. */
+int mu_class_set_halves(struct mu_channel *ch, unsigned id, unsigned halves,
+			const ClassRoute_t *route, int *gi);
 /* Free both and give the id back. 0, or -EBUSY, -EAGAIN as above. */
 int mu_class_release(struct mu_channel *ch, unsigned id);
 
@@ -91,6 +97,9 @@ uint64_t mu_line_done(unsigned link);
 /* Three bits. Reading also has a thread that then waits in mu_poll() on this channel woken by a
  * change. */
 void mu_gi_write(struct mu_channel *ch, unsigned id, unsigned bits);
+/* The three bits of a program that uses the registers; one task of the node calls it. False: they
+ * were so already. What comes is in the node's table (gi_status). */
+bool mu_gi_write_for_program(struct mu_channel *ch, unsigned id, unsigned bits);
 unsigned mu_gi_read(struct mu_channel *ch, unsigned id);
 
 /* channel/class_route.c: a node's part in class route 0. */

@@ -42,7 +42,7 @@ int mu_send_raw(struct mu_channel *ch, uint32_t task, uint32_t channel,
 
 bool mu_routers_combine(void)
 {
-	return mu_self.job.virtual_clock && mu_class_has_world();
+	return mu_class_has_world();
 }
 
 int mu_send_raw_collective(struct mu_channel *ch, uint32_t channel, const MUHWI_Descriptor_t *d,
@@ -65,11 +65,14 @@ int mu_send_raw_collective(struct mu_channel *ch, uint32_t channel, const MUHWI_
 	return mu_send_raw(ch, task, channel, &own, kind, MU_PIN_COLL, op);
 }
 
-int mu_router_set_route(struct mu_channel *ch, unsigned id, const ClassRoute_t *route)
+int mu_router_set_route(struct mu_channel *ch, unsigned id, unsigned half,
+			const ClassRoute_t *route)
 {
-	int gi;
+	int rc, gi;
 
-	return mu_class_set(ch, id, route, &gi);
+	while ((rc = mu_class_set_halves(ch, id, half, route, &gi)) == -EAGAIN)
+		mu_make_room(ch);
+	return rc;
 }
 
 struct mu_node_table *mu_own_node_table(void)

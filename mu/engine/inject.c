@@ -5,8 +5,9 @@
  * Runs a channel's injection FIFO and its remote-get FIFO. A put or get between near tasks (same
  * host on express, same node on torus) is one copy, done here; everything else leaves in pieces by
  * mu_send_piece(). A FIFO whose head cannot leave now waits there; `sent` counts the bytes of the
- * head that have left. While the head is a long message, the descriptors of a FIFO are pinned to
- * several engines by their destinations (mu/engine/pin.h), strictly in order each.
+ * head that have left. While the head is a long message, or a contribution to a class route, the
+ * descriptors of a FIFO are pinned to several engines by their destinations (mu/engine/pin.h),
+ * strictly in order each.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -130,6 +131,26 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 	return 0;
 }
 
+/* Does the descriptor contribute to a class route of a program (mu_send_raw_collective())? */
+static bool is_contribution(const MUHWI_Descriptor_t *d)
+{
+	return mu_is_coll(&d->PacketHeader) && mu_header_is_raw(&d->PacketHeader);
+}
+
+/* One packet for the router of this node. -EAGAIN: the queue of its class route is full. */
+static __attribute__((noinline)) int send_contribution(struct mu_channel *ch,
+						       const MUHWI_Descriptor_t *d)
+{
+	const struct mu_node_ops *node = ch->p->remote->node;
+	MUHWI_PacketHeader_t h;
+	uint32_t bytes;
+
+	if (!node || !node->send || mu_coll_check(d))
+		return -EINVAL;
+	bytes = mu_packetize(d, 0, &h);
+	return node->send(ch->p, &h, (const void *)(uintptr_t)d->Pa_Payload, bytes);
+}
+
 static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct mu_inj_engine *at,
 		    struct mu_checked_range *range, uint64_t *budget)
 {
@@ -138,8 +159,8 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 	uint32_t task;
 	int rc = mu_desc_check(d);
 
-	if (rc)
-		return rc;
+	if (__builtin_expect(rc, 0))
+		return is_contribution(d) ? send_contribution(ch, d) : rc;
 	task =
 	    mu_task_at(p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
 		       mu_header_number(&d->PacketHeader));
@@ -307,7 +328,8 @@ static bool holds_others_up(const MUHWI_Fifo_t *f, uint64_t sent)
 {
 	const MUHWI_Descriptor_t *d = (const void *)(uintptr_t)f->pa_head;
 
-	return d->Message_Length - sent >= LONG_BYTES && count_descriptors(f) > 1;
+	return (d->Message_Length - sent >= LONG_BYTES || is_contribution(d)) &&
+	       count_descriptors(f) > 1;
 }
 
 static unsigned choose_pin(const struct mu_channel *ch, const MUHWI_Descriptor_t *d)

@@ -84,13 +84,16 @@ static void nodes_fill(struct mu_host *h)
 	for (uint32_t i = 0; i < h->tasks; i++) {
 		struct mu_node_area *n = mu_host_node(h, mu_host_entry(h, i)->node);
 
-		if (!atomic_load_relaxed(&n->used))
+		if (!atomic_load_relaxed(&n->user[0]))
 			with++;
-		atomic_store_relaxed(&n->used, 1u << 0 | 1u << 14 | 1u << 15);
+		atomic_store_relaxed(&n->user[0], MU_ROUTE_PAMI);
+		atomic_store_relaxed(&n->user[14], MU_ROUTE_PAMI);
+		atomic_store_relaxed(&n->user[15], MU_ROUTE_PAMI);
 		for (unsigned r = 0; r < MU_CLASSES; r++)
 			atomic_store_relaxed(&n->class[r].owner, MU_NO_OWNER);
 		atomic_store_relaxed(&n->class[0].status, 4);
-		atomic_store_relaxed(&n->class[0].control, 4);
+		for (unsigned user = 0; user < EMU_GI_USERS; user++)
+			atomic_store_relaxed(&n->class[0].control[user].bits, 4);
 		atomic_store_relaxed(&n->table.coll_used, 1u << 0 | 1u << 14 | 1u << 15);
 		atomic_store_relaxed(&n->table.gi_used, 1u << 0 | 1u << 14 | 1u << 15);
 		n->table.gi_control[0] = n->table.gi_status[0] = 4;

@@ -244,23 +244,42 @@ struct mu_node_fifo {
 
 #define MU_CLASS_COUNTERS 16 /* by Counter_Offset / 8 */
 
+/* The halves of a class route. MU_ROUTE_PAMI: PAMI has both. A program may have either. */
+#define MU_ROUTE_PACKETS 1u
+#define MU_ROUTE_SIGNALS 2u
+#define MU_ROUTE_BOTH    3u
+#define MU_ROUTE_PAMI    4u
+
+/* What one user of a global interrupt gives. */
+struct mu_node_control {
+	atomic_u32 bits;   /* three */
+	atomic_u32 writes; /* number of stores so far */
+	uint64_t when_ps;  /* virtual clock: time of the last store */
+	uint32_t taken;    /* virtual clock: `writes` that the simulator has seen */
+};
+
 struct mu_node_class {
 	/* Bytes still to come: [0] for the class route, the others for lines. */
 	_Alignas(64) atomic_u64 counter[MU_CLASS_COUNTERS];
 	uint64_t notify;  /* virtual clock: wake the owner when a counter passes a multiple of it */
 	atomic_u64 base;  /* target of payload, an address of the owner */
 	atomic_u32 owner; /* local task * channels + channel, or MU_NO_OWNER */
-	atomic_u32 status; /* global interrupt, three bits; the router or the simulator writes it */
-	atomic_u32 control; /* global interrupt, three bits; the owner writes it */
-	uint64_t when_ps;   /* virtual clock: time of the last store to control */
+	/* PAMI's half of the global interrupt; the router or the simulator writes it. A program's
+	 * is in the node's table. */
+	atomic_u32 status;
+	/* By user; the owner writes that of EMU_GI_SYSTEM, T 0's MU that of EMU_GI_PROGRAM. */
+	struct mu_node_control control[EMU_GI_USERS];
 	atomic_u64 changes; /* number of changes of status so far */
+	/* A request to program halves of the route, and its results. */
 	ClassRoute_t route;
-	int32_t result, gi_result; /* of programming the class route and its global interrupt */
+	uint32_t halves;
+	int32_t result, gi_result;
 	atomic_u32 asked; /* asks the agent to program it (fabric torus, MU_ON_DEATH_ERROR) */
 };
 
 struct mu_node_area {
-	atomic_u32 used; /* bitmap of the class routes that are taken */
+	/* Who has each class route: MU_ROUTE_ bits; 0: free. */
+	atomic_u8 user[MU_CLASSES];
 	struct mu_node_class class[MU_CLASSES];
 	struct mu_node_fifo fifo[MU_NODE_FIFOS];
 	struct mu_node_table table;

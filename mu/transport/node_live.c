@@ -22,10 +22,12 @@
 #include "mu/transport/node_live.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
+#include "emu/combine.h"
 #include "emu/live.h"
 #include "mu/channel/class_route.h"
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
+#include "mu/hw/raw_header.h"
 #include "mu/process.h"
 #include "mu/segment/places.h"
 #include "mu/transport/port_holder.h"
@@ -160,7 +162,8 @@ static int preset_world(struct mu_host *h)
 		ClassRoute_t c;
 
 		mu_world_class(&h->shape, emu_live_node(live, i), &c);
-		rc = emu_live_class_preset(live, i, 0, &c, 4);
+		rc = emu_live_class_preset(
+		    live, i, 0, &c, emu_gi_pack(EMU_GI_SYSTEM, 4) | emu_gi_pack(EMU_GI_PROGRAM, 4));
 	}
 	emu_live_close(live);
 	return rc;
@@ -222,17 +225,34 @@ static int deliver_class(struct mu_live *l, uint32_t local_node, const struct mu
 	return 0;
 }
 
+/* A program's half of a global interrupt has changed: any task of the node may wait for it. */
+static void wake_programs(struct mu_live *l, uint32_t node)
+{
+	for (unsigned t = 0; t < l->host->shape.t; t++) {
+		uint32_t task = mu_places_task(&l->places, node, t);
+
+		if (task != UINT32_MAX)
+			mu_host_wake_all(l->host, mu_host_entry(l->host, task)->local);
+	}
+}
+
 static void gi_status(void *arg, uint32_t local_node, unsigned route, unsigned bits)
 {
 	struct mu_live *l = arg;
-	struct mu_node_class *k =
-	    &mu_host_node(l->host, emu_live_node(l->emu, local_node))->class[route];
+	uint32_t node = emu_live_node(l->emu, local_node);
+	struct mu_node_area *n = mu_host_node(l->host, node);
+	struct mu_node_class *k = &n->class[route];
 	uint32_t owner = atomic_load_acquire(&k->owner);
+	unsigned program = emu_gi_unpack(EMU_GI_PROGRAM, bits);
 
-	atomic_store_release(&k->status, bits);
+	atomic_store_release(&k->status, emu_gi_unpack(EMU_GI_SYSTEM, bits));
 	atomic_fetch_add_seq_cst(&k->changes, 1);
 	if (owner < l->host->locals * l->host->channels)
 		mu_host_wake_all(l->host, owner / l->host->channels);
+	if (program == atomic_load_relaxed((uint64_t *)&n->table.gi_status[route]))
+		return;
+	atomic_store_release((uint64_t *)&n->table.gi_status[route], program);
+	wake_programs(l, node);
 }
 
 static int deliver_any(struct mu_live *l, uint32_t local_node, struct emu_packet *packet)
@@ -254,10 +274,19 @@ static int deliver_any(struct mu_live *l, uint32_t local_node, struct emu_packet
 
 static int deliver_packet(void *arg, uint32_t local_node, struct emu_packet *packet)
 {
-	int rc = deliver_any(arg, local_node, packet);
+	struct mu_live *l = arg;
+	bool differs = mu_is_coll(&packet->hdr) && mu_header_is_raw(&packet->hdr) &&
+		       emu_live_coll_flags(l->emu, local_node, 0) & EMU_COMBINE_MISMATCH;
+	int rc;
 
-	if (rc != -EAGAIN)
-		note_departure(arg, packet);
+	if (differs)
+		mu_raw_mark_mismatch(&packet->hdr);
+	rc = deliver_any(l, local_node, packet);
+	if (rc == -EAGAIN)
+		return rc;
+	if (differs)
+		emu_live_coll_flags(l->emu, local_node, EMU_COMBINE_MISMATCH);
+	note_departure(l, packet);
 	return rc;
 }
 
@@ -382,6 +411,26 @@ static void kick_border(struct mu_live *l)
 		}
 }
 
+/* Program what the node's area asks for. 0, 1 .. 5, or -EAGAIN: another process steps the router.
+ */
+static int program_route(struct mu_live *l, uint32_t local_node, unsigned id, int *gi)
+{
+	const struct mu_node_class *k =
+	    &mu_host_node(l->host, emu_live_node(l->emu, local_node))->class[id];
+	int rc = 0;
+
+	if (k->halves == MU_ROUTE_SIGNALS)
+		return *gi = emu_live_gi_program(l->emu, local_node, id, &k->route);
+	rc = *gi = emu_live_class_set(l->emu, local_node, id, &k->route, 0);
+	if (rc || k->halves == MU_ROUTE_PACKETS)
+		return rc;
+	/* The router's lock is free again in a moment; the collective half must not stand alone. */
+	do
+		*gi = emu_live_gi_set(l->emu, local_node, id, &k->route);
+	while (*gi == -EAGAIN && !atomic_load_relaxed(&l->host->ending));
+	return 0;
+}
+
 /* Agent: program the class routes that tasks asked for. Returns how many. */
 static int program_class_routes(struct mu_live *l)
 {
@@ -395,9 +444,7 @@ static int program_class_routes(struct mu_live *l)
 
 			if (!atomic_load_acquire(&k->asked))
 				continue;
-			k->result = emu_live_class_set(l->emu, i, r, &k->route, 0);
-			k->gi_result =
-			    k->result ? k->result : emu_live_gi_set(l->emu, i, r, &k->route);
+			k->result = program_route(l, i, r, &k->gi_result);
 			atomic_store_release(&k->asked, 0);
 			n++;
 		}
@@ -545,12 +592,11 @@ int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const vo
 }
 
 /* Have the agent program it: a task that dies in between would leave the router locked. */
-static int request_class_route(struct mu_live *l, unsigned id, const ClassRoute_t *route, int *gi)
+static int request_class_route(struct mu_live *l, unsigned id, int *gi)
 {
 	struct mu_node_class *k =
 	    &mu_host_node(l->host, emu_live_node(l->emu, l->own_node))->class[id];
 
-	k->route = *route;
 	atomic_store_release(&k->asked, 1);
 	atomic_store_seq_cst(&l->host->class_asked, 1);
 	ring_agent(l);
@@ -563,25 +609,14 @@ static int request_class_route(struct mu_live *l, unsigned id, const ClassRoute_
 	return k->result;
 }
 
-int mu_live_class_set(struct mu_live *l, unsigned id, const ClassRoute_t *route, int *gi)
+int mu_live_class_set(struct mu_live *l, unsigned id, int *gi)
 {
-	int rc;
-
-	if (!l->steps)
-		return request_class_route(l, id, route, gi);
-	rc = emu_live_class_set(l->emu, l->own_node, id, route, 0);
-	if (rc)
-		return rc;
-	/* The router's lock is free again in a moment; the collective half must not stand alone. */
-	do
-		*gi = emu_live_gi_set(l->emu, l->own_node, id, route);
-	while (*gi == -EAGAIN && !atomic_load_relaxed(&l->host->ending));
-	return 0;
+	return l->steps ? program_route(l, l->own_node, id, gi) : request_class_route(l, id, gi);
 }
 
-void mu_live_gi(struct mu_live *l, unsigned id, unsigned bits)
+void mu_live_gi(struct mu_live *l, unsigned id, enum emu_gi_user user, unsigned bits)
 {
-	emu_live_gi(l->emu, l->own_node, id, bits);
+	emu_live_gi(l->emu, l->own_node, id, user, bits);
 	ring_agent(l);
 	mu_live_poll(l);
 }

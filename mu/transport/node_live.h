@@ -22,8 +22,8 @@ int mu_live_send(struct mu_live *live, uint32_t task, const MUHWI_PacketHeader_t
 int mu_live_send_node(struct mu_live *live, const MUHWI_PacketHeader_t *h, const void *payload,
 		      uint32_t bytes);
 /* mu_class_set() and mu_gi_write() of mu/coll.h. */
-int mu_live_class_set(struct mu_live *live, unsigned id, const ClassRoute_t *route, int *gi);
-void mu_live_gi(struct mu_live *live, unsigned id, unsigned bits);
+int mu_live_class_set(struct mu_live *live, unsigned id, int *gi);
+void mu_live_gi(struct mu_live *live, unsigned id, enum emu_gi_user user, unsigned bits);
 /* Step routers that have work. Returns work done. */
 int mu_live_poll(struct mu_live *live);
 /* Does a router wait to be stepped by this process, or a task for the agent? Then do not sleep. */

@@ -46,14 +46,15 @@ static bool router_has_work(struct mu_process *p)
 	return mu_live_has_work(p->live);
 }
 
-static int router_set_class(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi)
+static int router_set_class(struct mu_channel *ch, unsigned id, int *gi)
 {
-	return mu_live_class_set(ch->p->live, id, route, gi);
+	return mu_live_class_set(ch->p->live, id, gi);
 }
 
-static void router_write_gi(struct mu_channel *ch, unsigned id, unsigned bits)
+static void router_write_gi(struct mu_channel *ch, unsigned id, enum emu_gi_user user,
+			    unsigned bits)
 {
-	mu_live_gi(ch->p->live, id, bits);
+	mu_live_gi(ch->p->live, id, user, bits);
 }
 
 static void router_inject(struct mu_channel *ch, unsigned fifo)

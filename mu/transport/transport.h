@@ -37,12 +37,12 @@ struct mu_short {
  * the channel that owns a class route calls these operations.
  */
 struct mu_node_ops {
-	/* Program class route `id` from the node's area. Returns 0 or a negative errno; *gi: the
-	 * same for its global interrupt. */
-	int (*set_class)(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi);
+	/* Program halves of class route `id` as the node's area says. Returns 0, 1 .. 5
+	 * (emu/class.h) or a negative errno; *gi: the same for its global interrupt. */
+	int (*set_class)(struct mu_channel *ch, unsigned id, int *gi);
 
-	/* The control word of global interrupt `id` has become `bits`. */
-	void (*write_gi)(struct mu_channel *ch, unsigned id, unsigned bits);
+	/* The control word of a user of global interrupt `id` has become `bits`. */
+	void (*write_gi)(struct mu_channel *ch, unsigned id, enum emu_gi_user user, unsigned bits);
 
 	/* FIFO `fifo` of the node has a new descriptor. */
 	void (*inject)(struct mu_channel *ch, unsigned fifo);

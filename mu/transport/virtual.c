@@ -7,7 +7,7 @@
 #include "mu/transport/transport.h"
 #include "mu/vtime/vtask.h"
 
-static int virtual_set_class(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi)
+static int virtual_set_class(struct mu_channel *ch, unsigned id, int *gi)
 {
 	const struct mu_node_class *k = &mu_host_node(ch->p->host, ch->p->job.node)->class[id];
 
@@ -16,7 +16,8 @@ static int virtual_set_class(struct mu_channel *ch, unsigned id, const ClassRout
 	return k->result;
 }
 
-static void virtual_write_gi(struct mu_channel *ch, unsigned id, unsigned bits)
+static void virtual_write_gi(struct mu_channel *ch, unsigned id, enum emu_gi_user user,
+			     unsigned bits)
 {
 	mu_vt_node(MU_NODE_SIGNALS + id);
 }

@@ -239,7 +239,7 @@ static uint64_t run_trees(struct world *w, const struct emu_shape *shape, unsign
 	CHECK_EQ(w->n->in_use, 0);
 	for (uint32_t i = 0; i < w->n->nodes; i++) {
 		CHECK(!emu_router_busy(net_router(w->n, i)));
-		CHECK(!(emu_router_coll_flags(net_router(w->n, i)) & EMU_COMBINE_MISMATCH));
+		CHECK(!(emu_router_coll_flags(net_router(w->n, i), ~0u) & EMU_COMBINE_MISMATCH));
 	}
 	if (hash)
 		*hash = w->n->hash;
@@ -290,7 +290,11 @@ static void same_run_same_events(void)
 struct gi_world {
 	struct net *n;
 	unsigned state[NODES], status[NODES], entered[NODES], left[NODES], ready[NODES], wrong;
+	ClassRoute_t route[NODES];
+	enum emu_gi_user user;
+	uint64_t begin; /* all have written: the barrier by other means */
 };
+enum { ENTER, PROGRAM, WRITE, LOOK };
 
 static unsigned rotate_state(unsigned state)
 {
@@ -299,7 +303,8 @@ static unsigned rotate_state(unsigned state)
 
 static void gi_write(struct gi_world *w, uint32_t node, unsigned bits)
 {
-	emu_router_gi(net_router(w->n, node), 3, bits, w->n->now, &net_ops, w->n);
+	emu_router_gi(net_router(w->n, node), 3, emu_gi_pack(w->user, 7),
+		      emu_gi_pack(w->user, bits), w->n->now, &net_ops, w->n);
 }
 
 static void gi_poll(struct gi_world *w, uint32_t node)
@@ -307,7 +312,7 @@ static void gi_poll(struct gi_world *w, uint32_t node)
 	uint64_t later = w->n->now + 1 + drv_rng_below(&w->n->rng, 3000000);
 
 	if (!w->ready[node]) { /* initialisation: until 100 alone is seen */
-		if (w->status[node] != 4)
+		if (w->status[node] != 4 || w->n->now < w->begin)
 			return;
 		w->ready[node] = 1;
 		net_user(w->n, later, node, 0);
@@ -325,7 +330,8 @@ static void on_gi(struct net *n, uint32_t node, unsigned route, unsigned bits)
 {
 	struct gi_world *w = n->arg;
 
-	w->status[node] = bits;
+	w->status[node] = emu_gi_unpack(w->user, bits);
+	w->wrong += bits != emu_gi_pack(w->user, bits >> (EMU_GI_BITS * w->user));
 	gi_poll(w, node);
 }
 
@@ -333,14 +339,22 @@ static void gi_enter(struct net *n, uint32_t node, uint32_t what)
 {
 	struct gi_world *w = n->arg;
 
-	if (w->entered[node] == BARRIERS)
+	if (what == PROGRAM)
+		w->wrong += emu_router_gi_program(net_router(n, node), 3, &w->route[node], n->now,
+						  &net_ops, n) != 0;
+	if (what == WRITE)
+		gi_write(w, node, 4);
+	if (what == LOOK)
+		gi_poll(w, node);
+	if (what != ENTER || w->entered[node] == BARRIERS)
 		return;
 	w->entered[node]++;
 	gi_write(w, node, rotate_state(w->state[node]));
 	gi_poll(w, node);
 }
 
-static void barriers_hold_all(void)
+/* A program's nodes are programmed, and write first, in any order; those of the system before. */
+static void hold_all(enum emu_gi_user user, uint64_t apart_ps)
 {
 	for (unsigned k = 0; k < sizeof shapes / sizeof *shapes; k++) {
 		static struct gi_world w;
@@ -349,6 +363,8 @@ static void barriers_hold_all(void)
 		int first;
 
 		memset(&w, 0, sizeof w);
+		w.user = user;
+		w.begin = apart_ps ? apart_ps + 1 : 0;
 		w.n = net_create(&shapes[k], NULL, 500);
 		w.n->arg = &w;
 		w.n->on_gi = on_gi;
@@ -358,16 +374,21 @@ static void barriers_hold_all(void)
 		emu_node_coord(&shapes[k], w.n->nodes - 1, &box.high);
 		emu_class_root(&box, &root, &first);
 		for (uint32_t i = 0; i < w.n->nodes; i++) {
-			ClassRoute_t c;
-
 			emu_node_coord(&shapes[k], i, &x);
-			emu_class_build(&box, &root, &x, NULL, first, &c);
-			c.input |= BGQ_CLASS_INPUT_LINK_LOCAL;
-			CHECK_EQ(emu_router_gi_set(net_router(w.n, i), 3, &c), 0);
+			emu_class_build(&box, &root, &x, NULL, first, &w.route[i]);
+			w.route[i].input |= BGQ_CLASS_INPUT_LINK_LOCAL;
+			w.state[i] = 4;
+			if (!apart_ps)
+				CHECK_EQ(emu_router_gi_set(net_router(w.n, i), 3, &w.route[i]), 0);
 		}
 		for (uint32_t i = 0; i < w.n->nodes; i++) {
-			w.state[i] = 4;
-			gi_write(&w, i, 4);
+			if (!apart_ps) {
+				gi_write(&w, i, 4);
+				continue;
+			}
+			net_user(w.n, 1 + drv_rng_below(&w.n->rng, apart_ps), i, PROGRAM);
+			net_user(w.n, 1 + drv_rng_below(&w.n->rng, apart_ps), i, WRITE);
+			net_user(w.n, w.begin, i, LOOK);
 		}
 		net_run(w.n);
 		CHECK_EQ(w.wrong, 0);
@@ -375,6 +396,17 @@ static void barriers_hold_all(void)
 			CHECK_EQ(w.left[i], BARRIERS);
 		net_destroy(w.n);
 	}
+}
+
+static void barriers_hold_all(void)
+{
+	hold_all(EMU_GI_SYSTEM, 0);
+}
+
+static void barriers_of_programs_hold_all(void)
+{
+	hold_all(EMU_GI_PROGRAM, 1000000);
+	hold_all(EMU_GI_PROGRAM, 30000000);
 }
 
 /* ---- What a router refuses ---- */
@@ -455,8 +487,8 @@ static void disagreement_is_flagged(void)
 			net_want_step(n, node, 0);
 		}
 		net_run(n);
-		flagged = emu_router_coll_flags(net_router(n, 0)) |
-			  emu_router_coll_flags(net_router(n, 1));
+		flagged = emu_router_coll_flags(net_router(n, 0), ~0u) |
+			  emu_router_coll_flags(net_router(n, 1), ~0u);
 		CHECK_EQ(flagged, what == 1   ? (unsigned)EMU_COMBINE_MISMATCH
 				  : what == 2 ? (unsigned)EMU_COMBINE_OVERFLOW
 					      : 0u);
@@ -466,4 +498,4 @@ static void disagreement_is_flagged(void)
 }
 
 T_MAIN(T(trees_share_links_in_any_order), T(same_run_same_events), T(barriers_hold_all),
-       T(refuses_what_cannot_be), T(disagreement_is_flagged))
+       T(barriers_of_programs_hold_all), T(refuses_what_cannot_be), T(disagreement_is_flagged))

@@ -222,7 +222,7 @@ static uint64_t free_numbers(struct update *u)
 	if (!u->hw || u->g->homes || u->g->size > NODES_MAX ||
 	    compute_route(u->g, u->hw, &u->route))
 		return 0;
-	return u->hw->me ? 0xffff : mu_class_unused();
+	return u->hw->me ? 0xffff : mu_class_find_free(MU_ROUTE_BOTH);
 }
 
 static int run_stage(struct pami_coll *c)

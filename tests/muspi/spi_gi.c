@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Global interrupts: barriers on route 0 and on routes of the program's own, which nobody leaves
+ * before all have entered; nodes that program their part at different times, with no barrier in
+ * between; single signals; an id that is freed and used for another tree.
+ * usage: spi_gi [virtual]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <spi/include/kernel/MU.h>
+#include <spi/include/kernel/collective.h>
+#include <spi/include/mu/Classroute.h>
+#include <spi/include/mu/GI.h>
+#include <spi/include/mu/GIBarrier.h>
+#include <spi/include/mu/InjFifo.h>
+
+#define ROUNDS 20
+#define CYCLES 1600u /* of a microsecond */
+
+static MUSPI_InjFifoSubGroup_t inj;
+static MUSPI_BaseAddressTableSubGroup_t bat;
+static unsigned char inj_memory[64 * 8] __attribute__((aligned(64)));
+static uint64_t in __attribute__((aligned(64))), out __attribute__((aligned(64)));
+static volatile uint64_t counter __attribute__((aligned(64)));
+static MUSPI_GIBarrier_t world;
+static Personality_t p;
+static BG_CoordinateMapping_t map[4096];
+static uint64_t ranks, rank;
+
+#define CHECK_WHO "rank %u", Kernel_GetRank()
+#include "tests/harness/check_count.h"
+
+/* The greatest of all ranks' values, through collective route 0. */
+static uint64_t max_of_all(uint64_t mine)
+{
+	MUSPI_CollectiveDirectPutDescriptorInfo_t info;
+	MUHWI_Descriptor_t d __attribute__((aligned(64)));
+
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world)); /* all have read the last result */
+	in = mine;
+	counter = sizeof in;
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	memset(&info, 0, sizeof info);
+	info.Base.Payload_Address = (uint64_t)&in;
+	info.Base.Message_Length = sizeof in;
+	info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
+	info.Collective.Op_Code = MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_MAX;
+	info.Collective.Word_Length = 8;
+	info.Collective.Misc =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	info.DirectPut.Rec_Counter_Base_Address_Id = 1;
+	MUSPI_CreateCollectiveDirectPutDescriptor(&d, &info);
+	while (MUSPI_InjFifoInject(MUSPI_IdToInjFifo(0, &inj), &d) == (uint64_t)-1)
+		;
+	while (counter)
+		quintorus_mu_poll();
+	return out;
+}
+
+static void spend(uint64_t us)
+{
+	uint64_t from = GetTimeBase();
+
+	while (GetTimeBase() - from < us * CYCLES)
+		quintorus_mu_poll();
+}
+
+static int32_t wait_for_world(void *arg)
+{
+	(void)arg;
+	return MUSPI_GIBarrierEnterAndWait(&world);
+}
+
+/* Nobody leaves a barrier before the last has entered; another one is last each time. The clocks
+ * of nodes are one clock here. */
+static void check_barrier(MUSPI_GIBarrier_t *b, unsigned rounds)
+{
+	for (unsigned i = 0; i < rounds; i++) {
+		uint64_t entered, left;
+
+		if (rank == i % ranks)
+			spend(10);
+		entered = GetTimeBase();
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(b));
+		left = GetTimeBase();
+		REQUIRE(max_of_all(entered) <= left);
+	}
+}
+
+static void build_route(unsigned first, ClassRoute_t *c)
+{
+	CR_COORD_T root, me = CR_COORD_INIT(p.Network_Config.Acoord, p.Network_Config.Bcoord,
+					    p.Network_Config.Ccoord, p.Network_Config.Dcoord,
+					    p.Network_Config.Ecoord);
+	CR_RECT_T box;
+	int d0;
+
+	box.ll = (CR_COORD_T)CR_COORD_INIT(0, 0, 0, 0, 0);
+	box.ur = (CR_COORD_T)CR_COORD_INIT(p.Network_Config.Anodes - 1, p.Network_Config.Bnodes - 1,
+					   p.Network_Config.Cnodes - 1, p.Network_Config.Dnodes - 1,
+					   p.Network_Config.Enodes - 1);
+	MUSPI_PickWorldRoot(&box, NULL, &root, &d0);
+	MUSPI_BuildNodeClassroute(&box, &root, &me, &box, NULL, first ? (int)first - 1 : d0, c);
+	c->input |= BGQ_CLASS_INPUT_LINK_LOCAL;
+}
+
+/* Each rank programs its part of route 5 after another time, writes at once, and waits for all. */
+static void use_own_route(unsigned round)
+{
+	MUSPI_GIBarrier_t b;
+	ClassRoute_t c;
+
+	build_route(round % 6, &c);
+	spend(3 * ((rank + round) % ranks));
+	REQUIRE(!Kernel_AllocateGlobalInterruptClassRoute(5, NULL));
+	CHECK(Kernel_AllocateGlobalInterruptClassRoute(5, NULL) == EAGAIN);
+	CHECK(!Kernel_CheckGlobalInterruptClassRoute(5, &c));
+	REQUIRE(!Kernel_SetGlobalInterruptClassRoute(5, &c));
+	if (round % 2) {
+		REQUIRE(!MUSPI_GIBarrierInitMU(5, wait_for_world, NULL, 0));
+	} else {
+		REQUIRE(!MUSPI_GIBarrierInitMU1(5));
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+		REQUIRE(!MUSPI_GIBarrierInitMU2(5, 0));
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	}
+	REQUIRE(!MUSPI_GIBarrierInit(&b, 5));
+	check_barrier(&b, 4);
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	CHECK(!Kernel_SetEmptyGlobalInterruptClassRoute(5));
+	CHECK(!Kernel_DeallocateGlobalInterruptClassRoute(5));
+	CHECK(Kernel_DeallocateGlobalInterruptClassRoute(5) == EINVAL);
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+}
+
+/* One rank raises a signal, all see it; one lowers it, all see that. Two at once: an OR. */
+static void raise_signals(void)
+{
+	MUSPI_GI_t gi[3];
+	ClassRoute_t c;
+
+	build_route(0, &c);
+	REQUIRE(!Kernel_AllocateGlobalInterruptClassRoute(2, NULL));
+	REQUIRE(!Kernel_SetGlobalInterruptClassRoute(2, &c));
+	for (uint32_t id = 0; id < 3; id++) {
+		REQUIRE(!MUSPI_GIInitMU(2, id, wait_for_world, NULL, 0));
+		REQUIRE(!MUSPI_GIInit(&gi[id], 2, id));
+	}
+	CHECK(MUSPI_GIInit(&gi[0], 16, 0) == EINVAL && MUSPI_GIInit(&gi[0], 2, 3) == EINVAL);
+	for (uint64_t from = 0; from < ranks && from < 4; from++) {
+		MUSPI_GI_t *g = &gi[from % 3], *other = &gi[(from + 1) % 3];
+
+		CHECK(MUSPI_GIPollForArrival(g) == -1 && !MUSPI_GIPollForClear(g));
+		CHECK(MUSPI_GIPollForArrivalWithTimeout(g, 100) == -1);
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+		if (rank == from || rank == ranks - 1)
+			REQUIRE(!MUSPI_GISend(g));
+		while (MUSPI_GIPollForArrivalWithTimeout(g, 1000 * CYCLES))
+			;
+		CHECK(MUSPI_GIPollForArrival(other) == -1);
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+		if (rank == from)
+			MUSPI_GISendClear(g);
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+		spend(20);
+		if (from != ranks - 1)
+			CHECK(!MUSPI_GIPollForArrival(g)); /* the last rank still raises it */
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+		if (rank == ranks - 1)
+			MUSPI_GISendClear(g);
+		while (MUSPI_GIPollForClearWithTimeout(g, 1000 * CYCLES))
+			;
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	}
+	CHECK(!Kernel_DeallocateGlobalInterruptClassRoute(2));
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+}
+
+/* Barriers in pieces, as programs that have other work enter and poll them. */
+static void poll_barrier(void)
+{
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	if (rank == ranks - 1)
+		spend(30);
+	REQUIRE(!MUSPI_GIBarrierEnter(&world));
+	while (MUSPI_GIBarrierPoll(&world))
+		;
+	if (rank != ranks - 1) {
+		REQUIRE(!MUSPI_GIBarrierEnter(&world));
+		CHECK(MUSPI_GIBarrierPoll(&world) == -1);
+		CHECK(MUSPI_GIBarrierPollWithTimeout(&world, 10) == -1);
+	} else {
+		spend(200);
+		REQUIRE(!MUSPI_GIBarrierEnter(&world));
+	}
+	while (MUSPI_GIBarrierPollWithTimeout(&world, 1000 * CYCLES))
+		;
+	REQUIRE(!MUSPI_GIBarrierEnter(&world));
+	while (MUSPI_GIBarrierPollWithTimeout(&world, 1000 * CYCLES))
+		;
+}
+
+static void set_up(void)
+{
+	uint32_t id = 0, entries[2] = {0, 1}, n, ids[16], user = 9;
+	Kernel_GlobalInterruptClassRouteAttributes_t system = {.System = 1};
+	Kernel_InjFifoAttributes_t ia = {0};
+	Kernel_MemoryRegion_t region;
+
+	rank = Kernel_GetRank();
+	REQUIRE(!Kernel_GetPersonality(&p, sizeof p));
+	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
+	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &ia));
+	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
+	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)&out));
+	REQUIRE(!MUSPI_SetBaseAddress(
+	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
+	Kernel_CreateMemoryRegion(&region, inj_memory, sizeof inj_memory);
+	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region, 0, sizeof inj_memory - 1));
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
+	REQUIRE(!Kernel_GetGlobalBarrierUserClassRouteId(&user) && user == 0);
+	REQUIRE(!MUSPI_GIBarrierInit(&world, user));
+	CHECK(MUSPI_GIBarrierInit(&world, 16) == EINVAL);
+	CHECK(!Kernel_QueryGlobalInterruptClassRoutes(&n, ids, sizeof ids) && n == 13);
+	CHECK(Kernel_QueryGlobalInterruptClassRoutes(&n, ids, 4) == EINVAL);
+	CHECK(Kernel_AllocateGlobalInterruptClassRoute(6, &system) == EACCES);
+	CHECK(Kernel_DeallocateGlobalInterruptClassRoute(0) == EINVAL);
+	CHECK(!Kernel_ConfigureGIInterrupts(0, 0, KERNEL_GI_INTERRUPT_FLAG_DISABLE));
+	CHECK(Kernel_ConfigureGIInterrupts(0, 0, KERNEL_GI_INTERRUPT_FLAG_ENABLE) == ENOTSUP);
+	CHECK(Kernel_ConfigureGIInterrupts(16, 0, KERNEL_GI_INTERRUPT_FLAG_DISABLE) == EINVAL);
+}
+
+int main(void)
+{
+	uint64_t from;
+
+	set_up();
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	from = GetTimeBase();
+	for (int i = 0; i < ROUNDS; i++)
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&world));
+	if (!rank)
+		printf("barrier: %.2f us\n", (double)(GetTimeBase() - from) / CYCLES / ROUNDS);
+	check_barrier(&world, ROUNDS);
+	poll_barrier();
+	for (unsigned round = 0; round < 6; round++)
+		use_own_route(round);
+	raise_signals();
+	CHECK(!MUSPI_GIBarrierEnterAndWaitWithTimeout(&world, 60000000ull * CYCLES));
+	return check_failures != 0;
+}
