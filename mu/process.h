@@ -78,6 +78,7 @@ struct mu_process {
 	atomic_u32 thread_stop;
 	struct mu_idle_policy idle; /* how threads of the program wait (progress/idle_policy.c) */
 	uint32_t sharers;           /* tasks that share the processors this one may use */
+	uint32_t share;             /* number of this one among them */
 	int yields;                 /* more tasks than cores: an empty poll yields at once */
 	int fifo_only;              /* QUINTORUS_MU=fifo: nothing goes past the injection FIFO */
 	int shares;                 /* large copies are done by both tasks (engine/share.c) */

@@ -201,10 +201,16 @@ static void set_idle_policy(struct mu_process *p)
 
 	if (!sched_getaffinity(0, sizeof set, &set))
 		cpus = (unsigned)CPU_COUNT(&set);
-	/* The hosts of one machine (namespaces) share its cores, if torus run has not shared them
-	 * out. */
-	p->sharers = drv_setting_is_set(DRV_QUINTORUS_BOUND) ? p->host->locals : p->host->tasks;
+	/* The hosts of one machine (namespaces) share its cores, unless torus run or mpirun has
+	 * divided them. */
+	p->share = p->local;
+	p->sharers = mu_launch_sharers(&p->share);
+	if (!p->sharers)
+		p->sharers =
+		    drv_setting_is_set(DRV_QUINTORUS_BOUND) ? p->host->locals : p->host->tasks;
 	p->yields = p->sharers > cpus;
+	drv_debug("share %u of %u of the processors it may use, %u: an empty poll %s", p->share + 1,
+		  p->sharers, cpus, p->yields ? "yields" : "spins");
 	mu_idle_setup(p, p->yields);
 	p->shares = !p->yields && drv_setting_flag(DRV_QUINTORUS_SHARE);
 	p->uses_lanes = drv_setting_flag(DRV_QUINTORUS_LANES);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@
 struct task_info {
 	uint64_t host, machine, secret;
 	uint64_t key[2]; /* rank 0's is the job's */
+	uint64_t cpus;   /* the processors that the task may use: the same number, the same ones */
 	int seal;        /* rank 0's wish: enum drv_seal_kind, or SEAL_AUTO */
 	int reachable;   /* others could send frames to the port that this task would open */
 	char socket[8];
@@ -158,19 +160,31 @@ static uint64_t host_identity(uint64_t *machine)
 	return part ? mix_bytes(h, part, strlen(part)) : h;
 }
 
+static uint64_t processors_identity(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof set, &set))
+		CPU_ZERO(&set);
+	return mix_bytes(0xcbf29ce484222325ull, &set, sizeof set);
+}
+
 static int info_parse(const char *text, struct task_info *c)
 {
-	unsigned long long host, machine, secret, key[2];
+	unsigned long long host, machine, secret, key[2], cpus;
 	unsigned version;
 
-	if (sscanf(text, "%u:%llx:%llx:%llx:%llx:%llx:%d:%d:%5[0-9a-f]", &version, &host, &machine,
-		   &secret, &key[0], &key[1], &c->seal, &c->reachable, c->socket) != 9)
+	if (sscanf(text, "%u:%llx:%llx:%llx:%llx:%llx:%llx:%d:%d:%5[0-9a-f]", &version, &host,
+		   &machine, &secret, &key[0], &key[1], &cpus, &c->seal, &c->reachable,
+		   c->socket) != 10)
 		return -EPROTO;
 	c->host = host;
 	c->machine = machine;
 	c->secret = secret;
 	c->key[0] = key[0];
 	c->key[1] = key[1];
+	c->cpus = cpus;
 	return version == MU_HOST_VERSION ? 0 : -ENOEXEC;
 }
 
@@ -181,10 +195,11 @@ static int exchange_infos(struct task_info *own)
 	int rc;
 
 	snprintf(key, sizeof key, "qt-info-%u", self.rank);
-	snprintf(text, sizeof text, "%u:%llx:%llx:%llx:%llx:%llx:%d:%d:%s", MU_HOST_VERSION,
+	snprintf(text, sizeof text, "%u:%llx:%llx:%llx:%llx:%llx:%llx:%d:%d:%s", MU_HOST_VERSION,
 		 (unsigned long long)own->host, (unsigned long long)own->machine,
 		 (unsigned long long)own->secret, (unsigned long long)own->key[0],
-		 (unsigned long long)own->key[1], own->seal, own->reachable, own->socket);
+		 (unsigned long long)own->key[1], (unsigned long long)own->cpus, own->seal,
+		 own->reachable, own->socket);
 	rc = self.by->put(key, text);
 	if (!rc)
 		rc = self.by->fence();
@@ -367,6 +382,7 @@ static int exchange_task_info(struct mu_host **host)
 	int rc, listener;
 
 	own.host = host_identity(&own.machine);
+	own.cpus = processors_identity();
 	own.reachable = is_own_port_reachable();
 	if (drv_setting_check(DRV_QUINTORUS_SEAL))
 		return -EINVAL;
@@ -419,6 +435,22 @@ int mu_launch_join(struct mu_host **host, int *fd, uint32_t *task)
 	*fd = self.segment;
 	*task = self.rank;
 	return rc;
+}
+
+uint32_t mu_launch_sharers(uint32_t *before)
+{
+	const struct task_info *own;
+	uint32_t n = 0;
+
+	if (!self.joined)
+		return 0;
+	own = &self.info[self.rank];
+	for (uint32_t i = 0; i < self.size; i++) {
+		if (i == self.rank)
+			*before = n;
+		n += self.info[i].machine == own->machine && self.info[i].cpus == own->cpus;
+	}
+	return n;
 }
 
 /* ---- ports ---- */

@@ -50,6 +50,13 @@ extern const struct mu_launcher mu_launch_pmi1;
 int mu_launch_join(struct mu_host **host, int *fd, uint32_t *task);
 
 /*
+ * How many tasks of this machine have the same processors as this one, itself included, and how
+ * many of them have a lower number (*before). mpirun binds each task to a core or to a part of the
+ * machine, so sets are the same or disjoint. 0: no launcher started this process.
+ */
+uint32_t mu_launch_sharers(uint32_t *before);
+
+/*
  * With several hosts, collective, once: publish the port of this host, which its holder must be
  * about to open (or have opened), and learn the others'.
  */

@@ -245,7 +245,7 @@ static void *run_commthread(void *arg)
 	struct mu_process *p = &mu_self;
 	struct mu_comm_passes at = {0};
 
-	drv_cpu_bind_service(p->local, p->sharers, t->number);
+	drv_cpu_bind_service(p->share, p->sharers, t->number);
 	while (!atomic_load_acquire(&p->thread_stop)) {
 		int found = mu_commthread_run_pass(p, t->number);
 		uint64_t before;

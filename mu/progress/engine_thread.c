@@ -266,7 +266,7 @@ static void *engine_thread(void *arg)
 		uint64_t before;
 
 		if (serves && !bound++)
-			drv_cpu_bind_service(p->local, p->sharers, 0);
+			drv_cpu_bind_service(p->share, p->sharers, 0);
 		n = engine_round(p, &e) + (again ? 0 : n);
 		if (n) {
 			at.loops = 0;

@@ -239,6 +239,29 @@ only_torus() { # NAME LAUNCHER...
 	refused "$name: torus run in every process" 'torus run --mpi -n 2' "$@" -np 2 "$tmp/aside" torus run --clock virtual -n 2 "$program"
 }
 
+# Tasks that the launcher binds to different processors need not yield; those on the same processor must.
+processors() { # NAME LAUNCHER...
+	local name=$1 expected what
+	shift
+	[ "$(nproc)" -ge 2 ] || return
+	while read -r what expected; do
+		: >"$tmp/said"
+		QUINTORUS_LOG=debug run 2 "$name: processors $what" "$@" -np 2 "$tmp/aside" "$tmp/processors" "$what" "$program" </dev/null
+		[ "$(grep -c "share . of $expected" "$tmp/said")" = 2 ] || say FAIL "$name: processors $what: $(grep 'share ' "$tmp/said")"
+	done <<-EOF
+		divided 1 of the processors it may use, 1: an empty poll spins
+		shared 2 of the processors it may use, 1: an empty poll yields
+	EOF
+}
+cat >"$tmp/processors" <<'EOF'
+#!/bin/bash
+cpus=($(taskset -cp $$ | sed 's/.*: //; s/[-,]/ /g'))
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
+[ "$1" = divided ] || rank=0
+exec taskset -c "${cpus[$rank]}" "${@:2}"
+EOF
+chmod +x "$tmp/processors"
+
 found=0
 pmi_by_hand
 if command -v mpirun.mpich >/dev/null; then
@@ -251,6 +274,7 @@ if command -v mpirun.mpich >/dev/null; then
 	namespaces
 	deaths "$h" mpirun.mpich
 	only_torus "$h" mpirun.mpich
+	processors "$h" mpirun.mpich
 	with_mpi "$h" mpicc.mpich mpirun.mpich
 	if [ -x "$tmp/with" ]; then
 		run 3 "torus run --mpi" torus run --mpi -n 3 "$tmp/with" mpi-first
@@ -267,6 +291,7 @@ if command -v mpirun.openmpi >/dev/null && [ -e "$QT_BUILD/mu/libqt_launch_pmix.
 	hosts "$o" mpirun.openmpi --oversubscribe
 	deaths "$o" mpirun.openmpi --oversubscribe
 	only_torus "$o" mpirun.openmpi --oversubscribe
+	processors "$o" mpirun.openmpi --oversubscribe --bind-to none
 	with_mpi "$o" mpicc.openmpi mpirun.openmpi --oversubscribe
 fi
 if [ $found = 0 ]; then
