@@ -61,6 +61,7 @@ struct mu_job {
 	const struct emu_directory_stat *directory_stat;
 	uint64_t directory_delay_ns; /* of an update out of band (CENTRAL); else 0 */
 	bool directory_unit;         /* messaging units carry out puts and gets */
+	bool directory_near;         /* mu_access_near() does for blocks of this host */
 	uint64_t id, seed;
 	char processor_name[128]; /* unique: "<hostname> task 3 node (0,0,1,0,0) T 0" */
 };
@@ -148,6 +149,27 @@ int mu_send_address(struct mu_channel *ch, uint32_t task, uint32_t channel, cons
  * (mu/segment/directory.h). In virtual time the routers have done so.
  */
 void mu_address_arrived(const struct emu_address *a, uint32_t owner);
+
+/* A slot that its owner has claimed; task UINT32_MAX: none. */
+struct mu_near_end {
+	uint32_t task, slot;
+};
+/*
+ * Carry out an access to an address (kinds PUT to CAS) in memory of a task of this host that owns
+ * the block, in real time. data: what is put, where the data of a get goes, or a struct
+ * emu_operands whose first word becomes the value before. Returns false if the access was not
+ * carried out: the block is not near, or is to leave. In both cases, if end->task is not
+ * UINT32_MAX, that task has a pin for the slot, and the caller must tell it that the access is over
+ * (mu_lease_release()). Any thread. See mu/segment/lease.h.
+ */
+bool mu_access_near(const struct emu_access *x, void *data, struct mu_near_end *end);
+/* Owner of a lease in its arena: after the state of the lease is no longer OWNED, return how many
+ * tasks access the block. Each of them is a pin of the caller's until it is released. */
+uint32_t mu_lease_claim(const void *lease);
+/* The task has told so: returns true if the caller has a pin to release. */
+bool mu_lease_release(const void *lease, uint32_t task, uint32_t slot);
+/* A task has died: call unpin() for each lease of which the caller has a pin to release. */
+void mu_lease_death(uint32_t task, void (*unpin)(void *lease));
 
 /*
  * One packet that is assembled where it leaves from: shared memory that the target reads.

@@ -12,11 +12,13 @@
  * In virtual time the messaging unit of the owner carries out puts, gets and atomic operations by
  * itself (struct pami_quintorus_access), if the lease of the block says that it may be accessed.
  * Where it cannot, and in real time, the dispatch function of the receiver gets them as any
- * message.
+ * message. In real time the caller's messaging unit carries out accesses of blocks that tasks of
+ * its host own ("near").
  */
 #ifndef PAMI_EXT_ADDRESS_H
 #define PAMI_EXT_ADDRESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "pami.h"
@@ -68,7 +70,9 @@ enum pami_quintorus_address_access {
 	 * to be freed. One pin of its lease is now the receiver's, which also answers the
 	 * origin. */
 	PAMI_QUINTORUS_ADDRESS_END,
-	PAMI_QUINTORUS_ADDRESS_END_FAILED /* The payload could not be read. */
+	PAMI_QUINTORUS_ADDRESS_END_FAILED, /* The payload could not be read. */
+	/* From the caller of "near" to the owner, by any message: see there. */
+	PAMI_QUINTORUS_ADDRESS_END_NEAR
 };
 
 /* In ANSWER: the flags of the message that it answers. */
@@ -140,6 +144,32 @@ typedef void (*pami_quintorus_address_arrived_fn)(pami_context_t context,
 typedef uint64_t (*pami_quintorus_address_delay_fn)(void);
 /* "unit": the most bytes of a put or get that messaging units carry out; 0: they carry out none. */
 typedef size_t (*pami_quintorus_address_unit_fn)(void);
+/* "has_near": does "near" carry out accesses in this job? In real time, unless --hw agas_unit=0. */
+typedef bool (*pami_quintorus_address_has_near_fn)(void);
+/*
+ * "near": carry out an access (PUT to CAS, of any length within the block) of a block that another
+ * task of this host owns, if its lease and its memory come from "alloc" of EXT_quintorus_memory.
+ * data: what is put; where the data of a get goes; or operands, whose first word becomes the value
+ * before. Returns false if nothing was done. In both cases, if end->task is not UINT32_MAX, that
+ * task has one pin of its lease for end->slot; the caller must tell it so, and it calls "unpin".
+ * Any thread.
+ */
+struct pami_quintorus_near_end {
+	uint32_t task, slot;
+};
+typedef bool (*pami_quintorus_address_near_fn)(const struct pami_quintorus_access *access,
+					       void *data, struct pami_quintorus_near_end *end);
+/*
+ * For the owner of a lease. "claim": `word` has changed and is not OWNED any more; returns the
+ * number of near accesses under way, each of which is now a pin that the owner has to count.
+ * "unpin": a task has told that its access in a slot is over; returns true if the owner has a pin
+ * to release for it. "death": a task has died; calls release() for each lease of which the owner
+ * has a pin to release for it.
+ */
+typedef uint32_t (*pami_quintorus_address_claim_fn)(const struct pami_quintorus_lease *lease);
+typedef bool (*pami_quintorus_address_unpin_fn)(const struct pami_quintorus_lease *lease,
+						pami_task_t task, uint32_t slot);
+typedef void (*pami_quintorus_address_death_fn)(pami_task_t task, void (*release)(void *lease));
 /* "counter": name, value and meaning of counter i of the whole job; NULL past the end. */
 typedef const char *(*pami_quintorus_address_counter_fn)(unsigned i, uint64_t *value,
 							 const char **meaning);

@@ -40,6 +40,17 @@ static bool copy_here(enum agas_request_kind kind, gva_t gva, char *lva, size_t 
 	return true;
 }
 
+/* The same of a block that another rank of this host owns. */
+static bool copy_near(enum agas_request_kind kind, gva_t gva, char *lva, size_t bytes)
+{
+	struct agas_request r = {.kind = (uint8_t)kind, .gva = gva, .bytes = (uint32_t)bytes};
+
+	if (!agas_network_reaches() || !agas_network_access(&r, lva, NULL))
+		return false;
+	AGAS_COUNT(lookups);
+	return true;
+}
+
 static int start_one(const char *call, enum agas_request_kind kind, gva_t gva, char *lva,
 		     size_t bytes, agas_req_t *req)
 {
@@ -69,7 +80,7 @@ static int start_access(const char *call, enum agas_request_kind kind, gva_t gva
 		uint64_t room = agas_block_bytes(s, gva) - agas_offset_of(s, gva);
 		size_t n = bytes < room ? bytes : room;
 
-		if (!copy_here(kind, gva, lva, n)) {
+		if (!copy_here(kind, gva, lva, n) && !copy_near(kind, gva, lva, n)) {
 			n = n < piece ? n : piece;
 			rc = start_one(call, kind, gva, lva, n, req);
 		}
@@ -186,6 +197,12 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 {
 	int rc = agas_check(call, gva, 8);
 	agas_req_t req = {0};
+	struct agas_request r = {.kind = AGAS_REQUEST_ATOMIC,
+				 .atomic = (uint8_t)kind,
+				 .gva = gva,
+				 .bytes = 8,
+				 .operand = v,
+				 .expected = expected};
 	struct agas_block *b;
 	struct agas_op *op;
 	uint64_t value = 0;
@@ -200,6 +217,8 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 
 		value = agas_atomic_run(kind, (uint64_t *)(void *)at, v, expected);
 		used_here(b);
+	} else if (agas_network_reaches() && agas_network_access(&r, NULL, &value)) {
+		AGAS_COUNT(lookups);
 	} else {
 		if (agas_is_in_handler())
 			return refuse_wait(call);
@@ -207,12 +226,7 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 		op = agas_op_create(AGAS_OP_REQUEST, &req);
 		if (!op)
 			return agas_fail(call, AGAS_ENOMEM, "no memory for one more operation");
-		op->r = (struct agas_request){.kind = AGAS_REQUEST_ATOMIC,
-					      .atomic = (uint8_t)kind,
-					      .gva = gva,
-					      .bytes = 8,
-					      .operand = v,
-					      .expected = expected};
+		op->r = r;
 		op->value_to = &value;
 		agas_op_start(op);
 		rc = agas_req_wait(&req);

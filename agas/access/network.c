@@ -6,6 +6,7 @@
 
 #include "agas/access/op.h"
 #include "agas/access/serve.h"
+#include "agas/memory/heap.h"
 #include "agas/move/move.h"
 #include "drivers/base/assert.h"
 #include "pami/ext_address.h"
@@ -46,6 +47,11 @@ static struct {
 	pami_quintorus_address_arrived_fn arrived;
 	uint64_t delay_ns;
 	size_t piece;
+	/* Accesses of blocks of this host, all or none. */
+	pami_quintorus_address_near_fn near;
+	pami_quintorus_address_claim_fn claim;
+	pami_quintorus_address_unpin_fn unpin;
+	pami_quintorus_address_death_fn death;
 } net;
 
 /* The owner's software sends the data of a get of more pieces than these at once. A put goes in one
@@ -54,8 +60,23 @@ static struct {
  * latency, rate). */
 #define PIECES_MAX 3u
 
+static void open_near(void)
+{
+	pami_quintorus_address_claim_fn claim;
+
+	net.unpin = (pami_quintorus_address_unpin_fn)PAMI_Extension_symbol(net.extension, "unpin");
+	net.death = (pami_quintorus_address_death_fn)PAMI_Extension_symbol(net.extension, "death");
+	claim = (pami_quintorus_address_claim_fn)PAMI_Extension_symbol(net.extension, "claim");
+	net.near = (pami_quintorus_address_near_fn)PAMI_Extension_symbol(net.extension, "near");
+	if (net.near && claim && net.unpin && net.death && agas_heap_open(agas_world.client))
+		net.claim = claim;
+	else
+		net.near = NULL;
+}
+
 void agas_network_open(void)
 {
+	pami_quintorus_address_has_near_fn has_near;
 	pami_quintorus_address_mode_fn mode;
 	pami_quintorus_address_delay_fn delay;
 	pami_quintorus_address_unit_fn unit;
@@ -72,10 +93,15 @@ void agas_network_open(void)
 	net.delay_ns = delay ? delay() : 0;
 	unit = (pami_quintorus_address_unit_fn)PAMI_Extension_symbol(net.extension, "unit");
 	net.piece = unit ? unit() & ~(size_t)7 : 0; /* no piece ends within an aligned word */
+	has_near =
+	    (pami_quintorus_address_has_near_fn)PAMI_Extension_symbol(net.extension, "has_near");
+	if (net.mode != PAMI_QUINTORUS_ADDRESS_MODE_NONE && has_near && has_near())
+		open_near();
 }
 
 void agas_network_close(void)
 {
+	agas_heap_close();
 	if (net.extension)
 		PAMI_Extension_close(net.extension);
 	memset(&net, 0, sizeof(net));
@@ -151,15 +177,20 @@ static uint8_t access_kind(const struct agas_request *r)
 }
 
 /* An access in the form that a messaging unit understands. */
+static struct pami_quintorus_access access_of(const struct agas_request *r)
+{
+	return (struct pami_quintorus_access){
+	    .a.key = agas_key_of(&agas_world.space, r->gva),
+	    .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
+	    .a.state = access_kind(r),
+	    .a.to = (uint32_t)agas_offset_of(&agas_world.space, r->gva),
+	    .id = r->id,
+	    .bytes = r->bytes};
+}
+
 static bool send_access(const struct agas_request *r, const void *payload, size_t bytes)
 {
-	struct pami_quintorus_access h = {.a.key = agas_key_of(&agas_world.space, r->gva),
-					  .a.kind = PAMI_QUINTORUS_ADDRESS_MESSAGE,
-					  .a.state = access_kind(r),
-					  .a.to =
-					      (uint32_t)agas_offset_of(&agas_world.space, r->gva),
-					  .id = r->id,
-					  .bytes = r->bytes};
+	struct pami_quintorus_access h = access_of(r);
 	struct pami_quintorus_operands o = {r->operand, r->expected};
 
 	if (r->kind == AGAS_REQUEST_ATOMIC || r->kind == AGAS_REQUEST_PULL) {
@@ -245,6 +276,83 @@ void agas_network_home(uint64_t key, uint32_t owner, uint16_t version)
 		write_table(&a, sizeof(a));
 }
 
+/* ---- blocks of this host ---- */
+
+bool agas_network_reaches(void)
+{
+	return net.near != NULL;
+}
+
+/* The owner has claimed the slot of an access that is over. If it has died, nobody asks. */
+static void send_end(const struct pami_quintorus_access *x,
+		     const struct pami_quintorus_near_end *end)
+{
+	AGAS_LOCK;
+	struct pami_quintorus_access h = *x;
+
+	h.a.state = PAMI_QUINTORUS_ADDRESS_END_NEAR;
+	h.id = end->slot;
+	agas_send(end->task, AGAS_DISPATCH_NETWORK, &h, sizeof(h), NULL, 0, NULL);
+}
+
+bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value)
+{
+	struct pami_quintorus_access x;
+	struct pami_quintorus_near_end end;
+	struct pami_quintorus_operands o;
+	bool is_atomic = r->kind == AGAS_REQUEST_ATOMIC, done;
+
+	if (!net.near || !agas_network_leads() ||
+	    (!is_atomic && r->kind != AGAS_REQUEST_PUT && r->kind != AGAS_REQUEST_GET))
+		return false;
+	x = access_of(r);
+	o = (struct pami_quintorus_operands){r->operand, r->expected};
+	done = net.near(&x, is_atomic ? &o : local, &end);
+	if (end.task != UINT32_MAX)
+		send_end(&x, &end);
+	if (!done)
+		return false;
+	if (is_atomic && value)
+		*value = o.operand;
+	AGAS_COUNT(by_unit);
+	return true;
+}
+
+static uint32_t claim_block(struct agas_block *b)
+{
+	uint32_t pins = net.claim((const struct pami_quintorus_lease *)(const void *)b);
+
+	if (pins)
+		agas_block_add_pins(b, pins);
+	return pins;
+}
+
+uint32_t (*agas_network_claim(void))(struct agas_block *b)
+{
+	return net.near ? claim_block : NULL;
+}
+
+static void release_lease(void *lease)
+{
+	agas_block_release(lease);
+}
+
+void agas_network_death(uint32_t dead)
+{
+	if (net.near)
+		net.death(dead, release_lease);
+}
+
+static void receive_end_near(const struct pami_quintorus_access *x, uint32_t source)
+{
+	struct agas_block *b = agas_block_find(x->a.key);
+
+	if (b && net.near &&
+	    net.unpin((const struct pami_quintorus_lease *)(const void *)b, source,
+		      (uint32_t)x->id))
+		agas_block_release(b);
+}
+
 /* ---- arrival ---- */
 
 static void receive_request(const char *header, const void *data)
@@ -279,6 +387,10 @@ static void receive_access(const char *header, const void *data, uint32_t source
 	struct agas_request r = {.source = source};
 
 	memcpy(&x, header, sizeof(x));
+	if (x.a.state == PAMI_QUINTORUS_ADDRESS_END_NEAR) {
+		receive_end_near(&x, source);
+		return;
+	}
 	if (is_atomic(&x) || x.a.state == PAMI_QUINTORUS_ADDRESS_LONG_PUT) {
 		struct pami_quintorus_operands o;
 

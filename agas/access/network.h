@@ -45,6 +45,20 @@ void agas_network_receive(pami_context_t context, void *cookie, const void *head
  * request, whose payload the owner fetches if it does not fit a packet.
  */
 size_t agas_network_piece(enum agas_request_kind kind, size_t bytes);
+/*
+ * Blocks of this host, in real time: does this rank carry out their accesses by itself? (PUT, GET
+ * and ATOMIC; emu/near_access.h.)
+ */
+bool agas_network_reaches(void);
+/*
+ * Carry out such an access if the block is near. local: payload, or where the data of a get goes;
+ * *value: of an ATOMIC. Returns false if nothing was done. Any thread, with or without the lock.
+ */
+bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value);
+/* The function of agas_party, or NULL. */
+uint32_t (*agas_network_claim(void))(struct agas_block *b);
+/* A rank has died: release the pins of its accesses. */
+void agas_network_death(uint32_t dead);
 /* Return how many seconds a caller of agas_remap() waits for the controller of a central table. */
 double agas_network_delay(void);
 

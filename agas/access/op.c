@@ -317,6 +317,10 @@ static void op_send_addressed(struct agas_op *op)
 	size_t bytes = has_payload(&op->r) ? op->r.bytes : 0;
 	struct agas_request r = op->r;
 
+	if (agas_network_access(&op->r, op->local, op->value_to)) {
+		agas_op_complete(op, 0);
+		return;
+	}
 	if (r.kind == AGAS_REQUEST_PUT && !agas_network_fits(bytes)) {
 		r.kind = AGAS_REQUEST_PULL;
 		r.operand = (uintptr_t)op->local;

@@ -7,6 +7,7 @@
 #include "agas/access/op.h"
 #include "agas/access/serve.h"
 #include "agas/core/world.h"
+#include "agas/memory/heap.h"
 #include "agas/move/move.h"
 #include "drivers/base/assert.h"
 #include "drivers/base/log.h"
@@ -22,7 +23,7 @@ struct agas_parked {
 
 static void free_sent(pami_context_t context, void *cookie, pami_result_t result)
 {
-	free(cookie);
+	agas_heap_free(cookie);
 }
 
 bool agas_send(uint32_t to, size_t dispatch, const void *header, size_t header_bytes,
@@ -32,7 +33,7 @@ bool agas_send(uint32_t to, size_t dispatch, const void *header, size_t header_b
 	pami_result_t rc;
 
 	if (agas_is_dead(to)) {
-		free(owned);
+		agas_heap_free(owned);
 		return false;
 	}
 	memset(&m, 0, sizeof(m));
@@ -42,11 +43,11 @@ bool agas_send(uint32_t to, size_t dispatch, const void *header, size_t header_b
 					 .dest = agas_world.endpoint[to]};
 	if (header_bytes + bytes <= agas_world.immediate_max) {
 		rc = PAMI_Send_immediate(agas_world.context, &m.send);
-		free(owned);
+		agas_heap_free(owned);
 		return rc == PAMI_SUCCESS;
 	}
 	if (!owned) {
-		owned = malloc(bytes);
+		owned = malloc(bytes); /* agas_heap_free() takes it, too */
 		if (!owned) {
 			drv_error("agas: no memory for a message of %zu bytes", bytes);
 			return false;
@@ -58,7 +59,7 @@ bool agas_send(uint32_t to, size_t dispatch, const void *header, size_t header_b
 	m.events = (pami_send_event_t){.cookie = owned, .local_fn = free_sent};
 	rc = PAMI_Send(agas_world.context, &m);
 	if (rc != PAMI_SUCCESS)
-		free(owned);
+		agas_heap_free(owned);
 	return rc == PAMI_SUCCESS;
 }
 

@@ -53,6 +53,7 @@ static void on_death(pami_context_t context, void *cookie)
 		agas_world.dead[r] = true;
 		agas_world.deaths++;
 		agas_moves_death(r);
+		agas_network_death(r);
 		agas_serve_death(r);
 		agas_ops_death(r);
 	}
@@ -265,12 +266,12 @@ static void close_all(void)
 	PAMI_Extension_close(ext.progress);
 	PAMI_Extension_close(ext.deaths);
 	PAMI_Extension_close(ext.wait);
-	agas_network_close();
 	if (agas_world.context)
 		PAMI_Context_destroyv(&agas_world.context, 1);
+	agas_blocks_release();
+	agas_network_close();
 	if (agas_world.client)
 		PAMI_Client_destroy(&agas_world.client);
-	agas_blocks_release();
 	agas_ops_release();
 	agas_actions_release();
 	agas_lcos_release();
@@ -343,6 +344,7 @@ void agas_fini(void)
 		/* Meet a second time, so that no rank ends while another still needs its
 		 * answers. */
 		agas_coll_meet();
+		agas_blocks_unbind();
 		agas_coll_meet();
 	}
 	close_all();

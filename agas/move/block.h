@@ -6,8 +6,8 @@
  *
  * The word of a residency record holds state and pin count, so that a thread pins with one
  * compare-and-swap and no lock. All other fields belong to the holder of the library's lock.
- * Records are recycled and never given back, so a thread that found one in the table, and a unit
- * that was told of one, may look at its word; it checks the key again after it has pinned.
+ * Records are recycled and not given back before agas_fini(), so a thread that found one in the
+ * table, and a unit * that was told of one, may look at its word; it checks the key again after it has pinned.
  */
 #ifndef AGAS_MOVE_BLOCK_H
 #define AGAS_MOVE_BLOCK_H
@@ -121,6 +121,12 @@ static inline bool agas_block_pin(struct agas_block *b)
 			return false;
 	} while (!atomic_cas_acq_rel(&b->word, &old, old + 1));
 	return true;
+}
+
+/* Add pins, in any state. The holder of the library's lock. */
+static inline void agas_block_add_pins(struct agas_block *b, uint32_t pins)
+{
+	atomic_fetch_add_acq_rel(&b->word, pins);
 }
 
 /*

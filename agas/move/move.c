@@ -10,6 +10,7 @@
 #include "agas/access/op.h"
 #include "agas/access/serve.h"
 #include "agas/memory/control.h"
+#include "agas/memory/heap.h"
 #include "agas/move/move.h"
 #include "drivers/base/assert.h"
 #include "drivers/base/log.h"
@@ -17,8 +18,8 @@
 #define LOOP_MAX 16
 #define LATE_MAX 8
 
-/* Records that are not in use. They outlive agas_fini(), since the messaging unit may still know
- * them (block.h). */
+/* Records that are not in use. They outlive agas_fini(), since in virtual time the messaging unit
+ * may still know them (block.h). */
 static struct agas_block *free_blocks;
 
 /* One event of the protocol. The messages that this rank sends to itself are handled before the
@@ -61,6 +62,15 @@ struct agas_block *agas_block_acquire(uint64_t key)
 	return NULL;
 }
 
+static struct agas_block *make_record(void)
+{
+	struct agas_block *b = agas_heap_alloc(sizeof(*b), 64);
+
+	if (b)
+		memset(b, 0, sizeof(*b));
+	return b;
+}
+
 struct agas_block *agas_block_make(uint64_t key)
 {
 	struct agas_block *b = agas_block_find(key);
@@ -71,7 +81,7 @@ struct agas_block *agas_block_make(uint64_t key)
 	if (b)
 		free_blocks = b->next_free;
 	else
-		b = calloc(1, sizeof(*b));
+		b = make_record();
 	if (!b)
 		return NULL;
 	atomic_store_release(&b->key, key);
@@ -104,7 +114,7 @@ static void *memory_get(uint64_t key)
 	size_t bytes = agas_block_bytes(&agas_world.space, key), align = bytes;
 
 	align = align < 16 ? 16 : align > 4096 ? 4096 : align;
-	return aligned_alloc(align, bytes < align ? align : bytes);
+	return agas_heap_alloc(bytes, align);
 }
 
 bool agas_block_install(uint64_t key, uint32_t attributes)
@@ -245,7 +255,8 @@ struct agas_party agas_party_of(uint64_t key)
 				   .home_rank = home,
 				   .block = agas_block_find(key),
 				   .home = home == agas_world.me ? agas_home_find(key) : NULL,
-				   .is_dead = agas_is_dead};
+				   .is_dead = agas_is_dead,
+				   .claim = agas_network_claim()};
 }
 
 static void op_end(uint32_t token, uint8_t why)
@@ -309,7 +320,7 @@ static void event_free_block(struct event *e)
 {
 	struct agas_block *b = e->p.block;
 
-	free(b->memory);
+	agas_heap_free(b->memory);
 	b->memory = NULL;
 	agas_block_forget(e->p.key);
 }
@@ -318,7 +329,7 @@ static void event_abort(struct event *e)
 {
 	struct agas_block *b = e->p.block;
 
-	free(b->landing);
+	agas_heap_free(b->landing);
 	b->landing = NULL;
 	agas_serve_parked(b);
 	if (agas_error_of(e->out.error) == AGAS_EUNMAPPED)
@@ -366,7 +377,7 @@ static void event_kept(struct event *e)
 	struct agas_block *b = e->p.block;
 
 	if (b->pull == AGAS_PULL_NONE) { /* it was reserved for a move that is not needed */
-		free(b->landing);
+		agas_heap_free(b->landing);
 		b->landing = NULL;
 	}
 	agas_serve_parked(b);
@@ -604,8 +615,8 @@ static void release_block(void *arg, uint64_t key, uint64_t value)
 	struct agas_block *b = (struct agas_block *)(uintptr_t)value;
 
 	agas_block_set_state(b, AGAS_NONE);
-	free(b->memory);
-	free(b->landing);
+	agas_heap_free(b->memory);
+	agas_heap_free(b->landing);
 	free(b->waiters.at);
 	memset(b, 0, sizeof(*b));
 	b->next_free = free_blocks;
@@ -635,6 +646,22 @@ void agas_blocks_release(void)
 	agas_table_destroy(agas_world.blocks);
 	agas_table_destroy(agas_world.homes);
 	agas_world.blocks = agas_world.homes = NULL;
+	while (agas_network_reaches() && free_blocks) { /* the arena is about to go */
+		b = free_blocks;
+		free_blocks = b->next_free;
+		agas_heap_free(b);
+	}
+}
+
+static void unbind_block(void *arg, uint64_t key, uint64_t value)
+{
+	agas_network_bind((const struct agas_block *)(uintptr_t)value, AGAS_NONE);
+}
+
+void agas_blocks_unbind(void)
+{
+	if (agas_network_reaches())
+		agas_table_walk(agas_world.blocks, unbind_block, NULL);
 }
 
 bool agas_blocks_open(void)

@@ -44,7 +44,9 @@ void agas_move_receive(pami_context_t context, void *cookie, const void *header,
 		       size_t header_bytes, const void *data, size_t bytes, pami_endpoint_t origin,
 		       pami_recv_t *recv);
 void agas_moves_death(uint32_t dead);
-/* Free all records and memory. */
+/* No rank accesses a block any more: take them out of the tables of this host. */
+void agas_blocks_unbind(void);
+/* Free all records and memory. PAMI's client still exists. */
 void agas_blocks_release(void);
 bool agas_blocks_open(void);
 uint64_t agas_blocks_count(void);

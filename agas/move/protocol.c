@@ -168,6 +168,14 @@ static void release_block(struct agas_party *p, struct agas_out *out)
 	queue_message(p, out, AGAS_DATA, b->owner, b->version, 0, 0);
 }
 
+/* No new pins from here on. Returns those that there are. */
+static uint32_t close_block(struct agas_party *p, enum agas_state state)
+{
+	uint32_t pins = agas_block_set_state(p->block, state);
+
+	return p->claim ? pins + p->claim(p->block) : pins;
+}
+
 static void on_acquire(struct agas_party *p, const struct agas_move_msg *m, struct agas_out *out)
 {
 	struct agas_block *b = p->block;
@@ -178,7 +186,7 @@ static void on_acquire(struct agas_party *p, const struct agas_move_msg *m, stru
 		return;
 	b->owner = m->peer;
 	b->version = m->version;
-	if (!agas_block_set_state(b, AGAS_MOVING_OUT) || AGAS_DEFECT(PINS))
+	if (!close_block(p, AGAS_MOVING_OUT) || AGAS_DEFECT(PINS))
 		release_block(p, out);
 }
 
@@ -204,7 +212,7 @@ static void on_drop(struct agas_party *p, const struct agas_move_msg *m, struct 
 		queue_message(p, out, AGAS_DROPPED, m->peer, m->version, 0, 0);
 		return;
 	}
-	if (!agas_block_set_state(p->block, AGAS_DROPPING))
+	if (!close_block(p, AGAS_DROPPING))
 		release_block(p, out);
 }
 

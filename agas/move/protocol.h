@@ -77,6 +77,10 @@ struct agas_party {
 	struct agas_block *block;
 	struct agas_home *home;
 	bool (*is_dead)(uint32_t rank);
+	/* NULL, or count the accesses that other tasks of the host carry out in the block by
+	 * themselves as its pins from now on (emu/near_access.h). Its state is no longer OWNED.
+	 * Returns how many they are. */
+	uint32_t (*claim)(struct agas_block *b);
 };
 
 enum {

@@ -167,6 +167,7 @@ static void fill_job(struct mu_process *p)
 	if (j->directory == EMU_DIRECTORY_CENTRAL)
 		j->directory_delay_ns = p->host->machine.hw.agas_central_ns;
 	j->directory_unit = j->virtual_clock && p->host->machine.hw.agas_unit;
+	j->directory_near = p->host->directory_units != 0;
 	j->directory_stat = &p->host->directory;
 	make_routing(p);
 	p->atomics = mu_atomics_of(p->host);

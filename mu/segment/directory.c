@@ -4,16 +4,18 @@
 #include "emu/directory.h"
 #include "mu/process.h"
 #include "mu/segment/host.h"
+#include "mu/segment/lease.h"
 
 #define WAYS      4u
-#define HOMES_MIN 4096u /* entries */
+#define HOMES_MIN 4096u  /* entries */
+#define UNITS_MAX 65536u /* entries */
 
-/* value: 1 << 63 | version << 32 | task; 0: the entry is free. */
+/* value: 1 << 63 | version << 32 | task, of the units the name of a lease; 0: the entry is free. */
 struct mu_directory_entry {
 	atomic_u64 key, value;
 };
 
-enum which { HOMES, CACHED };
+enum which { HOMES, CACHED, UNIT_TABLE };
 
 #define COUNT(p, name) atomic_fetch_add_relaxed(&(p)->host->directory.name, 1)
 
@@ -33,8 +35,11 @@ uint64_t mu_directory_layout(struct mu_host *h, const struct mu_host_conf *conf)
 	h->directory_cached =
 	    mode == EMU_DIRECTORY_TORUS ? power_of_two(h->machine.hw.agas_entries) : 0;
 	h->directory_homes = h->directory_cached > HOMES_MIN ? h->directory_cached : HOMES_MIN;
-	return ((uint64_t)h->directory_homes + h->directory_cached) *
-	       sizeof(struct mu_directory_entry);
+	h->directory_units = h->machine.hw.agas_unit ? UNITS_MAX : 0;
+	h->directory_slots =
+	    ((uint64_t)h->directory_homes + h->directory_cached + h->directory_units) *
+	    sizeof(struct mu_directory_entry);
+	return h->directory_slots + mu_lease_slots_bytes(h);
 }
 
 /* The entries that may have the key. *ways is 0 where there is no such table. */
@@ -43,13 +48,16 @@ static struct mu_directory_entry *find_set(struct mu_process *p, enum which whic
 {
 	struct mu_host *h = p->host;
 	struct mu_directory_entry *table = mu_host_directory(h);
-	uint32_t entries = which == HOMES ? h->directory_homes : h->directory_cached;
+	uint32_t entries = which == HOMES    ? h->directory_homes
+			   : which == CACHED ? h->directory_cached
+					     : h->directory_units;
 	uint64_t hash = (key ^ key >> 29) * 0x9e3779b97f4a7c15ull >> 32;
 
 	*ways = entries < WAYS ? entries : WAYS;
 	if (!*ways)
 		return NULL;
-	return table + (which == CACHED ? h->directory_homes : 0) +
+	return table + (which == HOMES ? 0 : h->directory_homes) +
+	       (which == UNIT_TABLE ? h->directory_cached : 0) +
 	       (hash & (entries - 1) & ~(uint64_t)(*ways - 1));
 }
 
@@ -100,7 +108,7 @@ static void add_entry(struct mu_process *p, enum which which, uint64_t key, uint
 
 	while (i < ways && atomic_load_relaxed(&e[i].value))
 		i++;
-	if (i == ways && (which == HOMES || !ways)) {
+	if (i == ways && (which != CACHED || !ways)) {
 		if (ways)
 			COUNT(p, lost_entries);
 		return;
@@ -135,10 +143,40 @@ static void drop_entry(struct mu_process *p, enum which which, uint64_t key, uin
 		COUNT(p, dropped);
 }
 
+/* ---- leases ---- */
+
+uint64_t mu_directory_find_lease(struct mu_process *p, uint64_t key)
+{
+	uint64_t value;
+
+	return p->host->directory_units && find_entry(p, UNIT_TABLE, key, &value) ? value : 0;
+}
+
+/* The unit's table follows what the task says of a block. The last one to say so counts: an entry
+ * that is too old names a lease that says no. */
+static void bind_lease(struct mu_process *p, const struct emu_address *a)
+{
+	uint64_t old, name = 0;
+	struct mu_directory_entry *e;
+
+	if (!p->host->directory_units)
+		return;
+	if (a->state == EMU_BIND_OWNED)
+		name = mu_lease_name(p, ((const struct emu_bind_lease *)(const void *)a)->lease);
+	e = find_entry(p, UNIT_TABLE, a->key, &old);
+	if (e && name)
+		atomic_store_release(&e->value, name);
+	else if (e && mu_lease_is_of(old, p->task))
+		atomic_cas_acq_rel(&e->value, &old, 0);
+	else if (name)
+		add_entry(p, UNIT_TABLE, a->key, name);
+}
+
 /* ---- what packets do ---- */
 
 static void take_bind(struct mu_process *p, const struct emu_address *a)
 {
+	bind_lease(p, a);
 	switch ((enum emu_bind)a->state) {
 	case EMU_BIND_NONE:
 		drop_entry(p, CACHED, a->key, a->version);

@@ -333,9 +333,10 @@ struct mu_host {
 	uint32_t traffic_at_pages;
 	uint64_t traffic_bytes; /* per local task; 0: nothing is counted there */
 	/* mu/segment/directory.h; entries, powers of two or 0. */
-	uint32_t directory_at_pages, directory_homes, directory_cached;
-	uint32_t trace_at_pages;               /* mu/trace.h; 0: the job is not traced */
-	uint8_t seal;                          /* enum drv_seal_kind of frames between hosts */
+	uint32_t directory_at_pages, directory_homes, directory_cached, directory_units;
+	uint64_t directory_slots; /* bytes from there to the slots of mu/segment/lease.h */
+	uint32_t trace_at_pages;  /* mu/trace.h; 0: the job is not traced */
+	uint8_t seal;             /* enum drv_seal_kind of frames between hosts */
 	unsigned char key[DRV_SEAL_KEY_BYTES]; /* key of the job */
 	char port[256];                        /* driver port of this host, "" if none is needed */
 	char capture[256]; /* file in which the port records its frames; "": none */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "emu/access.h"
 #include "emu/directory.h"
 #include "emu/hw_packet.h"
 #include "mu/process.h"
@@ -14,22 +15,7 @@
 
 static bool is_open(const struct emu_lease *l, const struct emu_access *x)
 {
-	return l->key == x->a.key && l->word >> 32 == EMU_BIND_OWNED && x->a.to <= l->bytes &&
-	       x->bytes <= l->bytes - x->a.to;
-}
-
-/* As count_use() of agas/access/serve.c. */
-static void vote(struct emu_lease *l, uint32_t source)
-{
-	l->uses++;
-	if (l->voter == source) {
-		l->votes++;
-	} else if (l->votes) {
-		l->votes--;
-	} else {
-		l->voter = source;
-		l->votes = 1;
-	}
+	return l->word >> 32 == EMU_BIND_OWNED && emu_access_is_inside(l, x);
 }
 
 void sim_address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner)
@@ -49,12 +35,7 @@ void sim_access_expect(void *arg, uint32_t task, int change)
 	s->task[mu_host_entry(s->host, task)->local].direct += (uint32_t)change;
 }
 
-static bool is_atomic(const struct emu_access *x)
-{
-	return x->a.state >= EMU_ACCESS_XOR && x->a.state <= EMU_ACCESS_CAS;
-}
-
-/* As agas_atomic_run() of agas/access/serve.c. The value before takes the place of the operands. */
+/* The value before takes the place of the operands. */
 static int run_atomic(struct mu_sim *s, uint32_t local, uint64_t va, enum emu_access_kind kind,
 		      unsigned char *data)
 {
@@ -64,10 +45,7 @@ static int run_atomic(struct mu_sim *s, uint32_t local, uint64_t va, enum emu_ac
 
 	memcpy(&o, data, sizeof(o));
 	memcpy(data, &old, sizeof(old));
-	next = kind == EMU_ACCESS_XOR   ? old ^ o.operand
-	       : kind == EMU_ACCESS_ADD ? old + o.operand
-	       : kind == EMU_ACCESS_CAS ? (old == o.expected ? o.operand : old)
-					: o.operand;
+	next = emu_access_next(kind, old, &o);
 	return rc ? rc : sim_write(s, local, va, &next, sizeof(next));
 }
 
@@ -87,7 +65,7 @@ static bool is_sound(const struct emu_access *x, const struct emu_packet *p)
 {
 	if (x->a.state == EMU_ACCESS_LONG_PUT)
 		return x->bytes && p->bytes >= sizeof(*x) + sizeof(struct emu_operands);
-	if (is_atomic(x))
+	if (emu_access_is_atomic(x))
 		return x->bytes == 8 && x->a.to % 8 == 0 &&
 		       p->bytes >= sizeof(*x) + sizeof(struct emu_operands);
 	return x->bytes <= MU_PACKET_BYTES - sizeof(*x) &&
@@ -115,7 +93,7 @@ bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 	sim_write_pending(s, local);
 	if (sim_read(s, local, &l, lease, sizeof(l)) || !is_open(&l, x))
 		return false;
-	vote(&l, p->task);
+	emu_lease_vote(&l, p->task);
 	if (x->a.state == EMU_ACCESS_LONG_PUT) {
 		if (!sim_long_put_open(s, local, lease, &l, p))
 			return false;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "emu/access.h"
 #include "emu/directory.h"
 #include "pami/core/client.h"
 #include "pami/core/context.h"
@@ -135,13 +136,50 @@ static void address_arrived(pami_context_t context, const struct pami_quintorus_
 	mu_address_arrived(&copy, pami_endpoint_task(origin));
 }
 
+/* ---- blocks of this host ---- */
+
+static bool is_near_kind(const struct emu_access *x)
+{
+	return x->a.state == EMU_ACCESS_PUT || x->a.state == EMU_ACCESS_GET ||
+	       (emu_access_is_atomic(x) && x->bytes == 8 && x->a.to % 8 == 0);
+}
+
+static bool address_has_near(void)
+{
+	const struct mu_job *j = current_job();
+
+	return j && j->directory_near;
+}
+
+static bool address_near(const struct pami_quintorus_access *access, void *data,
+			 struct pami_quintorus_near_end *end)
+{
+	struct mu_near_end e = {UINT32_MAX, 0};
+	struct emu_access x;
+	bool done;
+
+	memcpy(&x, access, sizeof(x));
+	done = is_near_kind(&x) && mu_access_near(&x, data, &e);
+	*end = (struct pami_quintorus_near_end){e.task, e.slot};
+	return done;
+}
+
+static uint32_t address_claim(const struct pami_quintorus_lease *lease)
+{
+	return mu_lease_claim(lease);
+}
+
+static bool address_unpin(const struct pami_quintorus_lease *lease, pami_task_t task, uint32_t slot)
+{
+	return mu_lease_release(lease, task, slot);
+}
+
 static const struct pami_ext_symbol symbols[] = {
-    {"mode", (void *)address_mode, NULL},
-    {"send", (void *)address_send, NULL},
-    {"arrived", (void *)address_arrived, NULL},
-    {"delay", (void *)address_delay, NULL},
-    {"counter", (void *)address_counter, NULL},
-    {"unit", (void *)address_unit, NULL},
-    {NULL, NULL, NULL},
+    {"mode", (void *)address_mode, NULL},         {"send", (void *)address_send, NULL},
+    {"arrived", (void *)address_arrived, NULL},   {"delay", (void *)address_delay, NULL},
+    {"counter", (void *)address_counter, NULL},   {"unit", (void *)address_unit, NULL},
+    {"has_near", (void *)address_has_near, NULL}, {"near", (void *)address_near, NULL},
+    {"claim", (void *)address_claim, NULL},       {"unpin", (void *)address_unpin, NULL},
+    {"death", (void *)mu_lease_death, NULL},      {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_address = {PAMI_EXT_QUINTORUS_ADDRESS, NULL, symbols};

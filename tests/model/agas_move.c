@@ -23,6 +23,9 @@
  * software do so. If the source dies, the packets under way arrive or not, before or after the unit
  * and the software of each rank learn of the death, which they do in any order.
  *
+ * Or the source, a task of the owner's host, carries it out by itself (emu/near_access.h, whose
+ * functions run here, too), if the lease that a table names is still that of the owner.
+ *
  * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
  *
  * What a dead rank sent arrives up to some message and not beyond it. Planted defects: with one
@@ -52,6 +55,10 @@ enum {
 	LATE_DATA,
 	DEAD_SOURCE,
 	UNIT_DEATH,
+	NEAR_ENTER,
+	NEAR_STATE,
+	NEAR_CLAIM,
+	NEAR_DEATH,
 	DEFECTS
 };
 static int defect;
@@ -59,6 +66,7 @@ static int defect;
 #define EMU_DEFECT(line)  (defect == (line))
 #include "agas/move/protocol.c"
 #include "emu/long_put.h"
+#include "emu/near_access.h"
 #include "tests/model/state_set.h"
 
 #define RANKS    4
@@ -68,12 +76,13 @@ static int defect;
 #define NOBODY   7
 #define REQUEST  AGAS_MOVE_KINDS
 #define ANSWER   (AGAS_MOVE_KINDS + 1)
-#define HOME_REC 0
+#define END_NEAR (AGAS_MOVE_KINDS + 2)
 #define PACKETS  2 /* of a long put by units */
 
 struct message {
-	uint8_t kind, rank, token, version, error, hops, flags;
+	uint32_t kind : 5, rank : 4, token : 3, version : 6, error : 5, hops : 5, flags : 4;
 };
+_Static_assert(sizeof(struct message) == 4, "a state has many");
 
 struct small_block {
 	uint8_t state, pins, owner, version, pull, old, waiters, parked, hops, flags;
@@ -104,6 +113,8 @@ struct state {
 	uint8_t opened; /* 1 + the rank to which these packets go */
 	uint8_t end;    /* 1 + the rank whose software has END to take; with end_failed */
 	uint8_t end_failed;
+	/* A near access: its step, is its effect there, its slot, the memory that it accesses. */
+	uint8_t near, near_done, slot, near_memory;
 	uint8_t unit_seen;      /* bits: ranks whose units know of the death */
 	uint8_t dead, seen;     /* NOBODY or a rank; bits: ranks that know */
 	uint8_t pins_left, top; /* pins that the program still takes; highest version owned */
@@ -114,6 +125,7 @@ struct conf {
 	bool request;
 	bool lasts; /* the payload of the request arrives over time */
 	bool units; /* units carry out the request */
+	bool near;  /* the source carries it out by itself */
 };
 
 static struct conf conf;
@@ -139,6 +151,8 @@ static struct agas_move_msg loop[16];
 static unsigned loops, looped;
 static uint32_t at_rank;
 
+static uint32_t claim_near(struct agas_block *b);
+
 static bool is_dead(uint32_t rank)
 {
 	return rank == now.dead && (now.seen >> at_rank & 1);
@@ -163,10 +177,10 @@ static void channel_add(unsigned from, unsigned to, struct message m)
 static void send_out(struct agas_out *o, const struct agas_move_msg *m)
 {
 	struct message c = {.kind = m->kind,
-			    .rank = (uint8_t)m->rank,
-			    .token = (uint8_t)m->token,
-			    .version = (uint8_t)m->version,
-			    .error = m->error};
+			    .rank = m->rank & 15,
+			    .token = m->token & 7,
+			    .version = m->version & 63,
+			    .error = m->error & 31};
 
 	(void)o;
 	if (m->kind == AGAS_DATA && (block.word.plain & AGAS_PINS))
@@ -205,6 +219,7 @@ static void load_rank(unsigned r)
 		home_waiters[i] = (struct agas_waiter){now.h.queue[i], 0};
 	party = (struct agas_party){
 	    .me = r, .home_rank = 0, .block = &block, .home = r ? NULL : &home, .is_dead = is_dead};
+	party.claim = conf.near ? claim_near : NULL;
 	out = (struct agas_out){.send = send_out};
 	loops = looped = 0;
 }
@@ -315,7 +330,7 @@ static void tell_unit(enum agas_state before)
 {
 	enum agas_state s = agas_block_state(&block);
 
-	if (!conf.units)
+	if (!conf.units && !conf.near)
 		return;
 	if (!has_memory(s))
 		now.memory[at_rank] = 0;
@@ -338,7 +353,9 @@ static bool unit_takes_request(void)
 
 static void store_rank(void);
 static void finish_event(void);
+static void request_begin(unsigned first);
 #include "tests/model/agas_long_put.h"
+#include "tests/model/agas_near.h"
 
 static void store_rank(void)
 {
@@ -411,6 +428,8 @@ static void message_take(unsigned from, unsigned to)
 			route_request(m.hops, m.flags);
 	} else if (m.kind == ANSWER) {
 		request_end(m.error);
+	} else if (m.kind == END_NEAR) {
+		release_near();
 	} else if (m.kind == AGAS_DONE_MOVER) {
 		now.move[m.token] = 2;
 	} else {
@@ -440,6 +459,10 @@ static void request_begin(unsigned first)
 {
 	struct message m = {.kind = REQUEST};
 
+	if (conf.near && !now.request && conf.hint != conf.source) {
+		near_begin();
+		return;
+	}
 	now.request = 1;
 	now.sent_to = (uint8_t)first;
 	load_rank(conf.source);
@@ -459,6 +482,9 @@ static void death_notice(unsigned r)
 	now.seen |= (uint8_t)(1u << r);
 	load_rank(r);
 	agas_move_death(&party, now.dead, &out);
+	finish_event();
+	load_rank(r);
+	near_death();
 	finish_event();
 	if (now.sent_on[r] == now.dead + 1 && defect != NOTES)
 		answer_request(AGAS_WHY_LOST);
@@ -528,7 +554,8 @@ static bool make_step(unsigned n)
 			finish_event();
 			return true;
 		}
-		if (now.b[i].pins > unit_pins(i) + (now.writer == i + 1) && is_alive(i) && !n--) {
+		if (now.b[i].pins > unit_pins(i) + near_pins(i) + (now.writer == i + 1) &&
+		    is_alive(i) && !n--) {
 			load_rank(i);
 			pin_release();
 			finish_event();
@@ -553,6 +580,8 @@ static bool make_step(unsigned n)
 		}
 	}
 	if (conf.units && conf.lasts && make_unit_step(&n))
+		return true;
+	if (conf.near && make_near_step(&n))
 		return true;
 	if (now.dead == NOBODY && conf.victim != NOBODY && !n--) {
 		kill_victim();
@@ -671,7 +700,7 @@ static void begin_state(void)
 	now.b[conf.owner].state = AGAS_OWNED;
 	now.b[conf.owner].owner = (uint8_t)conf.owner;
 	now.b[conf.owner].version = 1;
-	if (conf.units)
+	if (conf.units || conf.near)
 		now.memory[conf.owner] = now.told[conf.owner] = now.unit[conf.owner] =
 		    now.memories = 1;
 }
@@ -710,15 +739,17 @@ static bool search_states(void)
 		    violation, conf.owner, conf.moves, conf.mover[0], conf.target[0], conf.mover[1],
 		    conf.target[1], conf.source, conf.hint, conf.victim);
 		if (tracing) {
+			uint32_t before = reached.count;
+
 			state_set_add(&reached, &now, i);
-			print_trace(reached.count - 1);
+			print_trace(reached.count == before ? i : before);
 		}
 	}
 	return !violation;
 }
 
 /* How the request is carried out. */
-enum how { AT_ONCE, LASTS, BY_UNITS, LONG_BY_UNITS };
+enum how { AT_ONCE, LASTS, BY_UNITS, LONG_BY_UNITS, NEAR };
 
 static bool is_long(enum how how)
 {
@@ -750,6 +781,7 @@ static bool one_move(unsigned ranks, enum how how)
 							    .request = true,
 							    .lasts = is_long(how),
 							    .units = is_by_units(how),
+							    .near = how == NEAR,
 							    .source = s,
 							    .hint = hint,
 							    .pins = 1,
@@ -779,6 +811,7 @@ static bool many_moves(unsigned ranks, unsigned moves, bool request, bool death,
 					    .request = request,
 					    .lasts = is_long(how),
 					    .units = is_by_units(how),
+					    .near = how == NEAR,
 					    .source = (o + 1) % ranks,
 					    .hint = (o + 2) % ranks,
 					    .pins = pins,
@@ -838,15 +871,23 @@ static bool long_puts_hold(void)
 	return one_move(3, LONG_BY_UNITS) && many_moves(3, 2, true, false, 0, LONG_BY_UNITS);
 }
 
+static bool near_accesses_hold(void)
+{
+	return one_move(3, NEAR) && many_moves(3, 2, true, true, 0, NEAR);
+}
+
 static bool all_cases_hold(void)
 {
+	if (defect >= NEAR_ENTER)
+		return near_accesses_hold();
 	if (defect >= UNIT_PIN)
 		return long_puts_hold(); /* No other case has these lines. */
 	return forwards_are_bounded() && one_move(3, AT_ONCE) && one_move(3, LASTS) &&
 	       one_move(3, BY_UNITS) && many_moves(3, 2, true, false, 1, AT_ONCE) &&
 	       many_moves(3, 2, true, false, 0, LASTS) &&
 	       many_moves(3, 2, true, false, 0, BY_UNITS) &&
-	       many_moves(3, 2, false, true, 0, AT_ONCE) && (defect || long_puts_hold());
+	       many_moves(3, 2, false, true, 0, AT_ONCE) &&
+	       (defect || (long_puts_hold() && near_accesses_hold()));
 }
 
 int main(int argc, char **argv)
@@ -865,7 +906,11 @@ int main(int argc, char **argv)
 						  "a unit unpins a block that leaves",
 						  "a unit writes what comes too late",
 						  "a unit opens for a dead source",
-						  "a unit keeps the pin of a dead source"};
+						  "a unit keeps the pin of a dead source",
+						  "a near access does not name the lease",
+						  "a near access does not read the state",
+						  "the owner does not claim slots",
+						  "the owner keeps the pin of a dead task"};
 	bool ok;
 
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");

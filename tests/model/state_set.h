@@ -29,9 +29,15 @@ static inline const void *state_set_get(const struct state_set *s, uint32_t numb
 static inline uint32_t state_set_place(const struct state_set *s, const void *state)
 {
 	const unsigned char *p = state;
-	uint64_t h = 14695981039346656037u;
+	uint64_t h = 14695981039346656037u, word;
+	size_t i;
 
-	for (size_t i = 0; i < s->bytes; i++)
+	for (i = 0; i + 8 <= s->bytes; i += 8) {
+		memcpy(&word, p + i, 8);
+		h = (h ^ word) * 1099511628211u;
+		h ^= h >> 32;
+	}
+	for (; i < s->bytes; i++)
 		h = (h ^ p[i]) * 1099511628211u;
 	return (uint32_t)(h ^ h >> 29) & s->mask;
 }
