@@ -407,7 +407,10 @@ static void block_death(struct agas_party *p, uint32_t dead, struct agas_out *ou
 	} else if (b->pull == AGAS_PULL_BOUND && b->old == dead) {
 		queue_message(p, out, AGAS_DONE_HOME, p->home_rank, b->version, 0, AGAS_WHY_LOST);
 		pull_abort(p, out, AGAS_WHY_LOST);
-	} else if (s == AGAS_MOVING_OUT && p->is_dead(b->owner) && p->is_dead(p->home_rank)) {
+	}
+	/* A rank whose block leaves may have asked to get it back: both can end with one death. */
+	if (s == AGAS_MOVING_OUT && p->is_dead(b->owner) && p->is_dead(p->home_rank) &&
+	    !(AGAS_DEFECT(ASKED_BACK) && out->effects & AGAS_ABORTED)) {
 		b->owner = p->me; /* There is no home left that could revoke the move. */
 		agas_block_set_state(b, AGAS_OWNED);
 		out->effects |= AGAS_KEPT;

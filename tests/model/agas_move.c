@@ -55,6 +55,7 @@ enum {
 	LATE_DATA,
 	DEAD_SOURCE,
 	UNIT_DEATH,
+	ASKED_BACK,
 	NEAR_ENTER,
 	NEAR_STATE,
 	NEAR_CLAIM,
@@ -868,7 +869,7 @@ static bool forwards_are_bounded(void)
 
 static bool long_puts_hold(void)
 {
-	return one_move(3, LONG_BY_UNITS) && many_moves(3, 2, true, false, 0, LONG_BY_UNITS);
+	return one_move(3, LONG_BY_UNITS) && many_moves(3, 2, true, true, 0, LONG_BY_UNITS);
 }
 
 static bool near_accesses_hold(void)
@@ -907,6 +908,7 @@ int main(int argc, char **argv)
 						  "a unit writes what comes too late",
 						  "a unit opens for a dead source",
 						  "a unit keeps the pin of a dead source",
+						  "a block that was asked back waits for the dead",
 						  "a near access does not name the lease",
 						  "a near access does not read the state",
 						  "the owner does not claim slots",
