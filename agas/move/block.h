@@ -7,7 +7,8 @@
  * The word of a residency record holds state and pin count, so that a thread pins with one
  * compare-and-swap and no lock. All other fields belong to the holder of the library's lock.
  * Records are recycled and not given back before agas_fini(), so a thread that found one in the
- * table, and a unit * that was told of one, may look at its word; it checks the key again after it has pinned.
+ * table, and a unit that was told of one, may look at its word; it checks the key again after it
+ * has pinned.
  */
 #ifndef AGAS_MOVE_BLOCK_H
 #define AGAS_MOVE_BLOCK_H
