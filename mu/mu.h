@@ -149,6 +149,8 @@ int mu_send_address(struct mu_channel *ch, uint32_t task, uint32_t channel, cons
  * (mu/segment/directory.h). In virtual time the routers have done so.
  */
 void mu_address_arrived(const struct emu_address *a, uint32_t owner);
+/* Real time: the task to which the tables lead a packet for `key` whose home is task `home`. */
+uint32_t mu_address_lead(uint64_t key, uint32_t home);
 
 /* A slot that its owner has claimed; task UINT32_MAX: none. */
 struct mu_near_end {

@@ -140,6 +140,11 @@ typedef pami_result_t (*pami_quintorus_address_send_fn)(pami_context_t context,
 typedef void (*pami_quintorus_address_arrived_fn)(pami_context_t context,
 						  const struct pami_quintorus_address *a,
 						  pami_endpoint_t origin);
+/*
+ * "lead": in real time, the task to which the tables lead a MESSAGE for `key` with this home. For
+ * messages that do not fit "send". In virtual time packets only are led: the home.
+ */
+typedef pami_task_t (*pami_quintorus_address_lead_fn)(uint64_t key, pami_task_t home);
 /* "delay": nanoseconds until an update of HOME has taken effect, in mode CENTRAL; else 0. */
 typedef uint64_t (*pami_quintorus_address_delay_fn)(void);
 /* "unit": the most bytes of a put or get that messaging units carry out; 0: they carry out none. */

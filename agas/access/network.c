@@ -45,6 +45,7 @@ static struct {
 	enum pami_quintorus_address_mode mode;
 	pami_quintorus_address_send_fn send;
 	pami_quintorus_address_arrived_fn arrived;
+	pami_quintorus_address_lead_fn lead;
 	uint64_t delay_ns;
 	size_t piece;
 	/* Accesses of blocks of this host, all or none. */
@@ -89,7 +90,9 @@ void agas_network_open(void)
 	net.send = (pami_quintorus_address_send_fn)PAMI_Extension_symbol(net.extension, "send");
 	net.arrived =
 	    (pami_quintorus_address_arrived_fn)PAMI_Extension_symbol(net.extension, "arrived");
-	net.mode = mode && net.send && net.arrived ? mode() : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
+	net.lead = (pami_quintorus_address_lead_fn)PAMI_Extension_symbol(net.extension, "lead");
+	net.mode =
+	    mode && net.send && net.arrived && net.lead ? mode() : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
 	net.delay_ns = delay ? delay() : 0;
 	unit = (pami_quintorus_address_unit_fn)PAMI_Extension_symbol(net.extension, "unit");
 	net.piece = unit ? unit() & ~(size_t)7 : 0; /* no piece ends within an aligned word */
@@ -210,6 +213,11 @@ bool agas_network_request(const struct agas_request *r, const void *payload, siz
 				    .r = *r};
 
 	return send_to(agas_home_of(&agas_world.space, r->gva), &h, sizeof(h), payload, bytes);
+}
+
+uint32_t agas_network_lead(uint64_t gva)
+{
+	return net.lead(agas_key_of(&agas_world.space, gva), agas_home_of(&agas_world.space, gva));
 }
 
 bool agas_network_answer(const struct agas_request *r, const struct agas_reply *reply,

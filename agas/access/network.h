@@ -25,6 +25,8 @@ bool agas_network_fits(size_t bytes);
 /* Send a request to its address. Returns false if it does not fit a packet or there is no room
  * now. */
 bool agas_network_request(const struct agas_request *r, const void *payload, size_t bytes);
+/* Real time: the rank that the tables name for a message that does not fit a packet. */
+uint32_t agas_network_lead(uint64_t gva);
 /* Answer as the owner. Returns false for the same reasons; then nothing was sent. */
 bool agas_network_answer(const struct agas_request *r, const struct agas_reply *reply,
 			 const void *data, size_t bytes);

@@ -308,8 +308,9 @@ static void op_send(struct agas_op *op, uint32_t to)
 }
 
 /*
- * Let the network find the block. The owner fetches the payload of a put that is longer than a
- * packet. The payload of a call goes to the rank that the home names.
+ * Let the network find the block. In virtual time the owner fetches the payload of a put that is
+ * longer than a packet, and that of a call goes to the rank that the home names. In real time the
+ * tables name a rank, and it gets the payload with the request.
  */
 static void op_send_addressed(struct agas_op *op)
 {
@@ -319,6 +320,11 @@ static void op_send_addressed(struct agas_op *op)
 
 	if (agas_network_access(&op->r, op->local, op->value_to)) {
 		agas_op_complete(op, 0);
+		return;
+	}
+	if (!agas_world.is_virtual && bytes && !agas_network_fits(bytes)) {
+		AGAS_COUNT(addressed);
+		op_send(op, agas_network_lead(op->r.gva));
 		return;
 	}
 	if (r.kind == AGAS_REQUEST_PUT && !agas_network_fits(bytes)) {

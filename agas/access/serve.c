@@ -464,7 +464,7 @@ static void payload_arrived(pami_context_t context, void *cookie, pami_result_t 
 		reply = make_reply(&a->r, a->block);
 		agas_block_release(a->block);
 		if (result == PAMI_SUCCESS)
-			send_answer(&a->r, &reply);
+			send_answer_as_owner(&a->r, &reply);
 	} else if (result == PAMI_SUCCESS) {
 		agas_serve(&a->r, a->buffer);
 	}

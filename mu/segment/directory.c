@@ -248,6 +248,15 @@ bool mu_directory_lead(struct mu_process *p, const struct emu_address *a, uint32
 	return true;
 }
 
+uint32_t mu_address_lead(uint64_t key, uint32_t home)
+{
+	struct emu_address a = {.key = key, .kind = EMU_ADDRESS_MESSAGE};
+
+	if (mu_self.clock->lead_address)
+		mu_self.clock->lead_address(&mu_self, &a, &home);
+	return home;
+}
+
 void mu_address_arrived(const struct emu_address *a, uint32_t owner)
 {
 	struct mu_process *p = &mu_self;

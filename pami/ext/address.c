@@ -106,6 +106,13 @@ static pami_result_t address_send(pami_context_t context, const pami_send_immedi
 	return rc == -EAGAIN ? PAMI_EAGAIN : pami_result(rc);
 }
 
+static pami_task_t address_lead(uint64_t key, pami_task_t home)
+{
+	const struct mu_job *j = current_job();
+
+	return j && home < j->tasks ? mu_address_lead(key, home) : home;
+}
+
 static uint64_t address_delay(void)
 {
 	const struct mu_job *j = current_job();
@@ -175,11 +182,18 @@ static bool address_unpin(const struct pami_quintorus_lease *lease, pami_task_t 
 }
 
 static const struct pami_ext_symbol symbols[] = {
-    {"mode", (void *)address_mode, NULL},         {"send", (void *)address_send, NULL},
-    {"arrived", (void *)address_arrived, NULL},   {"delay", (void *)address_delay, NULL},
-    {"counter", (void *)address_counter, NULL},   {"unit", (void *)address_unit, NULL},
-    {"has_near", (void *)address_has_near, NULL}, {"near", (void *)address_near, NULL},
-    {"claim", (void *)address_claim, NULL},       {"unpin", (void *)address_unpin, NULL},
-    {"death", (void *)mu_lease_death, NULL},      {NULL, NULL, NULL},
+    {"mode", (void *)address_mode, NULL},
+    {"send", (void *)address_send, NULL},
+    {"arrived", (void *)address_arrived, NULL},
+    {"delay", (void *)address_delay, NULL},
+    {"lead", (void *)address_lead, NULL},
+    {"counter", (void *)address_counter, NULL},
+    {"unit", (void *)address_unit, NULL},
+    {"has_near", (void *)address_has_near, NULL},
+    {"near", (void *)address_near, NULL},
+    {"claim", (void *)address_claim, NULL},
+    {"unpin", (void *)address_unpin, NULL},
+    {"death", (void *)mu_lease_death, NULL},
+    {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_address = {PAMI_EXT_QUINTORUS_ADDRESS, NULL, symbols};
