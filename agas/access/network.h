@@ -43,8 +43,8 @@ void agas_network_receive(pami_context_t context, void *cookie, const void *head
 			  pami_endpoint_t origin, pami_recv_t *recv);
 /*
  * Return the most bytes of a block that one request of a put or get of so many bytes names. Units
- * send the data of gets that fit a packet. Of much more, the owner sends all at once. A put is one
- * request, whose payload the owner fetches if it does not fit a packet.
+ * send the data of gets that fit a packet. Of much more, the owner sends all at once. A put of a
+ * few packets that is alone in flight goes in pieces; any other is one request.
  */
 size_t agas_network_piece(enum agas_request_kind kind, size_t bytes);
 /*

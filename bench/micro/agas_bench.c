@@ -6,7 +6,7 @@
  *   latency  put and fence by size, owner cached (agas-f8)
  *   beside   put and fence of 8 bytes, owner cached, in alternating blocks with a put of PAMI to a
  *            known address that waits until the data is in place there
- *   rate     puts a second with 64 outstanding, by size (agas-f9)
+ *   rate     puts a second with 64 (--outstanding N: N) outstanding, by size (agas-f9)
  *   gups     random updates of a table by get and put, then checked with atomics (agas-f11 to f13)
  *   remap    updates of 4 pages while they move, remaps timed apart (agas-f15)
  *   contend  updates while other threads of each rank look up owners (agas-f14); real time
@@ -35,8 +35,8 @@
 static int me, ranks;
 static size_t page;
 static struct {
-	long iterations, words, updates, remaps, uniform, threads, verify, permute;
-} option = {2000, 14, 4000, 16, 0, 0, 1, 1};
+	long iterations, words, updates, remaps, uniform, threads, verify, permute, outstanding;
+} option = {2000, 14, 4000, 16, 0, 0, 1, 1, 64};
 
 static double now_us(void)
 {
@@ -165,10 +165,12 @@ static void measure_latency(void)
 
 static void measure_rate(void)
 {
-	enum { OUTSTANDING = 64 };
+	enum { OUTSTANDING_MAX = 64 };
+	long outstanding =
+	    option.outstanding < OUTSTANDING_MAX ? option.outstanding : OUTSTANDING_MAX;
 	gva_t at = page_at_home(agas_map_all((size_t)ranks * page, AGAS_CYCLIC), 1 % ranks);
 	static char buffer[4096];
-	agas_req_t r[OUTSTANDING];
+	agas_req_t r[OUTSTANDING_MAX];
 	struct agas_stats s;
 
 	stats_reset();
@@ -177,9 +179,9 @@ static void measure_rate(void)
 		long n = option.iterations * 4;
 
 		for (long i = 0; i < n; i++) {
-			if (i >= OUTSTANDING)
-				check_call(agas_wait(&r[i % OUTSTANDING]), "put");
-			check_call(agas_put_nb(at, buffer, bytes, &r[i % OUTSTANDING]), "put");
+			if (i >= outstanding)
+				check_call(agas_wait(&r[i % outstanding]), "put");
+			check_call(agas_put_nb(at, buffer, bytes, &r[i % outstanding]), "put");
 		}
 		check_call(agas_fence(), "fence");
 		printf("agas-f9 rate %5zu B %9.3f M puts/s\n", bytes,
@@ -688,7 +690,7 @@ static int print_usage(void)
 	fprintf(stderr,
 		"usage: gbench paths|latency|beside|rate|gups|remap|contend|graph [--iterations N] "
 		"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
-		"[--verify 0] [--permute 0]\n");
+		"[--verify 0] [--permute 0] [--outstanding N]\n");
 	return 2;
 }
 
@@ -705,10 +707,11 @@ int main(int argc, char **argv)
 	const struct {
 		const char *name;
 		long *value;
-	} options[] = {{"--iterations", &option.iterations}, {"--words", &option.words},
-		       {"--updates", &option.updates},       {"--remaps", &option.remaps},
-		       {"--uniform", &option.uniform},       {"--threads", &option.threads},
-		       {"--verify", &option.verify},         {"--permute", &option.permute}};
+	} options[] = {{"--iterations", &option.iterations},  {"--words", &option.words},
+		       {"--updates", &option.updates},        {"--remaps", &option.remaps},
+		       {"--uniform", &option.uniform},        {"--threads", &option.threads},
+		       {"--verify", &option.verify},          {"--permute", &option.permute},
+		       {"--outstanding", &option.outstanding}};
 	const size_t known = sizeof(options) / sizeof(*options);
 	size_t c, o;
 
@@ -723,7 +726,8 @@ int main(int argc, char **argv)
 			return print_usage();
 		*options[o].value = atol(argv[i + 1]);
 	}
-	if (option.words < 1 || option.words > 30 || option.iterations < 1)
+	if (option.words < 1 || option.words > 30 || option.iterations < 1 ||
+	    option.outstanding < 1)
 		return print_usage();
 	check_call(agas_init(&argc, &argv), "init");
 	me = agas_pe();

@@ -39,6 +39,7 @@ uint64_t mu_directory_layout(struct mu_host *h, const struct mu_host_conf *conf)
 	h->directory_slots =
 	    ((uint64_t)h->directory_homes + h->directory_cached + h->directory_units) *
 	    sizeof(struct mu_directory_entry);
+	h->directory_slots = (h->directory_slots + 63) & ~63ull; /* each slot has its own line */
 	return h->directory_slots + mu_lease_slots_bytes(h);
 }
 

@@ -2,7 +2,8 @@
 /*
  * A rank is in the middle of a near access (emu/near_access.h) while the block is to leave: the
  * page of its payload cannot be read, and the handler of SIGSEGV waits there until the move has
- * begun. Then the access goes on, or the rank dies ("die"). The move ends in both cases, and not before.
+ * begun. Then the access goes on, or the rank dies ("die"). The move ends in both cases, and not
+ * before.
  *
  * agas_near FILE [die]: words of FILE tell ranks what they cannot tell each other meanwhile.
  */
