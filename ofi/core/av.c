@@ -18,6 +18,8 @@ static int av_close(struct fid *fid)
 
 	if (atomic_load_acquire(&av->users))
 		return -FI_EBUSY;
+	if (av->eq)
+		ofi_eq_release(av->eq);
 	atomic_fetch_sub_release(&av->domain->users, 1);
 	free(av->endpoint);
 	free(av->index_of);
@@ -27,9 +29,14 @@ static int av_close(struct fid *fid)
 
 static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
+	struct ofi_av *av = (struct ofi_av *)fid;
+
 	if (other->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
-	((struct ofi_av *)fid)->eq = (struct ofi_eq *)other;
+	if (av->eq)
+		return -FI_EBUSY;
+	av->eq = (struct ofi_eq *)other;
+	ofi_eq_use(av->eq);
 	return 0;
 }
 
@@ -131,6 +138,15 @@ static int no_insertsym(struct fid_av *av, const char *node, size_t nodes, const
 	return -FI_ENOSYS;
 }
 
+/* Return the first entry of a task from this index on, or OFI_NO_ENDPOINT. */
+static uint32_t find_of_task(const struct ofi_av *av, uint32_t task, size_t index)
+{
+	while (index < av->count &&
+	       (av->endpoint[index] == OFI_NO_ENDPOINT || task_of(av->endpoint[index]) != task))
+		index++;
+	return index < av->count ? (uint32_t)index : OFI_NO_ENDPOINT;
+}
+
 static int av_remove(struct fid_av *fid, fi_addr_t *addresses, size_t count, uint64_t flags)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
@@ -141,9 +157,9 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addresses, size_t count, uin
 		if (endpoint == OFI_NO_ENDPOINT)
 			return -FI_EINVAL;
 		task = task_of(endpoint);
-		if (av->index_of[task] == addresses[i])
-			av->index_of[task] = OFI_NO_ENDPOINT;
 		av->endpoint[addresses[i]] = OFI_NO_ENDPOINT;
+		if (av->index_of[task] == addresses[i])
+			av->index_of[task] = find_of_task(av, task, addresses[i]);
 	}
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "ofi/endpoint/endpoint.h"
 #include "ofi/event/cntr.h"
 #include "ofi/event/cq.h"
+#include "ofi/event/poll.h"
 #include "ofi/memory/atomic_op.h"
 
 static int domain_close(struct fid *fid)
@@ -24,13 +25,9 @@ static int domain_close(struct fid *fid)
 	}
 	ofi_mr_table_fini(&d->regions);
 	ofi_world_close();
+	atomic_fetch_sub_release(&d->fabric->users, 1);
 	free(d);
 	return 0;
-}
-
-static int no_poll_set(struct fid_domain *d, struct fi_poll_attr *a, struct fid_poll **p)
-{
-	return -FI_ENOSYS;
 }
 
 static int no_shared_tx(struct fid_domain *d, struct fi_tx_attr *a, struct fid_stx **s, void *c)
@@ -71,7 +68,7 @@ static struct fi_ops_domain domain_ops = {
     .endpoint = ofi_endpoint_open,
     .scalable_ep = ofi_scalable_open,
     .cntr_open = ofi_cntr_open,
-    .poll_open = no_poll_set,
+    .poll_open = ofi_poll_open,
     .stx_ctx = no_shared_tx,
     .srx_ctx = no_shared_rx,
     .query_atomic = query_atomic,
@@ -96,6 +93,8 @@ int ofi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_
 	d->fid.fid.ops = &fid_ops;
 	d->fid.ops = &domain_ops;
 	d->fid.mr = &ofi_mr_ops;
+	d->fabric = (struct ofi_fabric *)fabric;
+	atomic_fetch_add_relaxed(&d->fabric->users, 1);
 	d->automatic = a->data_progress == FI_PROGRESS_AUTO;
 	d->locks = d->automatic || a->threading != FI_THREAD_DOMAIN;
 	d->virtual_addr = a->mr_mode == FI_MR_BASIC ||

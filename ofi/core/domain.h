@@ -6,11 +6,13 @@
 #include <rdma/fi_domain.h>
 #include <stdbool.h>
 
+#include "ofi/core/fabric.h"
 #include "ofi/core/lock.h"
 #include "ofi/memory/mr.h"
 
 struct ofi_domain {
 	struct fid_domain fid;
+	struct ofi_fabric *fabric;
 	bool locks;        /* Several threads may use one object, so calls take its lock. */
 	bool automatic;    /* FI_PROGRESS_AUTO for data: commthreads serve each context. */
 	bool virtual_addr; /* Remote addresses are addresses of the target, not offsets. */

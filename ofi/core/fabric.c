@@ -29,6 +29,10 @@ int ofi_no_ops_open(struct fid *fid, const char *name, uint64_t flags, void **op
 
 static int fabric_close(struct fid *fid)
 {
+	if (atomic_load_acquire(&((struct ofi_fabric *)fid)->users)) {
+		OFI_WARN(FI_LOG_FABRIC, "fi_close of a fabric that still has open objects");
+		return -FI_EBUSY;
+	}
 	free(fid);
 	return 0;
 }
@@ -40,6 +44,7 @@ static int no_passive(struct fid_fabric *f, struct fi_info *i, struct fid_pep **
 
 static int no_wait_set(struct fid_fabric *f, struct fi_wait_attr *a, struct fid_wait **w)
 {
+	OFI_INFO(FI_LOG_FABRIC, "wait sets are not offered: wait for descriptors (FI_WAIT_FD)");
 	return -FI_ENOSYS;
 }
 
@@ -81,18 +86,18 @@ static struct fi_ops_fabric fabric_ops = {
 
 int ofi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
 {
-	struct fid_fabric *f;
+	struct ofi_fabric *f;
 
 	if (attr->name && strcmp(attr->name, OFI_NAME))
 		return -FI_ENODATA;
 	f = calloc(1, sizeof *f);
 	if (!f)
 		return -FI_ENOMEM;
-	f->fid.fclass = FI_CLASS_FABRIC;
-	f->fid.context = context;
-	f->fid.ops = &fid_ops;
-	f->ops = &fabric_ops;
-	f->api_version = attr->api_version;
-	*fabric = f;
+	f->fid.fid.fclass = FI_CLASS_FABRIC;
+	f->fid.fid.context = context;
+	f->fid.fid.ops = &fid_ops;
+	f->fid.ops = &fabric_ops;
+	f->fid.api_version = attr->api_version;
+	*fabric = &f->fid;
 	return 0;
 }

@@ -5,6 +5,13 @@
 
 #include <rdma/fabric.h>
 
+#include "drivers/base/atomic.h"
+
+struct ofi_fabric {
+	struct fid_fabric fid;
+	atomic_u32 users; /* open domains and event queues */
+};
+
 int ofi_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 
 /* Operations that the provider does not implement: each returns an error. */

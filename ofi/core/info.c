@@ -23,7 +23,6 @@
 	 FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define RX_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 #define ORDER    (FI_ORDER_SAS)
-#define QUEUE    1024u
 
 /* Return the first thing that the hints ask for and the provider lacks, or NULL. */
 static const char *lacks_endpoint(const struct fi_ep_attr *e)
@@ -180,14 +179,14 @@ static struct fi_info *make_info(uint32_t version, const struct fi_info *hints)
 	i->tx_attr->op_flags = hints && hints->tx_attr ? hints->tx_attr->op_flags : 0;
 	i->tx_attr->msg_order = ORDER;
 	i->tx_attr->inject_size = OFI_INJECT_BYTES;
-	i->tx_attr->size = QUEUE;
+	i->tx_attr->size = OFI_QUEUE;
 	i->tx_attr->iov_limit = OFI_IOV_LIMIT;
 	i->tx_attr->rma_iov_limit = 1;
 	i->rx_attr->caps = caps & CAPS_RX;
 	i->rx_attr->op_flags = hints && hints->rx_attr ? hints->rx_attr->op_flags : 0;
 	i->rx_attr->msg_order = ORDER;
 	i->rx_attr->total_buffered_recv = 0;
-	i->rx_attr->size = QUEUE;
+	i->rx_attr->size = OFI_QUEUE;
 	i->rx_attr->iov_limit = OFI_IOV_LIMIT;
 	fill_endpoint(i->ep_attr, hints);
 	fill_domain(i->domain_attr, version, hints);

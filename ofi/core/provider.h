@@ -14,6 +14,7 @@
 #define OFI_VERSION       FI_VERSION(0, 1)
 #define OFI_PROTOCOL      (FI_PROV_SPECIFIC | 0x5174u) /* "Qt" */
 #define OFI_IOV_LIMIT     4u
+#define OFI_QUEUE         1024u /* size of queues, as endpoints say; they have no bound */
 #define OFI_INJECT_BYTES  448u
 #define OFI_EAGER_BYTES   8192u /* A longer message is fetched by its receiver. */
 #define OFI_SCALABLE_MAX  8u    /* transmit or receive contexts of a scalable endpoint */

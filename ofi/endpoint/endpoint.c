@@ -166,6 +166,7 @@ void ofi_ep_fini(struct ofi_ep *ep)
 	if (ep->enabled && ep->automatic)
 		ofi_world_progress(ep->context, false);
 	PAMI_Context_lock(ep->context);
+	ofi_receives_refuse(ep);
 	ep->slot->ep = NULL;
 	PAMI_Context_unlock(ep->context);
 	if (ep->transmit.cq) {
@@ -388,9 +389,10 @@ static int no_rx_ctx(struct fid_ep *e, int i, struct fi_rx_attr *a, struct fid_e
 	return -FI_ENOSYS;
 }
 
-static ssize_t size_left(struct fid_ep *ep)
+/* Operations wait in lists without a bound, so the whole queue is always left. */
+static ssize_t size_left(struct fid_ep *fid)
 {
-	return 1024;
+	return ((struct ofi_handle *)fid)->ep->enabled ? (ssize_t)OFI_QUEUE : -FI_EOPBADSTATE;
 }
 
 int ofi_name_of(pami_endpoint_t endpoint, void *address, size_t *bytes)

@@ -23,6 +23,8 @@ struct event {
 
 struct ofi_eq {
 	struct fid_eq fid;
+	struct ofi_fabric *fabric;
+	atomic_u32 users; /* address vectors that report here */
 	pthread_mutex_t mutex;
 	struct event *first, **end;
 	enum fi_wait_obj wait_obj;
@@ -136,12 +138,25 @@ static int eq_close(struct fid *fid)
 {
 	struct ofi_eq *eq = (struct ofi_eq *)fid;
 
+	if (atomic_load_acquire(&eq->users))
+		return -FI_EBUSY;
 	while (eq->first)
 		remove_first(eq);
+	atomic_fetch_sub_release(&eq->fabric->users, 1);
 	close(eq->event_fd);
 	pthread_mutex_destroy(&eq->mutex);
 	free(eq);
 	return 0;
+}
+
+void ofi_eq_use(struct ofi_eq *eq)
+{
+	atomic_fetch_add_relaxed(&eq->users, 1);
+}
+
+void ofi_eq_release(struct ofi_eq *eq)
+{
+	atomic_fetch_sub_release(&eq->users, 1);
 }
 
 int ofi_eq_trywait(struct ofi_eq *eq)
@@ -190,6 +205,8 @@ int ofi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	pthread_mutex_init(&eq->mutex, NULL);
 	eq->end = &eq->first;
 	eq->wait_obj = attr ? attr->wait_obj : FI_WAIT_NONE;
+	eq->fabric = (struct ofi_fabric *)fabric;
+	atomic_fetch_add_relaxed(&eq->fabric->users, 1);
 	eq->fid.fid.fclass = FI_CLASS_EQ;
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &fid_ops;

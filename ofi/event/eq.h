@@ -13,5 +13,8 @@ int ofi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 int ofi_eq_put(struct ofi_eq *eq, uint32_t event, const void *data, size_t bytes);
 /* Returns -FI_EAGAIN if the queue has events to read first. */
 int ofi_eq_trywait(struct ofi_eq *eq);
+/* An object that reports to the queue: until it releases it, fi_close returns -FI_EBUSY. */
+void ofi_eq_use(struct ofi_eq *eq);
+void ofi_eq_release(struct ofi_eq *eq);
 
 #endif

@@ -659,6 +659,22 @@ void ofi_receives_end_dead(struct ofi_ep *ep)
 	end_dead_in(ep, &ep->untagged);
 }
 
+static void refuse_offers_in(struct ofi_match *match)
+{
+	for (struct ofi_link *l = match->arrived.next; l != &match->arrived; l = l->next) {
+		struct ofi_message *m = OF(l, struct ofi_message, arrived.all);
+
+		if (m->state == REMOTE)
+			ofi_post_finish(m->ep, m->arrived.source, m->request, -FI_EHOSTUNREACH);
+	}
+}
+
+void ofi_receives_refuse(struct ofi_ep *ep)
+{
+	refuse_offers_in(&ep->tagged);
+	refuse_offers_in(&ep->untagged);
+}
+
 static void free_lists(struct ofi_match *match)
 {
 	struct ofi_link *l, *next;

@@ -21,6 +21,8 @@ ssize_t ofi_receive(struct ofi_ep *ep, const struct ofi_wanted *w);
 ssize_t ofi_receive_cancel(struct ofi_ep *ep, void *context);
 /* End the receives from tasks that have ended. */
 void ofi_receives_end_dead(struct ofi_ep *ep);
+/* Tell the senders of offers that no receive has taken that none will. Under the context's lock. */
+void ofi_receives_refuse(struct ofi_ep *ep);
 void ofi_receives_fini(struct ofi_ep *ep);
 
 /* The receive calls of fi_ops_msg and fi_ops_tagged. */
