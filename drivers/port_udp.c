@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/log.h"
+
 #define SOCKET_BYTES (8 << 20) /* what the kernel keeps for a socket in each direction */
 
 int udp_parse_address(const char *text, int need_port, struct sockaddr_in *a)
@@ -147,6 +149,19 @@ int udp_open(int *udp, struct sockaddr_in *self, uint32_t *frame_bytes, struct d
 		*udp = -1;
 	}
 	return rc;
+}
+
+void udp_log_refused(int *last, const char *driver, const struct sockaddr_in *to, int error)
+{
+	char text[INET_ADDRSTRLEN + 8];
+
+	if (*last == error)
+		return;
+	*last = error;
+	udp_write_address(to, text, sizeof text);
+	drv_warn("port %s: frames to %s are refused and lost: %s%s", driver, text, strerror(-error),
+		 error == -EMSGSIZE ? "; the MTU of its interface has become smaller"
+				    : "; 'ip addr' and 'ip route get ADDRESS' tell why");
 }
 
 unsigned udp_count_train(const struct drv_frame *f, unsigned n, uint32_t longest)

@@ -34,6 +34,12 @@ int udp_is_same_address(const struct sockaddr_in *a, const struct sockaddr_in *b
 int udp_open(int *udp, struct sockaddr_in *self, uint32_t *frame_bytes, struct drv_port_why *why);
 
 /*
+ * The kernel has refused a frame to a peer with that negative errno. Log it once for each change of
+ * *last, which is 0 at first.
+ */
+void udp_log_refused(int *last, const char *driver, const struct sockaddr_in *to, int error);
+
+/*
  * Return how many of n frames may leave as a train: equal sizes, at most longest bytes (the last
  * may be shorter), one peer. At least 1.
  */

@@ -42,6 +42,7 @@ struct uring_port {
 	struct sockaddr_in self;
 	uint32_t zc_bytes; /* 0: never */
 	uint32_t train;    /* longest frame of a train; 0: no trains */
+	int refused;       /* error of the last frame that was refused (udp_log_refused()) */
 	uint32_t rx_bytes; /* bytes of a receive buffer */
 
 	struct uring_ring *ring[URING_RINGS],
@@ -311,6 +312,8 @@ static unsigned uring_count_taken(struct uring_port *u, struct drv_frame *f, str
 			u->train = 0; /* the caller offers them again, without a train */
 			break;
 		}
+		if (t->error)
+			udp_log_refused(&u->refused, "uring", &u->peer[f[i].peer], t->error);
 		if (!f[i].keep && (t->error || !uring_is_zc(u, &f[i])))
 			uring_tx_put(&u->port, &f[i]);
 		u->port.stat.tx_frames++;

@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How the packet port hears. The kernel copies each datagram into a slot of the ring before its IP
+ * layer sees it. Of datagrams that it has joined (a train that crossed a veth, UDP_GRO) it copies
+ * the headers only: their data stays where it is until this process reads it from the UDP socket,
+ * so that the sender, in whose time a veth delivers, does not copy it. The slot keeps the order and
+ * tells when to read; a socket without datagrams is not asked.
+ *
+ * The socket gets a joined datagram a moment after the slot, or not at all: its buffer is full, or
+ * a firewall drops it. After LONG_WAIT_NS the port goes on. After MISSED_MAX in a row it takes a
+ * larger ring and lets the kernel copy everything.
+ *
+ * Until the ring has heard a peer, the socket passes all datagrams and is asked now and then. So a
+ * peer whose packets the ring does not see, because IPsec or a translation of addresses changes
+ * them in the IP layer, is heard all the same, at the price of a system call for each poll.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_arp.h>
+#include <linux/io_uring.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
+#include "drivers/base/log.h"
+#include "drivers/port_packet.h"
+
+/*
+ * What the kernel writes into a slot before a packet: its own header, the address, and the virtio
+ * and Ethernet headers. RESERVED_BYTES put the data of a frame on a multiple of 16 bytes.
+ */
+#define RESERVED_BYTES 10u
+#define BEFORE_IP                                                                                  \
+	(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(struct virtio_net_hdr) + RESERVED_BYTES)
+_Static_assert((BEFORE_IP + UDP_HEADERS) % 16 == 0, "data of a frame is aligned");
+
+#define RING_BYTES       (4u << 20)
+#define RING_WHOLE_BYTES (16u << 20)
+#define BLOCK_BYTES      (1u << 20)
+#define HEADERS_BYTES    64u /* what the ring gets of a long datagram */
+
+#define LONG_BYTES   65536u
+#define LONG_WAIT_NS 50000u
+#define MISSED_MAX   16u
+#define SURPLUS_MAX  64u
+#define ASK_ROUNDS   15u /* Mask: ask the socket for silent peers at one empty poll in 16. */
+#define BESIDE_MAX   4u  /* datagrams until the log says that the ring does not hear a peer */
+
+static struct packet_port *packet_of(struct drv_port *p)
+{
+	return (struct packet_port *)p;
+}
+
+static struct tpacket2_hdr *slot_of(const struct packet_port *k, uint32_t i)
+{
+	return (struct tpacket2_hdr *)(void *)(k->ring +
+					       (size_t)(i / k->block_slots) * k->block_bytes +
+					       (size_t)(i % k->block_slots) * k->slot_bytes);
+}
+
+static void return_slot(const struct packet_port *k, uint32_t i)
+{
+	atomic_store_release(&slot_of(k, i)->tp_status, TP_STATUS_KERNEL);
+}
+
+/* ---- what a packet says ---- */
+
+uint32_t packet_sum(const void *b, size_t bytes, uint32_t sum)
+{
+	uint64_t all = sum;
+	size_t i = 0;
+
+	for (; i + 4 <= bytes; i += 4) {
+		uint32_t w;
+
+		memcpy(&w, (const char *)b + i, sizeof w);
+		all += w;
+	}
+	if (i < bytes) {
+		uint32_t w = 0;
+
+		memcpy(&w, (const char *)b + i, bytes - i);
+		all += w;
+	}
+	all = (all & 0xffffffff) + (all >> 32);
+	return (uint32_t)((all & 0xffff) + (all >> 16 & 0xffff) + (all >> 32));
+}
+
+uint16_t packet_sum_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)(sum + (sum >> 16));
+}
+
+static bool is_sum_right(const struct iphdr *ip, const struct udphdr *udp)
+{
+	uint32_t sum = packet_sum(&ip->saddr, 8, (uint32_t)htons(IPPROTO_UDP) + udp->len);
+
+	return packet_sum_fold(packet_sum(udp, ntohs(udp->len), sum)) == 0xffff;
+}
+
+bool packet_parse(struct packet_seen *s, const struct virtio_net_hdr *v, const unsigned char *ip,
+		  uint32_t here, uint32_t whole, bool has_sum, uint32_t frame_max, bool is_whole)
+{
+	struct iphdr h;
+	struct udphdr udp;
+
+	if (here < UDP_HEADERS || here > whole)
+		return false;
+	memcpy(&h, ip, sizeof h);
+	memcpy(&udp, ip + sizeof h, sizeof udp);
+	s->bytes = ntohs(udp.len);
+	if (s->bytes <= sizeof udp || s->bytes + sizeof h > whole)
+		return false;
+	s->bytes -= (uint32_t)sizeof udp;
+	s->from = (struct sockaddr_in){
+	    .sin_family = AF_INET, .sin_port = udp.source, .sin_addr.s_addr = h.saddr};
+	s->data = ip + UDP_HEADERS;
+	s->is_long = s->bytes > frame_max && !is_whole;
+	s->segment = s->bytes;
+	if (s->is_long)
+		return true;
+	if (v->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && v->gso_size && v->gso_size < s->bytes)
+		s->segment = v->gso_size;
+	if (s->bytes + UDP_HEADERS > here || s->segment > frame_max)
+		return false;
+	return has_sum || !udp.check || s->segment < s->bytes ||
+	       is_sum_right((const void *)ip, (const void *)(ip + sizeof h));
+}
+
+static int peer_of(struct packet_port *k, const struct sockaddr_in *a)
+{
+	if ((size_t)k->last_peer < k->peers &&
+	    udp_is_same_address(a, &k->peer[k->last_peer].address))
+		return k->last_peer;
+	for (size_t i = 0; i < k->peers; i++)
+		if (udp_is_same_address(a, &k->peer[i].address))
+			return k->last_peer = (int)i;
+	return -1;
+}
+
+/* ---- filters of both sockets ---- */
+
+static int attach_filter(int fd, struct sock_filter *code, size_t n)
+{
+	struct sock_fprog program = {.len = (unsigned short)n, .filter = code};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) ? -errno : 0;
+}
+
+static int pass_nothing(int fd)
+{
+	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+
+	return attach_filter(fd, &none, 1);
+}
+
+#define LOAD(size, at)       BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at))
+#define DROP_UNLESS(v, left) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (v), 0, (left))
+#define UDP_LENGTH           (SKF_NET_OFF + 24)
+
+/* Length in the UDP header of the longest datagram that is not long. */
+static uint32_t whole_max(const struct packet_port *k)
+{
+	return k->is_whole ? UINT16_MAX : k->port.frame_bytes_max + (uint32_t)sizeof(struct udphdr);
+}
+
+/*
+ * The ring: UDP to this host, address and port that is no fragment and has no IP options; of a long
+ * datagram the headers.
+ */
+static int filter_ring(const struct packet_port *k)
+{
+	struct sock_filter code[] = {
+	    LOAD(BPF_H, SKF_NET_OFF + 22),
+	    DROP_UNLESS(ntohs(k->self.sin_port), 14),
+	    LOAD(BPF_W, SKF_NET_OFF + 16),
+	    DROP_UNLESS(ntohl(k->self.sin_addr.s_addr), 12),
+	    LOAD(BPF_W, SKF_AD_OFF + SKF_AD_PKTTYPE),
+	    DROP_UNLESS(PACKET_HOST, 10),
+	    LOAD(BPF_B, SKF_NET_OFF),
+	    DROP_UNLESS(0x45, 8),
+	    LOAD(BPF_B, SKF_NET_OFF + 9),
+	    DROP_UNLESS(IPPROTO_UDP, 6),
+	    LOAD(BPF_H, SKF_NET_OFF + 6),
+	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, IP_MF | IP_OFFMASK, 4, 0),
+	    LOAD(BPF_H, UDP_LENGTH),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, whole_max(k), 1, 0),
+	    BPF_STMT(BPF_RET | BPF_K, 0x40000),
+	    BPF_STMT(BPF_RET | BPF_K, HEADERS_BYTES),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	return attach_filter(k->raw, code, sizeof code / sizeof *code);
+}
+
+/* The UDP socket: everything while peers are silent, otherwise what the ring has headers of. */
+static int filter_socket(const struct packet_port *k)
+{
+	struct sock_filter code[] = {
+	    LOAD(BPF_H, UDP_LENGTH),
+	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, k->silent ? 0 : whole_max(k), 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, 0x40000),
+	    BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+
+	return attach_filter(k->udp, code, sizeof code / sizeof *code);
+}
+
+void packet_ring_add_silent(struct packet_port *k)
+{
+	if (!k->silent++)
+		filter_socket(k);
+}
+
+/* ---- where a packet came from ---- */
+
+static void hear_first(struct packet_port *k, struct packet_peer *q)
+{
+	q->is_heard = true;
+	k->beside -= q->beside != 0;
+	if (!--k->silent) {
+		filter_socket(k);
+		k->surplus = SURPLUS_MAX; /* what it has taken before */
+	}
+}
+
+/* Has the number one bit? */
+static bool is_power_of_two(uint32_t n)
+{
+	return !(n & (n - 1));
+}
+
+/*
+ * Note the link that a packet came over, and ask the kernel whether it sends there. It may not know
+ * the neighbour yet, so it is asked again after 1, 2, 4 .. packets.
+ *
+ * Without Ethernet the UDP socket sends; over loopback too, where the IP layer takes own addresses
+ * only from its own sockets, so a port of uring would hear nothing.
+ */
+static void note_link(struct packet_port *k, struct packet_peer *q, const struct sockaddr_ll *from,
+		      const struct ethhdr *e)
+{
+	if (!q->is_heard)
+		hear_first(k, q);
+	if (from->sll_hatype != ARPHRD_ETHER) {
+		q->is_direct = false;
+		q->link.sll_ifindex = 0;
+		return;
+	}
+	if (q->link.sll_ifindex != from->sll_ifindex ||
+	    memcmp(q->link.sll_addr, e->h_source, ETH_ALEN) ||
+	    memcmp(q->own, e->h_dest, ETH_ALEN)) {
+		q->link = (struct sockaddr_ll){.sll_family = AF_PACKET,
+					       .sll_protocol = htons(ETH_P_IP),
+					       .sll_ifindex = from->sll_ifindex,
+					       .sll_halen = ETH_ALEN};
+		memcpy(q->link.sll_addr, e->h_source, ETH_ALEN);
+		memcpy(q->own, e->h_dest, ETH_ALEN);
+		q->heard = 0;
+	}
+	q->is_direct = is_power_of_two(++q->heard) &&
+		       packet_link_is_used(k->routes, &k->self, &q->address, &q->link);
+}
+
+/* A packet of this peer is in a slot. */
+static void learn_link(struct packet_port *k, struct packet_peer *q, const struct tpacket2_hdr *h)
+{
+	const struct sockaddr_ll *from = (const void *)((const char *)h + TPACKET_ALIGN(sizeof *h));
+	const struct ethhdr *e = (const void *)((const char *)h + h->tp_mac);
+
+	q->unheard = 0;
+	if (__builtin_expect(q->is_direct && q->link.sll_ifindex == from->sll_ifindex &&
+				 !memcmp(q->link.sll_addr, e->h_source, ETH_ALEN) &&
+				 !memcmp(q->own, e->h_dest, ETH_ALEN),
+			     1))
+		return;
+	note_link(k, q, from, e);
+}
+
+/* ---- the UDP socket ---- */
+
+/* The size of each datagram of those that the kernel has joined; 0: it has not. */
+static uint32_t segment_of(struct msghdr *m)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		int bytes;
+
+		if (c->cmsg_level != SOL_UDP || c->cmsg_type != UDP_GRO ||
+		    c->cmsg_len < CMSG_LEN(sizeof bytes))
+			continue;
+		memcpy(&bytes, CMSG_DATA(c), sizeof bytes);
+		return bytes > 0 ? (uint32_t)bytes : 0;
+	}
+	return 0;
+}
+
+/*
+ * Read from the socket into a long buffer. Returns 1; 0 if nothing is there; -1 if frames must be
+ * returned first. A datagram that is no frame of this port has 0 bytes in c.
+ */
+static int read_socket(struct packet_port *k, struct packet_current *c)
+{
+	struct sockaddr_in from;
+	struct udp_control control;
+	struct iovec iov;
+	struct msghdr m = {.msg_name = &from,
+			   .msg_namelen = sizeof from,
+			   .msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = control.bytes,
+			   .msg_controllen = sizeof control.bytes};
+	unsigned char *to;
+	ssize_t n;
+
+	if (!k->long_free_count)
+		return -1;
+	to = k->long_free[k->long_free_count - 1];
+	iov = (struct iovec){to, LONG_BYTES};
+	n = recvmsg(k->udp, &m, MSG_DONTWAIT);
+	if (n < 0)
+		return 0;
+	*c = (struct packet_current){.data = to,
+				     .bytes = (uint32_t)n,
+				     .segment = segment_of(&m),
+				     .slot = k->slots +
+					     (uint32_t)((size_t)(to - k->long_memory) / LONG_BYTES),
+				     .peer = m.msg_namelen == sizeof from ? peer_of(k, &from) : -1};
+	if (!c->segment || c->segment > c->bytes)
+		c->segment = c->bytes;
+	if (c->segment > k->port.frame_bytes_max || m.msg_flags & MSG_TRUNC)
+		c->bytes = 0;
+	return 1;
+}
+
+/*
+ * Read what the ring has not had: long datagrams, and all of peers that it does not hear. Returns
+ * as read_socket().
+ */
+static int read_unseen(struct packet_port *k, struct packet_current *c)
+{
+	for (int i = 0; i < DRV_PORT_BURST; i++) {
+		int rc = read_socket(k, c);
+
+		if (rc <= 0)
+			return rc;
+		if (!c->bytes)
+			k->port.stat.rx_dropped++;
+		else if (c->peer >= 0 &&
+			 (c->bytes > k->port.frame_bytes_max || !k->peer[c->peer].is_heard))
+			return rc;
+	}
+	return 0;
+}
+
+static void begin_current(struct packet_port *k, const struct packet_current *c)
+{
+	if (c->slot >= k->slots)
+		k->long_free_count--;
+	k->lent[c->slot] = 1;
+	k->current = *c;
+}
+
+/* The socket has a datagram of a peer that the ring has not heard. */
+static void note_beside(struct packet_port *k, struct packet_peer *q)
+{
+	if (++q->beside == 1)
+		k->beside++;
+	if (q->beside == BESIDE_MAX)
+		drv_info("port packet: the packet socket does not hear a peer that the UDP socket "
+			 "hears; port uring is faster here");
+}
+
+static bool has_slot(const struct packet_port *k)
+{
+	return atomic_load_acquire(&slot_of(k, k->next)->tp_status) & TP_STATUS_USER &&
+	       !k->lent[k->next];
+}
+
+/* Read what no slot asks for. Returns true if there was something. */
+static __attribute__((noinline)) bool next_beside(struct packet_port *k)
+{
+	struct packet_current c;
+	struct packet_peer *q;
+
+	if (!k->surplus && !k->beside && k->empty_polls++ & ASK_ROUNDS)
+		return false;
+	if (read_unseen(k, &c) <= 0) {
+		k->surplus -= k->surplus != 0;
+		return false;
+	}
+	q = &k->peer[c.peer];
+	if (!q->is_heard) {
+		/* The ring has a datagram before the socket does: this may be the one. */
+		if (!q->beside && has_slot(k))
+			return false;
+		note_beside(k, q);
+	}
+	begin_current(k, &c);
+	return true;
+}
+
+/*
+ * Give the kernel larger slots, which take joined datagrams: they do not come out of the UDP
+ * socket. Nothing of the ring may be lent.
+ */
+static void become_whole(struct packet_port *k)
+{
+	struct drv_port_why why = {""};
+	struct packet_port old = *k;
+	int rc;
+
+	k->is_whole = true;
+	rc = packet_ring_open(k, &why);
+	if (rc) {
+		packet_ring_close(k);
+		*k = old;
+		k->missed = 0;
+		drv_warn("port packet: joined datagrams do not arrive: does a firewall drop UDP to "
+			 "this host? No larger ring: %s",
+			 why.text);
+		return;
+	}
+	drv_info("port packet: joined datagrams do not come out of the UDP socket; the kernel "
+		 "copies them into the ring");
+	packet_ring_close(&old);
+}
+
+/*
+ * Take the joined datagrams of the next slot, which has their headers. Returns false if they are
+ * not here yet, or frames must be returned first.
+ */
+static bool take_long(struct packet_port *k, int peer, struct packet_current *c)
+{
+	uint64_t now;
+	int rc = read_unseen(k, c);
+
+	if (rc > 0) {
+		if (c->peer != peer)
+			k->surplus = SURPLUS_MAX; /* An older one: the slot's own remains. */
+		k->waiting_ns = 0;
+		k->missed = 0;
+		return true;
+	}
+	if (rc < 0)
+		return false;
+	now = drv_clock_fast_ns();
+	if (!k->waiting_ns)
+		k->waiting_ns = now;
+	if (now - k->waiting_ns <= LONG_WAIT_NS)
+		return false;
+	k->waiting_ns = 0;
+	k->missed++;
+	k->surplus = SURPLUS_MAX; /* It may come later. */
+	c->bytes = 0;
+	return true;
+}
+
+/* ---- the ring ---- */
+
+/* Read the headers of a slot. Returns false if they are broken. */
+static bool open_slot(struct packet_port *k, const struct tpacket2_hdr *h, struct packet_seen *s)
+{
+	uint32_t link = (uint32_t)(h->tp_net - h->tp_mac);
+
+	if (h->tp_snaplen < link || h->tp_len < link)
+		return false;
+	return packet_parse(
+	    s, (const void *)((const char *)h + h->tp_mac - sizeof(struct virtio_net_hdr)),
+	    (const unsigned char *)h + h->tp_net, h->tp_snaplen - link, h->tp_len - link,
+	    h->tp_status & (TP_STATUS_CSUM_VALID | TP_STATUS_CSUMNOTREADY), k->port.frame_bytes_max,
+	    k->is_whole);
+}
+
+/* Slots were missing where the socket may have had room. The kernel says so until it is asked. */
+static void note_losses(struct packet_port *k)
+{
+	struct tpacket_stats losses;
+	socklen_t n = sizeof losses;
+
+	getsockopt(k->raw, SOL_PACKET, PACKET_STATISTICS, &losses, &n);
+	k->surplus = SURPLUS_MAX;
+}
+
+/* Begin with the next datagrams. Returns false if none are there. */
+static bool next_packet(struct packet_port *k)
+{
+	for (;;) {
+		struct tpacket2_hdr *h = slot_of(k, k->next);
+		uint32_t status = atomic_load_acquire(&h->tp_status), slot = k->next;
+		struct packet_current c;
+		struct packet_seen s;
+		int peer = -1;
+
+		if (!(status & TP_STATUS_USER) || k->lent[slot])
+			return __builtin_expect(k->surplus || k->silent, 0) && next_beside(k);
+		if (__builtin_expect(status & TP_STATUS_LOSING && !k->surplus, 0))
+			note_losses(k);
+		if (__builtin_expect(!open_slot(k, h, &s), 0))
+			goto drop;
+		peer = peer_of(k, &s.from);
+		if (peer >= 0)
+			learn_link(k, &k->peer[peer], h);
+		if (!s.is_long) {
+			c = (struct packet_current){.data = (unsigned char *)h + h->tp_net +
+							    UDP_HEADERS,
+						    .bytes = s.bytes,
+						    .segment = s.segment,
+						    .slot = slot,
+						    .peer = peer};
+			k->next = (slot + 1) % k->slots;
+			begin_current(k, &c);
+			return true;
+		}
+		if (peer < 0) {
+			k->surplus = SURPLUS_MAX;
+			goto drop;
+		}
+		if (!take_long(k, peer, &c))
+			return false;
+		if (!c.bytes)
+			goto drop;
+		k->next = (slot + 1) % k->slots;
+		return_slot(k, slot);
+		begin_current(k, &c);
+		return true;
+	drop:
+		k->port.stat.rx_dropped++;
+		k->next = (slot + 1) % k->slots;
+		return_slot(k, slot);
+	}
+}
+
+/*
+ * Lend the next of the current frames. A frame that does not lie on a multiple of 8 bytes is moved
+ * to the front of its packet when nothing there is lent. Returns false if frames must be returned
+ * first.
+ */
+static bool lend_frame(struct packet_port *k, struct drv_frame *f)
+{
+	struct packet_current *c = &k->current;
+	uint32_t left = c->bytes - c->at;
+
+	f->data = c->data + c->at;
+	f->bytes = left < c->segment ? left : c->segment;
+	f->peer = c->peer;
+	f->cookie = (void *)(uintptr_t)c->slot;
+	if (__builtin_expect((uintptr_t)f->data % 8, 0)) {
+		if (k->lent[c->slot] > 1)
+			return false;
+		f->data = memmove(c->data - (uintptr_t)c->data % 8, f->data, f->bytes);
+	}
+	k->lent[c->slot]++;
+	c->at += f->bytes;
+	k->port.stat.rx_bytes += f->bytes;
+	if (c->at == c->bytes) {
+		k->lent[c->slot]--;
+		c->data = NULL;
+	}
+	return true;
+}
+
+int packet_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	struct packet_port *k = packet_of(p);
+	unsigned got = 0;
+
+	/* All frames have been returned. */
+	if (__builtin_expect(k->missed >= MISSED_MAX, 0) && !k->current.data && !k->is_whole)
+		become_whole(k);
+	while (got < n && (k->current.data || next_packet(k)) && lend_frame(k, &f[got]))
+		got++;
+	p->stat.rx_frames += got;
+	return (int)got;
+}
+
+void packet_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	struct packet_port *k = packet_of(p);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t slot = (uint32_t)(uintptr_t)f[i].cookie;
+
+		if (--k->lent[slot])
+			continue;
+		if (slot < k->slots)
+			return_slot(k, slot);
+		else
+			k->long_free[k->long_free_count++] =
+			    k->long_memory + (size_t)(slot - k->slots) * LONG_BYTES;
+	}
+}
+
+int packet_arm(struct drv_port *p)
+{
+	struct packet_port *k = packet_of(p);
+
+	/* What no slot asks for would end each sleep at once. */
+	k->surplus += !k->surplus;
+	return k->both;
+}
+
+/* ---- opening, closing ---- */
+
+static int set_option(int fd, int option, int value)
+{
+	return setsockopt(fd, SOL_PACKET, option, &value, sizeof value) ? -errno : 0;
+}
+
+/*
+ * Let a kernel worker release the packet socket. The release of a socket with a mapped ring waits
+ * for RCU grace periods, each of which takes 10 to 500 ms while all processors are busy, and the
+ * process that drops the last reference waits, also while it exits. A file that is registered with
+ * an io_uring is released by a worker after the ring is closed. Without io_uring the end takes as
+ * long as the kernel needs.
+ */
+static void release_later(struct packet_port *k)
+{
+	struct io_uring_params params = {0};
+
+	k->releaser = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (k->releaser >= 0 &&
+	    syscall(SYS_io_uring_register, k->releaser, IORING_REGISTER_FILES, &k->raw, 1)) {
+		close(k->releaser);
+		k->releaser = -1;
+	}
+}
+
+static void choose_sizes(struct packet_port *k)
+{
+	uint32_t data = k->is_whole ? 65536 : k->port.frame_bytes_max + UDP_HEADERS;
+
+	k->slot_bytes = ((uint32_t)BEFORE_IP + data + 63) & ~63u;
+	k->block_bytes = BLOCK_BYTES;
+	k->blocks = (k->is_whole ? RING_WHOLE_BYTES : RING_BYTES) / BLOCK_BYTES;
+	k->block_slots = BLOCK_BYTES / k->slot_bytes;
+	k->slots = k->blocks * k->block_slots;
+}
+
+static int watch(struct packet_port *k, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	return epoll_ctl(k->both, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/* The socket receives when it is bound, so its ring and filter are there before. */
+static int bind_ring(struct packet_port *k, struct drv_port_why *why)
+{
+	struct tpacket_req ring = {.tp_block_size = k->block_bytes,
+				   .tp_block_nr = k->blocks,
+				   .tp_frame_size = k->slot_bytes,
+				   .tp_frame_nr = k->slots};
+	struct sockaddr_ll all = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
+	int rc = set_option(k->raw, PACKET_VERSION, TPACKET_V2);
+
+	rc = rc ? rc : set_option(k->raw, PACKET_VNET_HDR, 1);
+	rc = rc ? rc : set_option(k->raw, PACKET_RESERVE, RESERVED_BYTES);
+	rc = rc ? rc : filter_ring(k);
+	if (!rc && setsockopt(k->raw, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring))
+		rc = -errno;
+	if (rc)
+		return drv_port_fail(why, rc,
+				     "the packet socket cannot be set up (%s); it needs Linux 6.2 "
+				     "and %u MiB of kernel memory, or take uring:",
+				     strerror(-rc), (k->blocks * k->block_bytes) >> 20);
+	k->ring = mmap(NULL, (size_t)k->blocks * k->block_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       k->raw, 0);
+	if (k->ring == MAP_FAILED) {
+		k->ring = NULL;
+		return drv_port_fail(why, -errno, "its ring cannot be mapped: %s", strerror(errno));
+	}
+	release_later(k);
+	rc = bind(k->raw, (const void *)&all, sizeof all) ? -errno : watch(k, k->raw);
+	return rc ? rc : filter_socket(k);
+}
+
+static int make_buffers(struct packet_port *k)
+{
+	k->lent = calloc(k->slots + PACKET_LONG, sizeof *k->lent);
+	k->long_memory = aligned_alloc(64, (size_t)PACKET_LONG * LONG_BYTES);
+	if (!k->lent || !k->long_memory)
+		return -ENOMEM;
+	k->long_free_count = 0;
+	for (unsigned i = 0; i < PACKET_LONG; i++)
+		k->long_free[k->long_free_count++] = k->long_memory + (size_t)i * LONG_BYTES;
+	return 0;
+}
+
+int packet_ring_open(struct packet_port *k, struct drv_port_why *why)
+{
+	int bytes = 8 << 20;
+
+	k->raw = k->releaser = -1;
+	k->ring = k->long_memory = NULL;
+	k->lent = NULL;
+	k->next = 0;
+	k->waiting_ns = 0;
+	choose_sizes(k);
+	if (make_buffers(k))
+		return -ENOMEM;
+	k->raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (k->raw < 0)
+		return drv_port_fail(why, -errno,
+				     "no packet socket (%s); it needs root or CAP_NET_RAW, or "
+				     "take uring:",
+				     strerror(errno));
+	setsockopt(k->raw, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
+	return bind_ring(k, why);
+}
+
+void packet_ring_close(struct packet_port *k)
+{
+	/* Until a worker has released it, the socket must not fill a ring that is not read. */
+	if (k->raw >= 0) {
+		pass_nothing(k->raw);
+		epoll_ctl(k->both, EPOLL_CTL_DEL, k->raw, NULL);
+	}
+	if (k->ring)
+		munmap(k->ring, (size_t)k->blocks * k->block_bytes);
+	if (k->raw >= 0)
+		close(k->raw);
+	if (k->releaser >= 0)
+		close(k->releaser);
+	free(k->long_memory);
+	free(k->lent);
+}

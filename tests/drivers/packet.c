@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the packet port hears from a plain UDP socket that is its peer: datagrams that the ring does
+ * not see, trains, a flood, strangers.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "drivers/base/clock.h"
+#include "drivers/port.h"
+#include "tests/harness/t.h"
+
+#define FRAME 1024
+
+struct ends {
+	struct drv_port *port;
+	int peer; /* a UDP socket that the port knows */
+	struct sockaddr_in to;
+};
+
+/* Returns false if there are no packet sockets here. */
+static bool open_ends(struct ends *e)
+{
+	char text[DRV_PORT_ADDRESS_BYTES], *colon;
+	struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof own;
+	int raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (raw < 0)
+		return false;
+	close(raw);
+	REQUIRE(!drv_port_open("packet:127.0.0.1,frame=1024", &e->port));
+	REQUIRE(!drv_port_address(e->port, text, sizeof text));
+	colon = strchr(text, ':');
+	REQUIRE(colon);
+	e->to = own;
+	e->to.sin_port = htons((uint16_t)atoi(colon + 1));
+	e->peer = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	REQUIRE(e->peer >= 0 && !bind(e->peer, (void *)&own, sizeof own) &&
+		!getsockname(e->peer, (void *)&own, &n));
+	snprintf(text, sizeof text, "127.0.0.1:%u", ntohs(own.sin_port));
+	REQUIRE_EQ(drv_port_peer(e->port, text), 0);
+	return true;
+}
+
+static void close_ends(struct ends *e)
+{
+	drv_port_close(e->port);
+	close(e->peer);
+}
+
+/* Send numbered bytes; as a train of frames of `segment` bytes if that is not 0. */
+static void send_numbers(const struct ends *e, uint32_t first, uint32_t bytes, int segment)
+{
+	uint32_t data[16384];
+	int none = segment;
+
+	for (uint32_t i = 0; i < bytes / 4; i++)
+		data[i] = first + i;
+	setsockopt(e->peer, SOL_UDP, UDP_SEGMENT, &none, sizeof none);
+	REQUIRE(sendto(e->peer, data, bytes, 0, (const void *)&e->to, sizeof e->to) ==
+		(ssize_t)bytes);
+}
+
+/*
+ * Receive until nothing has come for so long. Frames of the peer contain rising numbers; returns
+ * how many numbers came, of which the first is *first.
+ */
+static uint32_t receive_numbers(const struct ends *e, uint32_t *first, unsigned quiet_ms)
+{
+	uint64_t heard = drv_clock_ns();
+	uint32_t got = 0, expected = 0;
+
+	while (drv_clock_ns() - heard < quiet_ms * 1000000ull) {
+		struct drv_frame f[DRV_PORT_BURST];
+		int n = drv_port_rx(e->port, f, DRV_PORT_BURST);
+
+		for (int i = 0; i < n; i++) {
+			uint32_t number[FRAME / 4];
+
+			if (f[i].peer < 0)
+				continue;
+			heard = drv_clock_ns();
+			REQUIRE(f[i].bytes % 4 == 0 && f[i].bytes <= FRAME);
+			memcpy(number, f[i].data, f[i].bytes);
+			if (!got)
+				*first = expected = number[0];
+			for (uint32_t k = 0; k < f[i].bytes / 4; k++, got++)
+				REQUIRE_EQ(number[k], expected++);
+		}
+		drv_port_rx_done(e->port, f, (unsigned)n);
+	}
+	return got;
+}
+
+/* Send a frame and a train, which arrive whole and once. */
+static void check_both(const struct ends *e, uint32_t first)
+{
+	uint32_t at = 0;
+
+	send_numbers(e, first, 512, 0);
+	send_numbers(e, first + 128, 20 * FRAME + 100, FRAME);
+	CHECK_EQ(receive_numbers(e, &at, 50), 128 + 20 * FRAME / 4 + 25);
+	CHECK_EQ(at, first);
+}
+
+static void trains_arrive(void)
+{
+	struct ends e;
+
+	if (!open_ends(&e))
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	for (uint32_t i = 0; i < 20; i++)
+		check_both(&e, 100000 * i);
+	CHECK_EQ(e.port->stat.rx_dropped, 0);
+	close_ends(&e);
+}
+
+/* The ring passes no datagrams with IP options, so the socket has to be asked. */
+static void silent_peers_are_heard(void)
+{
+	static const unsigned char none[4] = {1, 1, 1, 0};
+	struct ends e;
+	uint32_t at = 0;
+
+	if (!open_ends(&e))
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	REQUIRE(!setsockopt(e.peer, IPPROTO_IP, IP_OPTIONS, none, sizeof none));
+	for (uint32_t i = 0; i < 10; i++)
+		send_numbers(&e, 128 * i, 512, 0);
+	CHECK_EQ(receive_numbers(&e, &at, 50), 1280);
+	check_both(&e, 5000);
+	REQUIRE(!setsockopt(e.peer, IPPROTO_IP, IP_OPTIONS, NULL, 0));
+	for (uint32_t i = 0; i < 10; i++)
+		check_both(&e, 100000 * i);
+	close_ends(&e);
+}
+
+/* What finds no room is lost, and what comes later arrives. */
+static void flood_passes(void)
+{
+	struct ends e;
+	uint32_t at = 0;
+
+	if (!open_ends(&e))
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	check_both(&e, 0);
+	for (uint32_t i = 0; i < 20000; i++)
+		send_numbers(&e, i, 4, 0);
+	CHECK(receive_numbers(&e, &at, 50) > 1000);
+	CHECK_EQ(at, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		check_both(&e, 100000 * i);
+	/* Trains beyond the room of the UDP socket: those that come are whole. */
+	for (uint32_t i = 0; i < 1000; i++)
+		send_numbers(&e, 0, 40 * FRAME, FRAME);
+	for (uint64_t until = drv_clock_ns() + 200000000; drv_clock_ns() < until;) {
+		struct drv_frame f[DRV_PORT_BURST];
+		int n = drv_port_rx(e.port, f, DRV_PORT_BURST);
+
+		for (int i = 0; i < n; i++)
+			REQUIRE(f[i].peer == 0 && f[i].bytes == FRAME);
+		drv_port_rx_done(e.port, f, (unsigned)n);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		check_both(&e, 100000 * i);
+	close_ends(&e);
+}
+
+/* Frames of strangers come as from nobody, and hold the peer's up neither alone nor joined. */
+static void strangers_are_told_apart(void)
+{
+	struct ends e, stranger;
+	unsigned char data[40 * FRAME] = {0};
+	int size = FRAME;
+
+	if (!open_ends(&e))
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	stranger = e;
+	stranger.peer = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	REQUIRE(stranger.peer >= 0 &&
+		!setsockopt(stranger.peer, SOL_UDP, UDP_SEGMENT, &size, sizeof size));
+	check_both(&e, 0);
+	for (uint32_t i = 0; i < 50; i++) {
+		REQUIRE(sendto(stranger.peer, data, sizeof data, 0, (void *)&e.to, sizeof e.to) >
+			0);
+		REQUIRE(sendto(stranger.peer, data, 100, 0, (void *)&e.to, sizeof e.to) > 0);
+		check_both(&e, 100000 * i);
+	}
+	close(stranger.peer);
+	close_ends(&e);
+}
+
+/* The descriptor of a port that nobody sends to stays quiet, and reports what comes. */
+static void descriptor_sleeps(void)
+{
+	struct ends e;
+	struct drv_frame f;
+
+	if (!open_ends(&e))
+		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
+	for (uint32_t i = 0; i < 10; i++) {
+		struct pollfd p = {.fd = drv_port_arm(e.port), .events = POLLIN};
+
+		REQUIRE_EQ(drv_port_rx(e.port, &f, 1), 0);
+		CHECK_EQ(poll(&p, 1, 5), 0);
+		send_numbers(&e, i, i & 1 ? 20 * FRAME : 64, i & 1 ? FRAME : 0);
+		CHECK_EQ(poll(&p, 1, 5000), 1);
+		CHECK(receive_numbers(&e, &i, 20) > 0);
+	}
+	close_ends(&e);
+}
+
+T_MAIN(T(trains_arrive), T(silent_peers_are_heard), T(flood_passes), T(strangers_are_told_apart),
+       T(descriptor_sleeps))
