@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens ports by name: "driver:arguments", preceded by any number of "wrapper(arguments)+". Drivers
- * that need libraries are modules, which are loaded at their first use.
+ * Opens ports by name: "driver:arguments", or an IPv4 address, which means "udp:ADDRESS"; both
+ * preceded by any number of "wrapper(arguments)+". Drivers that need libraries are modules, which
+ * are loaded at their first use.
  */
 #define _GNU_SOURCE
 #include "drivers/base/assert.h"
@@ -21,6 +22,8 @@
 #define QUINTORUS_BUILD_MODULES ""
 #endif
 
+static int open_best_udp(const char *args, struct drv_port **port, struct drv_port_why *why);
+
 /*
  * open == NULL: the driver is in a module of that name, for which the Debian package `needs` is
  * needed.
@@ -30,9 +33,9 @@ static const struct driver {
 	drv_port_open_fn open;
 	const char *needs;
 } drivers[] = {
-    {"loop", drv_port_loop_open, NULL},     {"shm", drv_port_shm_open, NULL},
-    {"packet", drv_port_packet_open, NULL}, {"uring", NULL, "liburing-dev"},
-    {"dpdk", NULL, "libdpdk-dev"},
+    {"loop", drv_port_loop_open, NULL}, {"shm", drv_port_shm_open, NULL},
+    {"udp", open_best_udp, NULL},       {"packet", drv_port_packet_open, NULL},
+    {"uring", NULL, "liburing-dev"},    {"dpdk", NULL, "libdpdk-dev"},
 };
 
 static const struct wrapper {
@@ -127,6 +130,44 @@ static int module_load(const struct driver *d, drv_port_open_fn *open, struct dr
 
 static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why);
 
+/*
+ * udp:ADDRESS: the driver for UDP that works here and is the fastest. Both reach each other, so
+ * each host chooses for itself.
+ */
+static int open_best_udp(const char *args, struct drv_port **port, struct drv_port_why *why)
+{
+	static const char *const best_first[] = {"packet", "uring"};
+	char spec[256];
+	struct drv_port_why first = {""};
+	int rc = -EINVAL;
+
+	for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++) {
+		if ((size_t)snprintf(spec, sizeof spec, "%s:%s", best_first[i], args) >=
+		    sizeof spec)
+			return drv_port_fail(why, -EINVAL, "the arguments are too long");
+		rc = driver_open(spec, port, why);
+		if (!rc) {
+			why->chosen = best_first[i];
+			return 0;
+		}
+		if (!i)
+			first = *why;
+		drv_debug("port udp: not %s: %s", spec, why->text);
+	}
+	/* What is wrong with the arguments is wrong for both. */
+	if (rc == -EINVAL) {
+		drv_port_fail(why, rc,
+			      "write udp:ADDRESS or udp:ADDRESS:PORT with an IPv4 address of this "
+			      "host that the others reach; ,frame=BYTES (64 .. 65507) may follow");
+	} else if (rc != -EADDRNOTAVAIL && rc != -EADDRINUSE) {
+		struct drv_port_why second = *why;
+
+		drv_port_fail(why, rc, "no packet: %.180s; no uring: %.180s", first.text,
+			      second.text);
+	}
+	return rc;
+}
+
 /* Open a wrapper. spec: name(args)+rest; the name has n characters. */
 static int wrapper_open(const char *spec, size_t n, struct drv_port **port,
 			struct drv_port_why *why)
@@ -164,10 +205,12 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 
 	if (spec[n] == '(')
 		return wrapper_open(spec, n, port, why);
+	if (isdigit((unsigned char)*spec))
+		return open_best_udp(spec, port, why);
 	if (spec[n] != ':')
 		return drv_port_fail(why, -EINVAL,
 				     "no ':' behind the driver's name; write e.g. shm: or "
-				     "uring:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
+				     "udp:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
 	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
 		const struct driver *d = &drivers[i];
 
@@ -183,12 +226,34 @@ static int driver_open(const char *spec, struct drv_port **port, struct drv_port
 		DRV_ASSERT(open);
 		return open(spec + n + 1, port, why);
 	}
-	return drv_port_fail(why, -ENOENT,
-			     "there is no driver %.*s; drivers are loop, shm, packet, uring, dpdk",
-			     (int)n, spec);
+	return drv_port_fail(
+	    why, -ENOENT,
+	    "there is no driver %.*s; drivers are loop, shm, udp, packet, uring, dpdk", (int)n,
+	    spec);
 }
 
-int drv_port_open(const char *spec, struct drv_port **port)
+/* What stands behind the wrappers of a spec. */
+static const char *innermost(const char *spec)
+{
+	const char *plus = strrchr(spec, '+');
+
+	return plus ? plus + 1 : spec;
+}
+
+/* Write the spec with the driver that was chosen in the place of udp. */
+static void write_opened(const char *spec, const char *chosen, char *text, size_t bytes)
+{
+	const char *driver = innermost(spec), *address = driver;
+
+	if (!strncmp(driver, "udp:", 4))
+		address += 4;
+	if (chosen)
+		snprintf(text, bytes, "%.*s%s:%s", (int)(driver - spec), spec, chosen, address);
+	else
+		snprintf(text, bytes, "%s", spec);
+}
+
+int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes)
 {
 	struct drv_port_why why = {""};
 	struct drv_port *made = NULL;
@@ -198,8 +263,16 @@ int drv_port_open(const char *spec, struct drv_port **port)
 		drv_error("port %s: %s", spec, why.text[0] ? why.text : strerror(-rc));
 		return rc;
 	}
+	write_opened(spec, why.chosen, opened, bytes);
 	*port = made;
 	return 0;
+}
+
+int drv_port_open(const char *spec, struct drv_port **port)
+{
+	char opened[8];
+
+	return drv_port_open_named(spec, port, opened, sizeof opened);
 }
 
 void drv_port_close(struct drv_port *port)
@@ -218,7 +291,8 @@ bool drv_port_is_reachable(const char *spec, enum drv_port_place place)
 	case DRV_PORT_IN_NAMESPACE:
 		return dpdk && strncmp(dpdk, "dpdk:net_", 9); /* a NIC */
 	default:
-		return strstr(spec, "uring:") || strstr(spec, "packet:") ||
+		return isdigit((unsigned char)*innermost(spec)) || strstr(spec, "udp:") ||
+		       strstr(spec, "uring:") || strstr(spec, "packet:") ||
 		       (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
 	}
 }

@@ -32,9 +32,10 @@
  * taken: its ring is full while it does not poll. A caller with several peers keeps that frame and
  * continues with the others. Frames to a peer that has closed are taken and lost.
  *
- * Names (drv_port_open): "loop:NAME", "shm:NAME", "uring:10.0.0.1[:port]",
- * "dpdk:net_af_packet,iface=va", "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,
- * dup=0.01,reorder=0.05,corrupt=0.001,delay_us=50,seed=7)+uring:10.0.0.1". drivers/README.md
+ * Names (drv_port_open): "loop:NAME", "shm:NAME", "udp:10.0.0.1[:port]" (packet or uring, whichever
+ * works), "packet:10.0.0.1[:port]", "uring:10.0.0.1[:port]", "dpdk:net_af_packet,iface=va",
+ * "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,dup=0.01,reorder=0.05,corrupt=0.001,
+ * delay_us=50,seed=7)+uring:10.0.0.1". drivers/README.md
  * describes the arguments of each.
  */
 #ifndef DRIVERS_PORT_H
@@ -90,6 +91,11 @@ struct drv_port {
  * -EINVAL bad argument, -ENODEV no such device, -EPERM ...).
  */
 int drv_port_open(const char *spec, struct drv_port **port);
+/*
+ * The same. Writes the spec to `opened`, with the driver that was chosen in the place of "udp":
+ * "packet:10.0.0.1".
+ */
+int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes);
 void drv_port_close(struct drv_port *port); /* NULL is allowed */
 
 /* Lend one transmit buffer of at least frame_bytes_max bytes; 0 or -EAGAIN. */

@@ -15,6 +15,7 @@
 
 struct drv_port_why {
 	char text[DRV_PORT_WHY_BYTES];
+	const char *chosen; /* after success: the driver that "udp" has chosen, or NULL */
 };
 
 typedef int (*drv_port_open_fn)(const char *args, struct drv_port **port, struct drv_port_why *why);

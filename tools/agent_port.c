@@ -57,13 +57,13 @@ int agent_port_choose(struct agent *a)
 		if (n != 1) {
 			agent_fail(a, 1,
 				   n ? "several addresses,%s: name one in --hosts, as in "
-				       "HOST=uring:ADDRESS"
+				       "HOST=udp:ADDRESS"
 				     : "no IPv4 address but loopback%s: give it one, or name a "
 				       "port in --hosts",
 				   all);
 			return -EADDRNOTAVAIL;
 		}
 	}
-	snprintf(h->port + used, sizeof h->port - used, "uring:%s", address);
+	snprintf(h->port + used, sizeof h->port - used, "udp:%s", address);
 	return 0;
 }

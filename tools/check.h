@@ -28,6 +28,7 @@ int check_pairs(const char *list, bool json);
 
 /* check_ports.c: open a port, or a cipher, in a separate process. */
 void check_dpdk(struct check *c);
+void check_packet(struct check *c);
 void check_uring(struct check *c);
 void check_af_xdp(struct check *c);
 void check_seal(struct check *c);

@@ -312,6 +312,7 @@ const struct check_entry check_list[] = {
     {"limits", check_limits},
     {"huge pages", check_huge_pages},
     {"DPDK", check_dpdk},
+    {"packet sockets", check_packet},
     {"io_uring", check_uring},
     {"AF_XDP", check_af_xdp},
     {"seal", check_seal},

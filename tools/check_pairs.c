@@ -42,7 +42,7 @@ struct address {
 
 struct host {
 	char name[160], version[96], boot[64], clock[48];
-	bool is_invariant, uring, dpdk, seal, root;
+	bool is_invariant, packet, uring, dpdk, seal, root;
 	struct address address[ADDRESSES_MAX];
 	unsigned addresses, port;
 	char problem[256]; /* why there is no probe; "" if there is one */
@@ -157,6 +157,8 @@ static void take_fact(struct host *h, const char *line)
 		return;
 	else if (sscanf(line, "clock %47s %d", h->clock, &invariant) == 2)
 		h->is_invariant = invariant;
+	else if (!strcmp(line, "driver packet"))
+		h->packet = true;
 	else if (!strcmp(line, "driver uring"))
 		h->uring = true;
 	else if (!strcmp(line, "driver dpdk"))
@@ -281,13 +283,15 @@ static bool choose_addresses(struct pair *p, const struct host *a, const struct 
 
 static void choose_driver(struct pair *p, const struct host *a, const struct host *b)
 {
+	/* UDP: each host takes what udp: chooses there. */
 	if (p->is_same_machine)
 		snprintf(p->driver, sizeof p->driver, "shm:");
+	else if (p->is_reachable && (a->packet || a->uring) && (b->packet || b->uring))
+		snprintf(p->driver, sizeof p->driver, "%s:%s", a->packet ? "packet" : "uring",
+			 p->from->ip);
 	else if (p->is_reachable && a->dpdk && b->dpdk && a->root && b->root)
 		snprintf(p->driver, sizeof p->driver, "dpdk:net_af_packet,iface=%s",
 			 p->from->interface);
-	else if (p->is_reachable && a->uring && b->uring)
-		snprintf(p->driver, sizeof p->driver, "uring:%s", p->from->ip);
 	else
 		snprintf(p->driver, sizeof p->driver, "none");
 }
@@ -426,17 +430,19 @@ static void print_hosts(const struct host *h, int hosts, bool json)
 			json_print_text(stdout, h[i].version);
 			printf(", \"clock\": ");
 			json_print_text(stdout, h[i].clock);
-			printf(", \"uring\": %s, \"dpdk\": %s, \"seal\": %s, \"problem\": ",
-			       h[i].uring ? "true" : "false", h[i].dpdk ? "true" : "false",
-			       h[i].seal ? "true" : "false");
+			printf(", \"packet\": %s, \"uring\": %s, \"dpdk\": %s, \"seal\": %s, "
+			       "\"problem\": ",
+			       h[i].packet ? "true" : "false", h[i].uring ? "true" : "false",
+			       h[i].dpdk ? "true" : "false", h[i].seal ? "true" : "false");
 			json_print_text(stdout, h[i].problem);
 			printf("}");
 		} else if (h[i].problem[0]) {
 			printf("%-8s %s: %s\n", "fatal", h[i].name, h[i].problem);
 		} else {
-			printf("%-8s %s: version %s; clock %s; drivers%s%s%s%s\n", "ok", h[i].name,
-			       h[i].version, h[i].clock, h[i].uring ? " uring" : "",
-			       h[i].dpdk ? " dpdk" : "", h[i].seal ? ", frames sealed" : "",
+			printf("%-8s %s: version %s; clock %s; drivers%s%s%s%s%s\n", "ok",
+			       h[i].name, h[i].version, h[i].clock, h[i].packet ? " packet" : "",
+			       h[i].uring ? " uring" : "", h[i].dpdk ? " dpdk" : "",
+			       h[i].seal ? ", frames sealed" : "",
 			       h[i].is_invariant ? ""
 						 : "; its time-stamp counter is not invariant");
 		}

@@ -120,6 +120,19 @@ void check_dpdk(struct check *c)
 	check_fix(c, "apt install libdpdk-dev, then build again; needed by dpdk: ports only");
 }
 
+void check_packet(struct check *c)
+{
+	char text[480];
+
+	if (!try_open(open_port, "packet:127.0.0.1", text, sizeof text)) {
+		check_set(c, CHECK_OK, "a port opens; torus run takes it for UDP between hosts");
+		return;
+	}
+	check_set(c, CHECK_SLOW, "%s", text[0] ? text : "no port opens");
+	check_fix(c, "run as root or with CAP_NET_RAW (docker run --cap-add NET_RAW); until then "
+		     "UDP between hosts goes through io_uring, which takes longer");
+}
+
 void check_uring(struct check *c)
 {
 	char text[480], off[16] = "";
@@ -139,7 +152,7 @@ void check_uring(struct check *c)
 		check_fix(c, "echo 0 > /proc/sys/kernel/io_uring_disabled (it is %s), root", off);
 	else
 		check_fix(c, "apt install liburing-dev, then build again; Linux 6.0 or later; "
-			     "needed by uring: ports only");
+			     "needed by uring: ports, and by udp: ports without packet sockets");
 }
 
 void check_af_xdp(struct check *c)

@@ -66,8 +66,10 @@ static const char doc[] =
     "allocation of several nodes they are the default, and its tasks (SLURM_NTASKS) that of -n\n"
     "Each may be followed by a driver port, HOST=PORT:\n"
     "  shm:                         rings in shared memory (the default if all hosts are local)\n"
-    "  uring:10.0.0.1               UDP from this address (the default for other hosts: the "
-    "address at which ssh reached the host, or its only one)\n"
+    "  udp:10.0.0.1, or 10.0.0.1    UDP from this address, through packet: or uring: (the default "
+    "for other hosts: the address at which ssh reached the host, or its only one)\n"
+    "  packet:10.0.0.1              UDP through a packet socket (root, or CAP_NET_RAW)\n"
+    "  uring:10.0.0.1               UDP through io_uring\n"
     "  dpdk:net_af_packet,iface=va  any DPDK device\n"
     "  dpdk:0000:3b:00.0            a NIC bound to a DPDK driver\n"
     "Separate hosts without ports by commas, hosts with ports by semicolons (in quotes), or repeat "
@@ -78,7 +80,7 @@ static const char doc[] =
     "  torus run -n 16 ./program\n"
     "  torus run --clock virtual --shape 4x4x4x8x2 ./program\n"
     "  torus run -n 8 --shape 2x2x2x1x1 --fabric torus \\\n"
-    "      --hosts 'netns:a=uring:10.9.0.1;netns:b=uring:10.9.0.2' ./program\n"
+    "      --hosts 'netns:a=10.9.0.1;netns:b=10.9.0.2' ./program\n"
     "  torus run -n 2 --hosts local,local --fault loss=0.1,reorder=0.05 ./program\n"
     "\n"
     "Tasks inherit the environment. torus settings lists the variables that change how they run.\n"
@@ -170,7 +172,7 @@ static const struct argp_option options[] = {
      "or "
      "end the job); authenticated: a key of this job tells its frames from forged ones; encrypted: "
      "others cannot read them either (default: auto: authenticated if a host is another machine or "
-     "has a port that others may send to: uring or dpdk outside of a network namespace, a network "
+     "has a port that others may send to: UDP or dpdk outside of a network namespace, a network "
      "card)",
      2},
     {0, 0, 0, 0, "Output:", 3},

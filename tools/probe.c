@@ -108,7 +108,10 @@ static void say_drivers(FILE *out)
 	static const struct {
 		const char *name;
 		void (*check)(struct check *c);
-	} drivers[] = {{"uring", check_uring}, {"dpdk", check_dpdk}, {"seal", check_seal}};
+	} drivers[] = {{"packet", check_packet},
+		       {"uring", check_uring},
+		       {"dpdk", check_dpdk},
+		       {"seal", check_seal}};
 
 	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
 		struct check c = {0};

@@ -283,12 +283,12 @@ static int port_choose(char *port, size_t bytes)
 	}
 	n = drv_port_own_address(address, sizeof address, all, sizeof all);
 	if (n != 1) {
-		drv_error(n ? "several addresses,%s: name one as QUINTORUS_PORT=uring:ADDRESS"
+		drv_error(n ? "several addresses,%s: name one as QUINTORUS_PORT=udp:ADDRESS"
 			    : "no IPv4 address but loopback%s: the other hosts cannot be reached",
 			  all);
 		return -EADDRNOTAVAIL;
 	}
-	snprintf(port, bytes, "uring:%s", address);
+	snprintf(port, bytes, "udp:%s", address);
 	return 0;
 }
 
@@ -298,7 +298,7 @@ static bool is_own_port_reachable(void)
 {
 	const char *named = drv_setting_text(DRV_QUINTORUS_PORT);
 
-	return drv_port_is_reachable(named ? named : "uring:", DRV_PORT_ON_THIS_MACHINE);
+	return drv_port_is_reachable(named ? named : "udp:", DRV_PORT_ON_THIS_MACHINE);
 }
 
 /* What rank 0 wished, or what the ports and machines ask for. */

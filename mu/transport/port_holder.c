@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -609,6 +610,7 @@ int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 				     .self = host->host,
 				     .hosts = host->hosts,
 				     .seal = (enum drv_seal_kind)host->seal};
+	char spec[sizeof host->port];
 	int rc = -ENOMEM;
 
 	if (!h)
@@ -620,7 +622,8 @@ int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 	rc = make_maps(h);
 	if (rc)
 		goto err_free;
-	rc = drv_port_open(host->port, &h->port);
+	snprintf(spec, sizeof spec, "%s", host->port);
+	rc = drv_port_open_named(spec, &h->port, host->port, sizeof host->port);
 	if (rc)
 		goto err_free;
 	if (host->script[0]) {

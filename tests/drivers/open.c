@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -64,7 +65,7 @@ static const struct bad {
 } bad[] = {
     {"", -EINVAL, "no ':'"},
     {"shm", -EINVAL, "write e.g. shm:"},
-    {"carrier:pigeon", -ENOENT, "drivers are loop, shm, packet, uring, dpdk"},
+    {"carrier:pigeon", -ENOENT, "drivers are loop, shm, udp, packet, uring, dpdk"},
     {":x", -ENOENT, "there is no driver"},
     {"fault+shm:", -ENOENT, "there is no driver fault+shm"},
     {"fault(+shm:", -EINVAL, "a wrapper is written"},
@@ -107,6 +108,14 @@ static const struct bad bad_packet[] = {
     {"packet:192.0.2.77", -EADDRNOTAVAIL, "'ip addr' lists them"},
     {"packet:127.0.0.1,frame=10", -EINVAL, "frame=BYTES"},
     {"packet:127.0.0.1,zc=10", -EINVAL, "'zc'"},
+};
+
+static const struct bad bad_udp[] = {
+    {"udp:", -EINVAL, "write udp:ADDRESS"},
+    {"udp:localhost", -EINVAL, "write udp:ADDRESS"},
+    {"192.0.2.77", -EADDRNOTAVAIL, "'ip addr' lists them"},
+    {"10.0.0", -EINVAL, "write udp:ADDRESS"},
+    {"fault()+udp:192.0.2.77", -EADDRNOTAVAIL, "'ip addr' lists them"},
 };
 
 static const struct bad bad_dpdk[] = {
@@ -163,6 +172,7 @@ static void bad_specs_of_uring(void)
 	if (!have_module("uring"))
 		T_SKIP("the uring module was not built");
 	bad_check(bad_uring, sizeof bad_uring / sizeof *bad_uring);
+	bad_check(bad_udp, sizeof bad_udp / sizeof *bad_udp);
 }
 
 static int bad_specs_of_dpdk_child(void *arg)
@@ -357,6 +367,71 @@ static void uring_denied(void)
 	}
 }
 
+/* Open a port, and compare the name under which it was opened. */
+static void check_chosen(const char *spec, const char *expected)
+{
+	char opened[64] = "";
+	struct drv_port *p;
+
+	REQUIRE(!drv_port_open_named(spec, &p, opened, sizeof opened));
+	CHECK_STR(opened, expected);
+	drv_port_close(p);
+}
+
+/* In this process sockets of that family are refused. */
+static int deny_sockets(int family)
+{
+	struct sock_filter code[] = {
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 3),
+	    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)family, 0, 1),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = 6, .filter = code};
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static int udp_chooses_child(void *arg)
+{
+	struct drv_port *p;
+
+	(void)arg;
+	if (deny_sockets(AF_PACKET))
+		return 77;
+	check_chosen("udp:127.0.0.1", "uring:127.0.0.1");
+	check_chosen("127.0.0.1,frame=2000", "uring:127.0.0.1,frame=2000");
+	check_chosen("fault(loss=0.5)+udp:127.0.0.1", "fault(loss=0.5)+uring:127.0.0.1");
+	check_chosen("uring:127.0.0.1", "uring:127.0.0.1");
+	if (deny_uring(EPERM))
+		return 77;
+	CHECK_EQ(open_logged("udp:127.0.0.1", &p), -EPERM);
+	CHECK(has_said("udp:127.0.0.1", "no packet: no packet socket"));
+	CHECK(has_said("udp:127.0.0.1", "no uring: io_uring is not permitted"));
+	return 0;
+}
+
+/* Packet sockets where they work, otherwise io_uring; neither is an error that says why. */
+static void udp_chooses(void)
+{
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), rc;
+
+	if (!have_module("uring"))
+		T_SKIP("the uring module was not built");
+	if (fd >= 0) {
+		close(fd);
+		check_chosen("udp:127.0.0.1", "packet:127.0.0.1");
+		check_chosen("127.0.0.1", "packet:127.0.0.1");
+	}
+	rc = t_wait(t_child(udp_chooses_child, NULL), 20);
+	if (rc == 77)
+		T_SKIP("seccomp filters are not allowed here");
+	CHECK_EQ(rc, 0);
+}
+
 /* How many names in a directory contain this text? Other tests that run meanwhile have entries
  * there too. */
 static unsigned count_entries(const char *path, const char *text)
@@ -519,6 +594,9 @@ static void reachable_ports(void)
 		    {"uring:10.0.0.1", 1, 0},
 		    {"uring:127.0.0.1", 1, 0},
 		    {"packet:10.0.0.1", 1, 0},
+		    {"udp:10.0.0.1", 1, 0},
+		    {"10.0.0.1", 1, 0},
+		    {"fault(loss=0.1)+10.0.0.1", 1, 0},
 		    {"fault(loss=0.1)+uring:127.0.0.1", 1, 0},
 		    {"fault(loss=0.1)+shm:", 0, 0},
 		    {"dpdk:net_memif0,id=0", 0, 0},
@@ -536,4 +614,5 @@ static void reachable_ports(void)
 
 T_MAIN(T(reachable_ports), T(bad_specs), T(bad_specs_of_uring), T(bad_specs_of_dpdk),
        T(xdp_hears_one_queue), T(a_worker_releases_the_packet_socket), T(modules_are_looked_for),
-       T(uring_denied), T(dpdk_is_a_guest), T(dpdk_after_fork), T(shm_leaves_nothing))
+       T(uring_denied), T(udp_chooses), T(dpdk_is_a_guest), T(dpdk_after_fork),
+       T(shm_leaves_nothing))

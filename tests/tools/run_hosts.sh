@@ -204,9 +204,10 @@ if unusable; then
 	echo "no io_uring: default port not tested"
 else
 	expect 0 "default port"
-	said err 'port uring:10.77.1.1' "default port"
+	said err 'port packet:10.77.1.1' "default port"
 fi
 wire uring "netns:$a=uring:10.77.1.1;netns:$b=uring:10.77.1.2"
+wire packet "netns:$a=packet:10.77.1.1;netns:$b=packet:10.77.1.2"
 wire DPDK "netns:$a=dpdk:net_af_packet,iface=v$$a;netns:$b=dpdk:net_af_packet,iface=v$$b"
 # The end of a job over DPDK, on busy processors: tasks that all succeeded are a job that succeeded.
 loops=()
@@ -224,5 +225,5 @@ kill "${loops[@]}"
 ip -n $a addr add 10.78.1.1/24 dev v$$a
 t run -n 2 --hosts "netns:$a,netns:$b" "$task" exchange
 expect 1 "several addresses"
-said err '10.77.1.1 .*10.78.1.1.*uring:ADDRESS' "several addresses"
+said err '10.77.1.1 .*10.78.1.1.*udp:ADDRESS' "several addresses"
 finish
