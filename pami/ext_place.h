@@ -5,6 +5,7 @@
  * PAMI_Send_immediate() copies header and data into the packet. With this extension the caller gets
  * the packet's own memory, writes header and data there, and then sends it, so nothing is copied
  * and little is checked. A task has such memory for tasks that it reaches through shared memory.
+ * Longer messages, and those to other tasks, save a copy by "framed".
  *
  *     pami_quintorus_place_t p = {
  *         .dest = there, .dispatch = 5, .header_bytes = 8, .data_bytes = 64};
@@ -67,6 +68,16 @@ typedef pami_result_t (*pami_quintorus_padded_fn)(pami_context_t context, pami_e
 						  size_t dispatch, const uint64_t *header,
 						  size_t count, const void *data,
 						  size_t data_bytes);
+
+/*
+ * "framed": PAMI_Send() of a message that lies in one piece: the data begins where the header ends,
+ * and in front of the header is room, PAMI_QUINTORUS_FRAME bytes or more, which the library may
+ * write. All of it, the room, too, stays the library's until local_fn is called. So nothing has to
+ * be copied to memory of the library's own. Any target and length, and results as of PAMI_Send();
+ * PAMI_INVAL also: the data does not begin where the header ends. The context's lock is held.
+ */
+#define PAMI_QUINTORUS_FRAME 16
+typedef pami_result_t (*pami_quintorus_framed_fn)(pami_context_t context, pami_send_t *send);
 
 /*
  * "prefetch": a message of so many bytes, header and data, follows soon. Where "reserve" has

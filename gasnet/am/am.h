@@ -74,14 +74,28 @@ size_t gexi_slots_bytes(void);
 struct gexi_slot *gexi_slot_take(size_t bytes);
 void gexi_slot_release(struct gexi_slot *slot);
 
-/* A private buffer that holds a message, with room for its header. */
+/* A message whose payload is still arriving (receive.c). */
+struct gexi_arrival {
+	uint32_t task;
+	struct gexi_am_head head;
+	gex_AM_Arg_t args[GEXI_AM_ARGS_MAX];
+	void *payload;
+};
+
+/*
+ * A private buffer that holds a message. Its header ends where the data begins, and PAMI has room
+ * in front of it ("framed" of EXT_quintorus_place).
+ */
 struct gexi_buffer {
 	struct gexi_buffer *next;
 	unsigned size_class;
 	struct gexi_completion local; /* fn may be NULL */
-	_Alignas(16) unsigned char header[112];
-	_Alignas(16) char data[];
+	struct gexi_arrival arrival;  /* of a message that is received */
+	_Alignas(64) unsigned char room[128];
+	char data[];
 };
+_Static_assert(GEXI_AM_HEAD_MAX + PAMI_QUINTORUS_FRAME <= 128, "the room of a buffer");
+_Static_assert(offsetof(struct gexi_buffer, data) % 64 == 0, "payloads begin a cache line");
 /* Take a buffer of this many bytes; ends the process if there is no memory. Lock. */
 struct gexi_buffer *gexi_buffer_take(size_t bytes);
 void gexi_buffer_release(struct gexi_buffer *buffer);
@@ -104,7 +118,15 @@ static inline size_t gexi_am_medium_head(unsigned nargs)
 {
 	return ((sizeof(struct gexi_am_head) + 4 * nargs + 7) & ~(size_t)15) + 8;
 }
-/* Write the header of a message at `to`, which is 8-byte aligned. Returns its length. Lock. */
+/* Length of the header of a message that is not short: a multiple of 8. */
+static inline size_t gexi_am_head_bytes(const struct gexi_am_send *s)
+{
+	if ((s->kind & (GEXI_AM_CATEGORY | GEXI_AM_SLOT)) == GEXI_AM_MEDIUM)
+		return gexi_am_medium_head(s->nargs);
+	return (sizeof(struct gexi_am_head) + sizeof(s->where) + 4 * s->nargs + 7) & ~(size_t)7;
+}
+/* Write the header of a message that is not short at `to`, which is 8-byte aligned. Returns its
+ * length. Lock. */
 size_t gexi_am_write_head(const struct gexi_am_send *s, void *to);
 /* Send the message with its payload at src: at once, if it is short, else from *slot or *buffer,
  * where the payload lies already if one is not NULL. The lock is held. */

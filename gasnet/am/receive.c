@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HOT: from PAMI's dispatch to the handler. The bench gex guards it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "gasnet/am/am.h"
 
 typedef gex_AM_Arg_t A;
-
-/* A message whose payload is still arriving. */
-struct arrival {
-	uint32_t task;
-	struct gexi_am_head head;
-	gex_AM_Arg_t args[GEXI_AM_ARGS_MAX];
-	void *payload;
-	struct gexi_buffer *buffer; /* of a medium payload, or NULL */
-};
 
 /* clang-format off */
 #define ARGS_0
@@ -176,35 +166,29 @@ static inline void run_short_2(uint32_t task, struct gexi_peer *peer, gex_AM_Fn_
 
 static void on_arrived(pami_context_t context, void *cookie, pami_result_t result)
 {
-	struct arrival *a = cookie;
+	struct gexi_buffer *b = cookie;
+	const struct gexi_arrival *a = &b->arrival;
 
 	if (result != PAMI_SUCCESS)
 		gexi_operation_failed("receiving an active message", result);
 	run_handler(a->task, &a->head, a->args, a->payload);
-	if (a->buffer)
-		gexi_buffer_release(a->buffer);
-	free(a);
+	gexi_buffer_release(b);
 }
 
 static void receive_later(uint32_t task, const struct gexi_am_head *h, const A *args, void *dest,
 			  pami_recv_t *recv)
 {
-	struct arrival *a = malloc(sizeof(*a));
+	bool is_long = (h->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG;
+	struct gexi_buffer *b = gexi_buffer_take(is_long ? 0 : h->bytes);
+	struct gexi_arrival *a = &b->arrival;
 
-	if (!a)
-		gexi_die("no memory to receive a message");
 	a->task = task;
 	a->head = *h;
 	memcpy(a->args, args, h->nargs * sizeof(*args));
-	a->payload = dest;
-	a->buffer = NULL;
-	if ((h->kind & GEXI_AM_CATEGORY) != GEXI_AM_LONG) {
-		a->buffer = gexi_buffer_take(h->bytes);
-		a->payload = a->buffer->data;
-	}
+	a->payload = is_long ? dest : b->data;
 	recv->addr = a->payload;
 	recv->local_fn = on_arrived;
-	recv->cookie = a;
+	recv->cookie = b;
 }
 
 /* A short payload, in memory of the network. Handlers expect alignment for any type. */

@@ -20,9 +20,7 @@ size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
 	}
 	for (unsigned i = 0; i < s->nargs; i++, at += sizeof(*s->args))
 		memcpy(at, &s->args[i], sizeof(*s->args));
-	if ((s->kind & (GEXI_AM_CATEGORY | GEXI_AM_SLOT)) == GEXI_AM_MEDIUM)
-		return gexi_am_medium_head(s->nargs);
-	return (size_t)(at - (char *)to);
+	return gexi_am_head_bytes(s);
 }
 
 static GEXI_COLD void send_failed(uint32_t task, pami_result_t rc)
@@ -65,15 +63,19 @@ void gexi_am_send_slot(struct gexi_am_send *s, struct gexi_slot *slot)
 
 void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *b, const void *src)
 {
+	size_t head = gexi_am_head_bytes(s);
 	pami_send_t m = {
-	    .send = {.header = {b->header, gexi_am_write_head(s, b->header)},
+	    .send = {.header = {b->data - head, head},
 		     .data = {(void *)(uintptr_t)src, s->bytes},
 		     .dispatch = GEXI_DISPATCH_AM,
 		     .dest = gexi_peer(s->task)->endpoint[GEXI_MAIN]},
 	    .events = {.cookie = b, .local_fn = gexi_buffer_sent},
 	};
-	pami_result_t rc = PAMI_Send(gexi_world.context[GEXI_MAIN], &m);
+	pami_result_t rc;
 
+	gexi_am_write_head(s, b->data - head);
+	rc = src == b->data ? gexi_world.framed(gexi_world.context[GEXI_MAIN], &m)
+			    : PAMI_Send(gexi_world.context[GEXI_MAIN], &m);
 	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))
 		send_failed(s->task, rc);
 }

@@ -98,7 +98,7 @@ struct gexi_buffer *gexi_buffer_take(size_t bytes)
 			      : class == CLASS_BIG ? gexi_world.env.medium_max
 						   : bytes;
 
-		b = aligned_alloc(16, (sizeof(*b) + room + 15) & ~(size_t)15);
+		b = aligned_alloc(64, (sizeof(*b) + room + 63) & ~(size_t)63);
 		if (!b)
 			gexi_die("no memory for a message of %zu bytes", bytes);
 		b->size_class = class;

@@ -133,6 +133,10 @@ static void open_extensions(void)
 	    (pami_quintorus_padded_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "padded");
 	gexi_world.prefetch =
 	    (pami_quintorus_prefetch_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "prefetch");
+	gexi_world.framed =
+	    (pami_quintorus_framed_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "framed");
+	if (!gexi_world.framed)
+		gexi_world.framed = PAMI_Send;
 	if (!gexi_world.padded)
 		gexi_world.padded = no_padded;
 	if (!gexi_world.reserve || !gexi_world.commit)

@@ -124,6 +124,7 @@ struct gexi_world {
 	pami_quintorus_commit_fn commit;
 	pami_quintorus_words_fn words;       /* never NULL */
 	pami_quintorus_padded_fn padded;     /* never NULL */
+	pami_quintorus_framed_fn framed;     /* never NULL */
 	pami_quintorus_prefetch_fn prefetch; /* or NULL */
 	pami_quintorus_credit_settle_fn settle;
 	pami_quintorus_get_pieces_fn get_pieces; /* NULL: single gets only */

@@ -64,9 +64,16 @@ struct gexi_pack {
 	char *self[PACK_PIECES];
 	struct gexi_buffer *arriving;
 	struct piece piece[PACK_PIECES];
-	_Alignas(16) struct pack_head head;
-	char room[ROOM];
+	_Alignas(
+	    64) char frame[64 - sizeof(struct pack_head)]; /* PAMI's, in front of the message */
+	struct pack_head head;
+	_Alignas(64) char room[ROOM];
 };
+
+_Static_assert(offsetof(struct gexi_pack, room) ==
+		   offsetof(struct gexi_pack, head) + sizeof(struct pack_head),
+	       "a message lies in one piece");
+_Static_assert(sizeof(((struct gexi_pack *)0)->frame) >= PAMI_QUINTORUS_FRAME, "room of a message");
 
 static struct {
 	struct gexi_pack *free;
@@ -171,15 +178,16 @@ static void send_collected(pami_context_t context, pami_endpoint_t origin,
 			   const struct pack_head *h)
 {
 	struct gexi_buffer *b = gexi_buffer_take(h->bytes);
-	pami_send_t s = {.send = {.header = {b->header, sizeof(h->pack)},
+	char *head = b->data - sizeof(h->pack);
+	pami_send_t s = {.send = {.header = {head, sizeof(h->pack)},
 				  .data = {b->data, h->bytes},
 				  .dispatch = GEXI_DISPATCH_VIS_DONE,
 				  .dest = origin},
 			 .events = {.cookie = b, .local_fn = gexi_buffer_sent}};
 
-	memcpy(b->header, &h->pack, sizeof(h->pack));
+	memcpy(head, &h->pack, sizeof(h->pack));
 	copy_pieces(h, h + 1, b->data, false);
-	if (PAMI_Send(context, &s) != PAMI_SUCCESS)
+	if (gexi_world.framed(context, &s) != PAMI_SUCCESS)
 		gexi_buffer_release(b); /* The origin has died, so the answer is dropped. */
 }
 
@@ -203,7 +211,7 @@ static void on_arrived(pami_context_t context, void *cookie, pami_result_t resul
 
 	if (result != PAMI_SUCCESS)
 		gexi_operation_failed("receiving a packed transfer", result);
-	memcpy(&origin, b->header, sizeof(origin));
+	memcpy(&origin, b->room, sizeof(origin));
 	serve_request(context, origin, b->data);
 	gexi_buffer_release(b);
 }
@@ -219,7 +227,7 @@ static void on_message(pami_context_t context, void *cookie, const void *header,
 		return;
 	}
 	b = gexi_buffer_take(data_bytes);
-	memcpy(b->header, &origin, sizeof(origin));
+	memcpy(b->room, &origin, sizeof(origin));
 	recv->addr = b->data;
 	recv->local_fn = on_arrived;
 	recv->cookie = b;
@@ -308,14 +316,15 @@ static void pack_send_bytes(struct gexi_transfer *t, struct gexi_pack *p, size_t
 	p->users = 1;
 	if (gexi_world.env.vis_am == GEXI_VIS_AM_FIXED) {
 		b = gexi_buffer_take(bytes);
-		s.send.data.iov_base = memcpy(b->data, &p->head, bytes);
+		s.send.header.iov_base = s.send.data.iov_base = memcpy(b->data, &p->head, bytes);
 		s.events = (pami_send_event_t){.cookie = b, .local_fn = gexi_buffer_sent};
-		rc = PAMI_Send(gexi_world.context[GEXI_MAIN], &s);
+		rc = gexi_world.framed(gexi_world.context[GEXI_MAIN], &s);
 	} else if (bytes <= gexi_world.immediate_max) {
 		rc = PAMI_Send_immediate(gexi_world.context[GEXI_MAIN], &s.send);
 	} else {
 		p->users = 2;
-		rc = PAMI_Send(gexi_world.context[GEXI_MAIN], &s);
+		s.send.header.iov_base = &p->head;
+		rc = gexi_world.framed(gexi_world.context[GEXI_MAIN], &s);
 	}
 	if (rc != PAMI_SUCCESS)
 		cannot_start("a packed transfer", t->task);

@@ -9,8 +9,10 @@
 #include "pami/core/macros.h"
 #include "pami/ext/ext.h"
 #include "pami/ext_place.h"
+#include "pami/p2p/send.h"
 #include "pami/p2p/wire.h"
 
+_Static_assert(sizeof(struct pami_wire_envelope) <= PAMI_QUINTORUS_FRAME, "fits before the header");
 _Static_assert(sizeof(struct mu_place) <= sizeof(((pami_quintorus_place_t *)0)->reserved),
 	       "a place keeps the MU's part");
 
@@ -135,8 +137,12 @@ static void prefetch_place(pami_context_t context, pami_endpoint_t dest, size_t 
 }
 
 static const struct pami_ext_symbol place_symbols[] = {
-    {"reserve", (void *)reserve_place, NULL},   {"commit", (void *)commit_place, NULL},
-    {"words", (void *)send_words, NULL},        {"padded", (void *)send_padded, NULL},
-    {"prefetch", (void *)prefetch_place, NULL}, {NULL, NULL, NULL},
+    {"reserve", (void *)reserve_place, NULL},
+    {"commit", (void *)commit_place, NULL},
+    {"words", (void *)send_words, NULL},
+    {"padded", (void *)send_padded, NULL},
+    {"prefetch", (void *)prefetch_place, NULL},
+    {"framed", (void *)pami_send_framed, NULL},
+    {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_place = {PAMI_EXT_QUINTORUS_PLACE, NULL, place_symbols};

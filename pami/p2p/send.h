@@ -11,6 +11,8 @@
 
 /* Send a message by the protocol of its size. The id is not checked. 0 or a negative errno. */
 int pami_send_message(struct pami_context *ctx, const pami_send_t *p);
+/* "framed" of EXT_quintorus_place (pami/ext_place.h). */
+pami_result_t pami_send_framed(pami_context_t context, pami_send_t *p);
 /* Send one immediate message without queueing it. -EAGAIN: the FIFO is full. */
 int pami_send_try(struct pami_context *ctx, const pami_send_immediate_t *s);
 /* Is a send on this id to this endpoint an error? Then *result is what the public function `call`

@@ -7,7 +7,9 @@
  *   one packet     SHORT   the messaging unit copies it; it is complete here at once
  *   <= eager_max   EAGER   envelope, header and data are one message, copied up to stage_max bytes;
  *                          longer data is sent from the user's buffer. The limits are other ones
- *                          for a target that shares memory with us.
+ *                          for a target that shares memory with us. Of a framed message nothing
+ *                          is copied: its header and data lie together, behind room for the
+ *                          envelope.
  *   more           RTS     the receiver fetches the data by RDMA read and answers DONE
  */
 #include <stdlib.h>
@@ -199,7 +201,8 @@ static int send_head(struct pami_context *ctx, const pami_send_immediate_t *s,
 	return rc;
 }
 
-static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t total)
+static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t total,
+			 bool is_framed)
 {
 	const pami_send_immediate_t *s = &p->send;
 	struct pami_wire_envelope envelope = {s->header.iov_len, s->data.iov_len};
@@ -214,7 +217,12 @@ static int message_eager(struct pami_context *ctx, const pami_send_t *p, size_t 
 		return -ENOMEM;
 	mu_charge(MU_COST_send_immediate, 1);
 	wire.token = p->events.remote_fn ? r->token : 0;
-	if (total <= stage || !s->data.iov_len) {
+	if (is_framed) {
+		char *first = (char *)s->header.iov_base - sizeof envelope;
+
+		memcpy(first, &envelope, sizeof envelope);
+		rc = pami_queue_send(ctx, s->dest, &wire, first, sizeof envelope + total, &r->op);
+	} else if (total <= stage || !s->data.iov_len) {
 		rc = send_staged(ctx, s, &wire, &envelope, sizeof envelope, true, r);
 		/* The data must follow the head without fail, so reserve its place first. */
 	} else if (!(rc = pami_queue_reserve(ctx))) {
@@ -367,7 +375,7 @@ static PAMI_COLD __attribute__((noinline)) bool send_slow(struct pami_context *c
 	return false;
 }
 
-int pami_send_message(struct pami_context *ctx, const pami_send_t *p)
+static int send_message(struct pami_context *ctx, const pami_send_t *p, bool is_framed)
 {
 	size_t total = p->send.header.iov_len + p->send.data.iov_len;
 	int rc;
@@ -386,10 +394,18 @@ int pami_send_message(struct pami_context *ctx, const pami_send_t *p)
 		return -EFAULT;
 	if (needs_rendezvous(ctx, p, total))
 		return message_rendezvous(ctx, p);
-	return PAMI_LIKELY(is_mapped(ctx, &p->send.data)) ? message_eager(ctx, p, total) : -EFAULT;
+	return PAMI_LIKELY(is_mapped(ctx, &p->send.data)) ? message_eager(ctx, p, total, is_framed)
+							  : -EFAULT;
 }
 
-PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
+int pami_send_message(struct pami_context *ctx, const pami_send_t *p)
+{
+	return send_message(ctx, p, false);
+}
+
+/* Check the parameters of the public function `call`, and send. */
+static inline __attribute__((always_inline)) pami_result_t
+check_and_send(const char *call, pami_context_t context, pami_send_t *p, bool is_framed)
 {
 	struct pami_context *ctx = pami_context_of(context);
 	pami_result_t result;
@@ -397,18 +413,34 @@ PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
 
 	mu_idle_reset();
 	if (PAMI_UNLIKELY(!pami_context_is_valid(context) || !p))
-		return pami_fail_invalid(context);
+		return pami_fail_invalid_in(call, context);
 	if (PAMI_UNLIKELY(pami_is_no_buffer(&p->send.header) || pami_is_no_buffer(&p->send.data)))
-		return pami_fail(PAMI_INVAL, "the header or the data has no address");
+		return pami_fail_in(call, PAMI_INVAL, "the header or the data has no address");
 	if (PAMI_UNLIKELY(p->send.dispatch > PAMI_DISPATCH_ID_MAX ||
 			  ctx->dispatch[p->send.dispatch].send != PAMI_DISPATCH_READY ||
 			  !pami_endpoint_is_valid(ctx, p->send.dest)) &&
-	    pami_send_is_refused(__func__, ctx, p->send.dispatch, p->send.dest, &result))
+	    pami_send_is_refused(call, ctx, p->send.dispatch, p->send.dest, &result))
 		return result;
 	if (PAMI_UNLIKELY(pami_is_header_too_long(ctx, &p->send)))
-		return pami_fail(PAMI_INVAL, PAMI_HEADER_TOO_LONG);
-	rc = pami_send_message(ctx, p);
+		return pami_fail_in(call, PAMI_INVAL, PAMI_HEADER_TOO_LONG);
+	rc = send_message(ctx, p, is_framed);
 	if (PAMI_UNLIKELY(ctx->queue.bytes > pami_limits.queue_max))
 		pami_queue_throttle(ctx);
-	return pami_result(rc);
+	return pami_result_in(call, rc);
+}
+
+PAMI_EXPORT pami_result_t PAMI_Send(pami_context_t context, pami_send_t *p)
+{
+	return check_and_send(__func__, context, p, false);
+}
+
+pami_result_t pami_send_framed(pami_context_t context, pami_send_t *p)
+{
+	static const char call[] = "\"framed\" of EXT_quintorus_place";
+
+	if (PAMI_UNLIKELY(p && (char *)p->send.header.iov_base + p->send.header.iov_len !=
+				   p->send.data.iov_base))
+		return pami_fail_in(call, PAMI_INVAL,
+				    "the data does not begin where the header ends");
+	return check_and_send(call, context, p, true);
 }

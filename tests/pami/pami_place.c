@@ -2,17 +2,19 @@
 /*
  * EXT_quintorus_place: messages of every size that are assembled in place arrive whole, shortened
  * ones too, in order with messages that are sent as usual, and with several places open at once.
+ * Framed messages of all lengths arrive whole, and stay as they are until they are complete.
  */
 #include "pami/ext_place.h"
 #include "tests/harness/pami_job.h"
 
-enum { ID = 1, PACKET = 512, ROUNDS = 400 };
+enum { ID = 1, FRAMED, PACKET = 512, ROUNDS = 400, FRAMED_ROUNDS = 100 };
 
 static pami_quintorus_reserve_fn reserve;
 static pami_quintorus_commit_fn commit;
 static pami_quintorus_words_fn words;
 static pami_quintorus_padded_fn padded;
 static pami_quintorus_prefetch_fn prefetch;
+static pami_quintorus_framed_fn framed;
 static struct drv_rng rng;
 static uint64_t received[JOB_TASKS_MAX], sent[JOB_TASKS_MAX];
 static size_t in_place;
@@ -171,6 +173,111 @@ static void check_refusals(void)
 	CHECK_EQ(words(context, get_endpoint(me, 0), ID, 0, NULL, PACKET / 8), PAMI_EAGAIN);
 }
 
+/* ---- framed ---- */
+
+struct framed {
+	struct head head;
+	unsigned char *data; /* NULL: a dispatch with all data */
+};
+static uint64_t framed_sent, framed_complete, framed_received;
+
+static void check_framed(const struct head *h, const void *data)
+{
+	CHECK_EQ(count_different(data, h->number, h->bytes), 0);
+	framed_received++;
+}
+
+static void on_framed_data(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct framed *f = cookie;
+
+	CHECK_EQ(result, PAMI_SUCCESS);
+	check_framed(&f->head, f->data);
+	free(f->data);
+	free(f);
+}
+
+static void on_framed(pami_context_t c, void *cookie, const void *header, size_t header_bytes,
+		      const void *pipe, size_t data_bytes, pami_endpoint_t origin,
+		      pami_recv_t *recv)
+{
+	struct framed *f = calloc(1, sizeof(*f));
+
+	REQUIRE(f);
+	memcpy(&f->head, header, sizeof(f->head));
+	CHECK_EQ(f->head.bytes, data_bytes);
+	for (size_t i = sizeof(f->head); i < header_bytes; i++)
+		CHECK_EQ(((const unsigned char *)header)[i], pattern_byte(f->head.number, i));
+	if (!recv) {
+		check_framed(&f->head, pipe);
+		free(f);
+		return;
+	}
+	f->data = malloc(data_bytes + 1);
+	REQUIRE(f->data);
+	recv->addr = f->data;
+	recv->local_fn = on_framed_data;
+	recv->cookie = f;
+}
+
+/* One message under way: the room, the header, the data. */
+struct outgoing {
+	size_t header_bytes, bytes;
+	struct head head;
+	unsigned char memory[];
+};
+
+static void on_framed_sent(pami_context_t c, void *cookie, pami_result_t result)
+{
+	struct outgoing *o = cookie;
+	unsigned char *header = o->memory + PAMI_QUINTORUS_FRAME;
+
+	CHECK_EQ(result, PAMI_SUCCESS);
+	CHECK_EQ(memcmp(header, &o->head, sizeof(o->head)), 0);
+	CHECK_EQ(count_different(header + o->header_bytes, o->head.number, o->bytes), 0);
+	framed_complete++;
+	free(o);
+}
+
+static void send_framed(size_t to)
+{
+	size_t header_bytes = sizeof(struct head) + drv_rng_below(&rng, 200),
+	       bytes = drv_rng_below(&rng, 1u << drv_rng_below(&rng, 20));
+	struct outgoing *o = malloc(sizeof(*o) + PAMI_QUINTORUS_FRAME + header_bytes + bytes);
+	unsigned char *header = o->memory + PAMI_QUINTORUS_FRAME;
+	pami_send_t s = {.send = {.header = {header, header_bytes},
+				  .data = {header + header_bytes, bytes},
+				  .dispatch = FRAMED,
+				  .dest = get_endpoint(to, 0)},
+			 .events = {.cookie = o, .local_fn = on_framed_sent}};
+
+	REQUIRE(o);
+	o->header_bytes = header_bytes;
+	o->bytes = bytes;
+	o->head = (struct head){(uint32_t)framed_sent++, (uint32_t)bytes};
+	write_message(header, header_bytes, header + header_bytes, bytes, o->head.number);
+	CHECK_EQ(framed(context, &s), PAMI_SUCCESS);
+}
+
+static void run_framed(int rounds)
+{
+	unsigned char memory[64] = {0};
+	pami_send_t apart = {.send = {.header = {memory + PAMI_QUINTORUS_FRAME, 8},
+				      .data = {memory + PAMI_QUINTORUS_FRAME + 9, 8},
+				      .dispatch = FRAMED,
+				      .dest = get_endpoint(me, 0)}};
+
+	CHECK_EQ(framed(context, &apart), PAMI_INVAL);
+	CHECK_EQ(framed(context, NULL), PAMI_INVAL);
+	for (int i = 0; i < rounds; i++)
+		for (size_t t = 0; t < tasks; t++) {
+			send_framed((me + t) % tasks);
+			PAMI_Context_advance(context, 1);
+		}
+	/* Everybody sends as many to each. */
+	WAIT(framed_complete == framed_sent && framed_received == framed_sent);
+}
+
 int main(int argc, char **argv)
 {
 	pami_dispatch_callback_function fn = {.p2p = on_message};
@@ -185,8 +292,11 @@ int main(int argc, char **argv)
 	words = (pami_quintorus_words_fn)PAMI_Extension_symbol(e, "words");
 	padded = (pami_quintorus_padded_fn)PAMI_Extension_symbol(e, "padded");
 	prefetch = (pami_quintorus_prefetch_fn)PAMI_Extension_symbol(e, "prefetch");
-	CHECK(reserve && commit && words && padded && prefetch);
+	framed = (pami_quintorus_framed_fn)PAMI_Extension_symbol(e, "framed");
+	CHECK(reserve && commit && words && padded && prefetch && framed);
 	PAMI_Dispatch_set(context, ID, fn, NULL, (pami_dispatch_hint_t){0});
+	fn.p2p = on_framed;
+	PAMI_Dispatch_set(context, FRAMED, fn, NULL, (pami_dispatch_hint_t){0});
 	run_barrier();
 	check_refusals();
 	for (int i = 0; i < (is_virtual ? 40 : ROUNDS); i++) {
@@ -209,6 +319,7 @@ int main(int argc, char **argv)
 		WAIT(received[me] == sent[me]);
 	}
 	CHECK(is_virtual ? !in_place : in_place > 0);
+	run_framed(is_virtual ? 10 : FRAMED_ROUNDS);
 	run_barrier();
 	return job_end(1);
 }
