@@ -447,6 +447,8 @@ typedef struct {
 	}
 /* What debug builds of one thread do where a lock is taken twice, or released while it is free. */
 void gexi_hsl_fail(const char *call, int is_held);
+/* In debug builds of one thread: so many more locks are held. */
+void gexi_hsl_count(int change);
 #ifdef GASNET_PAR
 /* A handler may take a lock, and releases it before it returns. */
 static inline void gex_HSL_Init(gex_HSL_t *hsl)
@@ -477,6 +479,10 @@ static inline void gex_HSL_Init(gex_HSL_t *hsl)
 }
 static inline void gex_HSL_Destroy(gex_HSL_t *hsl)
 {
+#ifdef GASNET_DEBUG
+	if (hsl->gexi_is_held)
+		gexi_hsl_fail("gex_HSL_Destroy", 1);
+#endif
 	(void)hsl;
 }
 static inline void gex_HSL_Lock(gex_HSL_t *hsl)
@@ -484,6 +490,7 @@ static inline void gex_HSL_Lock(gex_HSL_t *hsl)
 #ifdef GASNET_DEBUG
 	if (hsl->gexi_is_held)
 		gexi_hsl_fail("gex_HSL_Lock", 1);
+	gexi_hsl_count(1);
 #endif
 	hsl->gexi_is_held = 1;
 }
@@ -492,6 +499,7 @@ static inline void gex_HSL_Unlock(gex_HSL_t *hsl)
 #ifdef GASNET_DEBUG
 	if (!hsl->gexi_is_held)
 		gexi_hsl_fail("gex_HSL_Unlock", 0);
+	gexi_hsl_count(-1);
 #endif
 	hsl->gexi_is_held = 0;
 }
@@ -499,6 +507,9 @@ static inline int gex_HSL_Trylock(gex_HSL_t *hsl)
 {
 	if (hsl->gexi_is_held)
 		return GASNET_ERR_NOT_READY;
+#ifdef GASNET_DEBUG
+	gexi_hsl_count(1);
+#endif
 	hsl->gexi_is_held = 1;
 	return GASNET_OK;
 }

@@ -50,6 +50,10 @@ int gex_EP_RegisterHandlers(gex_EP_t ep, gex_AM_Entry_t *table, size_t numentrie
 			entry_fail(e, "no function");
 		if (e->gex_nargs > GEXI_AM_ARGS_MAX)
 			entry_fail(e, "more than 16 arguments");
+		if (gexi_world.is_debug && e->gex_flags &&
+		    (!(e->gex_flags & (GEX_FLAG_AM_SHORT | GEX_FLAG_AM_MEDLONG)) ||
+		     !(e->gex_flags & GEX_FLAG_AM_REQREP)))
+			entry_fail(e, "gex_flags lacks the category or the direction");
 		if (!e->gex_index)
 			continue;
 		if (e->gex_index < GEX_AM_INDEX_BASE)

@@ -35,6 +35,8 @@ static inline struct gexi_srcdesc *desc_open(const char *what, unsigned kind)
 
 	if (GEXI_UNLIKELY(sd->is_open))
 		open_fail(what);
+	if (!(kind & GEXI_AM_REPLY))
+		gexi_check_may_call(what);
 	sd->kind = kind;
 	return sd;
 }
@@ -131,6 +133,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
 {
 	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_MEDIUM);
 
+	sd->dest = NULL;
 	sd->task = gexi_task_of(tm, rank);
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
@@ -142,6 +145,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client
 	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_MEDIUM | GEXI_AM_REPLY);
 
 	gexi_am_check_token(__func__, token);
+	sd->dest = NULL;
 	sd->task = token->task;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
@@ -153,6 +157,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
 {
 	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_LONG);
 
+	sd->dest = dest;
 	sd->task = gexi_task_of(tm, rank);
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
@@ -164,17 +169,27 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 	struct gexi_srcdesc *sd = desc_open(__func__, GEXI_AM_LONG | GEXI_AM_REPLY);
 
 	gexi_am_check_token(__func__, token);
+	sd->dest = dest;
 	sd->task = token->task;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
+static GEXI_COLD void no_desc(const char *call)
+{
+	gexi_die("%s: the message is GEX_AM_SRCDESC_NO_OP", call);
+}
+
 void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
 {
+	if (GEXI_UNLIKELY(!sd))
+		no_desc(__func__);
 	return sd->addr;
 }
 
 size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 {
+	if (GEXI_UNLIKELY(!sd))
+		no_desc(__func__);
 	return sd->bytes;
 }
 
@@ -246,6 +261,8 @@ static __attribute__((noinline)) void commit_other(gex_AM_SrcDesc_t sd, gex_AM_I
 
 	if (kind & GEXI_AM_LONG)
 		gexi_check_bounds("gex_AM_Commit", sd->task, dest, bytes);
+	if (GEXI_UNLIKELY(gexi_world.is_debug && sd->dest && sd->dest != dest))
+		gexi_die("gex_AM_Commit: the destination is %p; %p was prepared", dest, sd->dest);
 	gexi_lock();
 	if (!(kind & GEXI_AM_REPLY)) /* The target returns what the message costs. */
 		gexi_peer(s.task)->credit.used -= sd->cost - gexi_credit_cost(kind, bytes);

@@ -119,12 +119,15 @@ static void run_handler(uint32_t task, const struct gexi_am_head *h, const A *ar
 				   .is_request = is_request,
 				   .is_long = (h->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG};
 	struct gexi_thread *self = gexi_self();
+	int held = GEXI_UNLIKELY(gexi_world.is_debug) ? gexi_hsl_held() : 0;
 
 	if (is_request) /* A reply may carry them. */
 		gexi_peer(task)->credit.owed += gexi_credit_cost(h->kind, h->bytes);
 	self->depth++;
 	call_payload(e->gex_fnptr, &token, payload, h->bytes, h->nargs, args);
 	self->depth--;
+	if (GEXI_UNLIKELY(gexi_world.is_debug))
+		gexi_check_handler_end_slow(h->index, held);
 	if (is_request)
 		gexi_credit_return(task, gexi_peer(task), 0);
 }
@@ -137,11 +140,14 @@ static __attribute__((noinline)) void run_short(uint32_t task, struct gexi_peer 
 	bool is_request = !(h->kind & GEXI_AM_REPLY);
 	struct gexi_token token = {.task = task, .entry = e, .is_request = is_request};
 	struct gexi_thread *self = gexi_self();
+	int held = GEXI_UNLIKELY(gexi_world.is_debug) ? gexi_hsl_held() : 0;
 
 	peer->credit.owed += is_request; /* A reply may carry it. */
 	self->depth++;
 	call_short(e->gex_fnptr, &token, h->nargs, a);
 	self->depth--;
+	if (GEXI_UNLIKELY(gexi_world.is_debug))
+		gexi_check_handler_end_slow(h->index, held);
 	if (is_request)
 		gexi_credit_return(task, peer, 0);
 }

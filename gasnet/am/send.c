@@ -253,6 +253,7 @@ int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, ge
 {
 	uint32_t task = gexi_task_of(tm, rank);
 
+	gexi_check_may_call("gex_AM_RequestShort");
 	gexi_lock();
 	if (!gexi_credit_take(gexi_peer(task), 1, flags)) {
 		gexi_unlock();
@@ -291,6 +292,8 @@ int gexi_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, c
 
 	gexi_am_check("gex_AM_RequestMedium", GEXI_AM_MEDIUM, bytes, nargs);
 	gexi_check_lc("gex_AM_RequestMedium", lc_opt, GEXI_LC_REQUEST);
+	gexi_check_may_call("gex_AM_RequestMedium");
+	gexi_check_local("gex_AM_RequestMedium", src, bytes);
 	return request_payload(&s, src, lc_opt, flags);
 }
 
@@ -303,6 +306,8 @@ int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, con
 
 	gexi_am_check("gex_AM_RequestLong", GEXI_AM_LONG, bytes, nargs);
 	gexi_check_lc("gex_AM_RequestLong", lc_opt, GEXI_LC_REQUEST);
+	gexi_check_may_call("gex_AM_RequestLong");
+	gexi_check_local("gex_AM_RequestLong", src, bytes);
 	gexi_check_bounds("gex_AM_RequestLong", s.task, dest, bytes);
 	return request_payload(&s, src, lc_opt, flags);
 }
@@ -328,6 +333,7 @@ int gexi_am_reply_medium(gex_Token_t token, gex_AM_Index_t index, const void *sr
 
 	gexi_am_check("gex_AM_ReplyMedium", GEXI_AM_MEDIUM, bytes, nargs);
 	gexi_check_lc("gex_AM_ReplyMedium", lc_opt, GEXI_LC_REPLY);
+	gexi_check_local("gex_AM_ReplyMedium", src, bytes);
 	gexi_am_check_token("gex_AM_ReplyMedium", token);
 	gexi_am_send_payload(&s, src, lc_opt, flags, &wait);
 	return 0;
@@ -343,6 +349,7 @@ int gexi_am_reply_long(gex_Token_t token, gex_AM_Index_t index, const void *src,
 
 	gexi_am_check("gex_AM_ReplyLong", GEXI_AM_LONG, bytes, nargs);
 	gexi_check_lc("gex_AM_ReplyLong", lc_opt, GEXI_LC_REPLY);
+	gexi_check_local("gex_AM_ReplyLong", src, bytes);
 	gexi_check_bounds("gex_AM_ReplyLong", s.task, dest, bytes);
 	gexi_am_check_token("gex_AM_ReplyLong", token);
 	gexi_am_send_payload(&s, src, lc_opt, flags, &wait);

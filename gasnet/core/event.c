@@ -137,10 +137,18 @@ struct gexi_completion gexi_nbi_start(unsigned category)
 	return (struct gexi_completion){gexi_nbi_done[category], t};
 }
 
+static GEXI_COLD void region_fail(void)
+{
+	gexi_die("gex_NBI_Test, gex_NBI_Wait: this thread has an open access region");
+}
+
 int gex_NBI_Test(gex_EC_t mask, gex_Flags_t flags)
 {
 	struct gexi_thread *t = gexi_self();
 
+	gexi_check_may_call("gex_NBI_Test, gex_NBI_Wait");
+	if (GEXI_UNLIKELY(t->region && gexi_world.is_debug))
+		region_fail();
 	for (unsigned c = 0; c < GEXI_EC_COUNT; c++)
 		if (mask >> c & 1 && atomic_load_acquire(&t->done[c]) != t->started[c])
 			return GASNET_ERR_NOT_READY;
@@ -206,6 +214,7 @@ static inline void consume_event(gex_Event_t event)
 
 int gex_Event_Test(gex_Event_t event)
 {
+	gexi_check_may_call("gex_Event_Test, gex_Event_Wait");
 	if (event == GEX_EVENT_INVALID)
 		return GASNET_OK;
 	if (!is_complete(event))
@@ -294,9 +303,9 @@ gex_Event_t gex_Event_QueryLeaf(gex_Event_t root, gex_EC_t category)
 {
 	struct gexi_event *e = gexi_event_of(root);
 
-	if (root == GEX_EVENT_INVALID || root == GEX_EVENT_NO_OP)
+	if (root == GEX_EVENT_INVALID)
 		return GEX_EVENT_INVALID;
-	if (e->is_live != LIVE)
+	if (root == GEX_EVENT_NO_OP || e->is_live != LIVE)
 		event_fail(root);
 	return category == GEX_EC_LC || category == GEX_EC_AM ? gexi_event_leaf_handle(e) : root;
 }

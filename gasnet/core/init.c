@@ -42,6 +42,11 @@ void gexi_die(const char *format, ...)
 	_exit(1); /* The launcher ends the other processes. */
 }
 
+void gexi_no_address(const char *call)
+{
+	gexi_die("%s: the address in this process is NULL", call);
+}
+
 /* ---- the client and its contexts ---- */
 
 static void *open_symbol(const char *extension, const char *symbol)
@@ -355,6 +360,7 @@ int gexi_client_init(gex_Client_t *client_p, gex_EP_t *ep_p, gex_TM_t *tm_p, con
 		return GASNET_ERR_BAD_ARG;
 	}
 	gexi_world.is_par = (mode & 3) == 2;
+	gexi_world.is_seq = (mode & 3) == 0;
 	gexi_world.is_debug = (mode & 4) != 0;
 	rc = gexi_env_read();
 	if (!rc)

@@ -35,6 +35,9 @@ void gexi_collective_start(struct gexi_team *team, pami_xfer_type_t type, pami_x
 {
 	pami_result_t rc;
 
+	gexi_check_may_call("a collective");
+	if (!team->size)
+		gexi_die("a collective: the team was destroyed");
 	x->cb_done = done;
 	x->cookie = cookie;
 	x->algorithm = find_algorithm(team, type);
@@ -179,9 +182,10 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 	pami_result_t rc;
 	int has_scratch;
 
-	if (!tm || tm == gexi_world.team)
-		gexi_die("gex_TM_Destroy: %s", tm ? "the team of all processes cannot be destroyed"
-						  : "the team is GEX_TM_INVALID");
+	if (!tm || tm == gexi_world.team || !tm->size)
+		gexi_die("gex_TM_Destroy: %s", !tm         ? "the team is GEX_TM_INVALID"
+					       : !tm->size ? "the team was destroyed before"
+							   : "the team of all processes stays");
 	gexi_lock();
 	rc = PAMI_Geometry_destroy(gexi_world.client, &tm->geometry, gexi_world.context[GEXI_MAIN],
 				   collective_done, &pending);
@@ -193,17 +197,22 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 	if (has_scratch && scratch_p)
 		*scratch_p = tm->scratch;
 	free(tm->task);
-	free(tm);
+	/* The object stays, with no members, so that a later use is noticed. */
+	*tm = (struct gexi_team){0};
 	return has_scratch;
 }
 
 gex_Rank_t gex_TM_QueryRank(gex_TM_t tm)
 {
+	if (GEXI_UNLIKELY(!tm))
+		gexi_rank_fail(tm, 0);
 	return tm->rank;
 }
 
 gex_Rank_t gex_TM_QuerySize(gex_TM_t tm)
 {
+	if (GEXI_UNLIKELY(!tm))
+		gexi_rank_fail(tm, 0);
 	return tm->size;
 }
 

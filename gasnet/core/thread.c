@@ -44,6 +44,9 @@ GEXI_COLD struct gexi_thread *gexi_thread_enter(void)
 	if (t)
 		ended.first = t->next;
 	pthread_mutex_unlock(&ended.mutex);
+	if (gexi_world.is_debug && gexi_world.is_seq && ended.all && !t)
+		gexi_die("a second thread calls the library, but the program was compiled with "
+			 "GASNET_SEQ");
 	if (!t) {
 		t = aligned_alloc(64, (sizeof(*t) + 63) & ~(size_t)63);
 		if (!t)
@@ -75,7 +78,42 @@ bool gexi_are_others_quiet(void)
 GEXI_COLD void gexi_hsl_fail(const char *call, int is_held)
 {
 	gexi_die("%s: the handler-safe lock is %s", call,
-		 is_held ? "held by this very thread, which would wait forever" : "free");
+		 is_held ? "held by this very thread" : "free");
+}
+
+static int hsl_held; /* in debug builds of one thread */
+
+void gexi_hsl_count(int change)
+{
+	hsl_held += change;
+}
+
+GEXI_COLD void gexi_check_may_call_slow(const char *call)
+{
+	const struct gexi_thread *self = gexi_self();
+
+	if (!gexi_world.client)
+		gexi_die("%s: gex_Client_Init was not called", call);
+	if (self->depth)
+		gexi_die("%s: in a handler, which may only reply", call);
+	if (self->srcdesc[0].is_open)
+		gexi_die("%s: this thread has prepared a message that is not committed", call);
+	if (hsl_held)
+		gexi_die("%s: this thread holds a handler-safe lock", call);
+}
+
+GEXI_COLD void gexi_check_handler_end_slow(unsigned index, int held_before)
+{
+	if (hsl_held != held_before)
+		gexi_die("handler %u has returned with a handler-safe lock held", index);
+	if (gexi_self()->srcdesc[1].is_open)
+		gexi_die("handler %u has returned with a reply that is prepared and not committed",
+			 index);
+}
+
+GEXI_COLD int gexi_hsl_held(void)
+{
+	return hsl_held;
 }
 
 void gexi_lock_slow(void)
@@ -156,6 +194,7 @@ void gexi_poll_waiting(void)
 
 void gexi_poll_for_condition(void)
 {
+	gexi_check_may_call("GASNET_BLOCKUNTIL");
 	gexi_poll();
 }
 
@@ -173,6 +212,7 @@ GEXI_COLD bool gexi_has_no_room(void)
 
 int gasnet_AMPoll(void)
 {
+	gexi_check_may_call(__func__);
 	gexi_poll();
 	return GASNET_OK;
 }

@@ -33,6 +33,7 @@ enum { /* where the payload of a prepared message lies */
 /* A prepared message of negotiated payload (am/np.c). */
 struct gexi_srcdesc {
 	void *addr;
+	void *dest; /* of a long message, or NULL */
 	size_t bytes;
 	uint32_t task;
 	unsigned kind; /* enum gexi_am_kind */
@@ -72,6 +73,21 @@ static inline struct gexi_thread *gexi_self(void)
 
 	return GEXI_LIKELY(t != NULL) ? t : gexi_thread_enter();
 }
+
+/*
+ * In debug builds of the program: end the process if the thread may not call this now: it is in a
+ * handler, has prepared a message, or holds a handler-safe lock (modes of one thread).
+ */
+void gexi_check_may_call_slow(const char *call);
+static inline void gexi_check_may_call(const char *call)
+{
+	if (GEXI_UNLIKELY(gexi_world.is_debug))
+		gexi_check_may_call_slow(call);
+}
+/* In debug builds: the same if a handler has left a lock or a prepared reply. held_before: how many
+ * locks the thread held before, from gexi_hsl_held(). */
+int gexi_hsl_held(void);
+void gexi_check_handler_end_slow(unsigned index, int held_before);
 
 /* Returns false if a thread other than the caller is in a progress call. */
 bool gexi_are_others_quiet(void);

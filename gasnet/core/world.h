@@ -87,6 +87,7 @@ struct gexi_world {
 	pami_client_t client;
 	pami_context_t context[GEXI_CONTEXTS];
 	bool is_par;     /* several threads may call at once */
+	bool is_seq;     /* one thread calls */
 	bool is_debug;   /* check handlers, arities, bounds */
 	bool is_virtual; /* the clock of the job */
 	bool is_exiting;
@@ -155,6 +156,14 @@ static inline void gexi_spend_copy(size_t bytes)
 {
 	if (GEXI_UNLIKELY(gexi_world.is_virtual))
 		gexi_spend_copy_slow(bytes);
+}
+
+/* In debug builds of the program: end the process if bytes of this one have no address. */
+void gexi_no_address(const char *call) __attribute__((noreturn, cold));
+static inline void gexi_check_local(const char *call, const void *addr, size_t bytes)
+{
+	if (GEXI_UNLIKELY(gexi_world.is_debug) && bytes && !addr)
+		gexi_no_address(call);
 }
 
 /* In debug builds of the program: end the process if the range is not in the peer's segment. No

@@ -32,7 +32,9 @@ struct gexi_ad {
 	bool is_by_mu;     /* the messaging units carry out every operation */
 	bool is_by_mu_all; /* also on memory that this process maps */
 	const void *cdata;
+	struct gexi_ad *next; /* in the list of destroyed ones */
 };
+static struct gexi_ad *destroyed; /* lock */
 
 /* The messages to the owner and back. */
 struct request {
@@ -422,13 +424,14 @@ static GEXI_COLD void check_fail(const char *why, gex_OP_t op)
 	gexi_die("an atomic operation (%#x) on a domain: %s", op, why);
 }
 
-static inline uint32_t check_and_translate(gex_AD_t ad, gex_DT_t dt, gex_Rank_t rank, void *addr,
-					   gex_OP_t op, gex_Flags_t flags, size_t bytes)
+static inline uint32_t check_and_translate(gex_AD_t ad, gex_DT_t dt, const void *result,
+					   gex_Rank_t rank, void *addr, gex_OP_t op,
+					   gex_Flags_t flags, size_t bytes)
 {
 	uint32_t task;
 
 	if (GEXI_UNLIKELY(!ad || ad->dt != dt))
-		check_fail("the domain is invalid or has another data type", op);
+		check_fail("the domain is invalid, was destroyed, or has another data type", op);
 	if (GEXI_UNLIKELY(!(op & ad->ops) || op & (op - 1)))
 		check_fail("the domain was created without it", op);
 	task = flags & GEX_FLAG_RANK_IS_JOBRANK ? gexi_task_of(gexi_world.team, rank)
@@ -436,6 +439,9 @@ static inline uint32_t check_and_translate(gex_AD_t ad, gex_DT_t dt, gex_Rank_t 
 	gexi_check_bounds("an atomic operation", task, addr, bytes);
 	if (GEXI_UNLIKELY(gexi_world.is_debug && (uintptr_t)addr % bytes))
 		check_fail("its target is not a multiple of its size", op);
+	if (op >> 16)
+		gexi_check_local("an atomic operation that fetches", result, bytes);
+	gexi_check_may_call("an atomic operation");
 	return task;
 }
 
@@ -468,8 +474,8 @@ static inline bool is_own(gex_AD_t ad, gex_DT_t dt, gex_Rank_t rank, gex_OP_t op
 		T old;                                                                             \
                                                                                                    \
 		if (GEXI_UNLIKELY(!is_own(ad, GEX_DT_##name, rank, op, flags))) {                  \
-			task = check_and_translate(ad, GEX_DT_##name, rank, addr, op, flags,       \
-						   sizeof(T));                                     \
+			task = check_and_translate(ad, GEX_DT_##name, result_p, rank, addr, op,    \
+						   flags, sizeof(T));                              \
 			local = ad->is_by_mu_all ? NULL : gexi_local(gexi_peer(task), addr);       \
 		}                                                                                  \
 		if (GEXI_LIKELY(local != NULL)) {                                                  \
@@ -522,8 +528,15 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
 {
 	const gex_OP_t bitwise =
 	    GEX_OP_AND | GEX_OP_OR | GEX_OP_XOR | GEX_OP_FAND | GEX_OP_FOR | GEX_OP_FXOR;
-	struct gexi_ad *ad = malloc(sizeof(*ad));
+	struct gexi_ad *ad;
 
+	gexi_lock();
+	ad = destroyed;
+	if (ad)
+		destroyed = ad->next;
+	gexi_unlock();
+	if (!ad)
+		ad = malloc(sizeof(*ad));
 	if (!ad || !tm || !is_one_type(dt))
 		gexi_die("gex_AD_Create: %s", !ad   ? "no memory"
 					      : !tm ? "no team"
@@ -542,9 +555,16 @@ void gex_AD_Create(gex_AD_t *ad_p, gex_TM_t tm, gex_DT_t dt, gex_OP_t ops, gex_F
 	*ad_p = ad;
 }
 
+/* The object stays, so that a later use is noticed, and is used again. */
 void gex_AD_Destroy(gex_AD_t ad)
 {
-	free(ad);
+	if (!ad || !ad->dt)
+		gexi_die("gex_AD_Destroy: the domain is invalid or was destroyed before");
+	ad->dt = ad->own_dt = 0;
+	gexi_lock();
+	ad->next = destroyed;
+	destroyed = ad;
+	gexi_unlock();
 }
 
 gex_TM_t gex_AD_QueryTM(gex_AD_t ad)

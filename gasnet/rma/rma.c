@@ -119,6 +119,8 @@ int gex_RMA_PutBlocking(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *src
 	uint32_t task = gexi_task_of(tm, rank);
 
 	gexi_check_bounds(__func__, task, dst, bytes);
+	gexi_check_local(__func__, src, bytes);
+	gexi_check_may_call(__func__);
 	if (put_direct(task, dst, src, bytes))
 		return 0;
 	if (gexi_gives_up(flags))
@@ -218,6 +220,8 @@ gex_Event_t gex_RMA_PutNB(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *s
 	struct gexi_event *e;
 
 	gexi_check_bounds(__func__, task, dst, bytes);
+	gexi_check_local(__func__, src, bytes);
+	gexi_check_may_call(__func__);
 	gexi_check_lc(__func__, lc_opt, GEXI_LC_NOW | GEXI_LC_DEFER | GEXI_LC_VARIABLE);
 	if (put_direct(task, dst, src, bytes)) {
 		if ((uintptr_t)lc_opt > (uintptr_t)GEX_EVENT_GROUP)
@@ -318,6 +322,8 @@ int gex_RMA_PutNBI(gex_TM_t tm, gex_Rank_t rank, void *dst, const void *src, siz
 	struct gexi_completion done;
 
 	gexi_check_bounds(__func__, task, dst, bytes);
+	gexi_check_local(__func__, src, bytes);
+	gexi_check_may_call(__func__);
 	gexi_check_lc(__func__, lc_opt, GEXI_LC_NOW | GEXI_LC_DEFER | GEXI_LC_GROUP);
 	if (put_direct(task, dst, src, bytes))
 		return 0;
@@ -358,6 +364,8 @@ gex_Event_t gex_RMA_GetNB(gex_TM_t tm, void *dst, gex_Rank_t rank, void *src, si
 	struct gexi_event *e;
 
 	gexi_check_bounds(__func__, task, src, bytes);
+	gexi_check_local(__func__, dst, bytes);
+	gexi_check_may_call(__func__);
 	if (get_direct(task, dst, src, bytes))
 		return GEX_EVENT_INVALID;
 	if (gexi_gives_up(flags))
@@ -377,6 +385,8 @@ int gex_RMA_GetNBI(gex_TM_t tm, void *dst, gex_Rank_t rank, void *src, size_t by
 	struct gexi_completion done;
 
 	gexi_check_bounds(__func__, task, src, bytes);
+	gexi_check_local(__func__, dst, bytes);
+	gexi_check_may_call(__func__);
 	if (get_direct(task, dst, src, bytes))
 		return 0;
 	if (gexi_gives_up(flags))
@@ -423,6 +433,7 @@ gex_Event_t gex_RMA_PutNBVal(gex_TM_t tm, gex_Rank_t rank, void *dst, gex_RMA_Va
 
 	check_value_bytes(__func__, bytes);
 	gexi_check_bounds(__func__, task, dst, bytes);
+	gexi_check_may_call(__func__);
 	if (put_direct(task, dst, &value, bytes))
 		return GEX_EVENT_INVALID;
 	if (gexi_gives_up(flags))
@@ -456,6 +467,7 @@ int gex_RMA_PutNBIVal(gex_TM_t tm, gex_Rank_t rank, void *dst, gex_RMA_Value_t v
 
 	check_value_bytes(__func__, bytes);
 	gexi_check_bounds(__func__, task, dst, bytes);
+	gexi_check_may_call(__func__);
 	if (put_direct(task, dst, &value, bytes))
 		return 0;
 	if (gexi_gives_up(flags))

@@ -48,6 +48,7 @@ static void begin_transfer(struct gexi_transfer *t, gex_TM_t tm, gex_Rank_t rank
 {
 	bool is_armed = is_put && gexi_self()->vis_handler;
 
+	gexi_check_may_call("a transfer of pieces");
 	gexi_transfer_open(t, gexi_task_of(tm, rank), is_put, is_armed ? GEXI_VIS_BLOCKING : how,
 			   flags);
 }
@@ -225,6 +226,9 @@ static gex_Event_t transfer_strided(gex_TM_t tm, gex_Rank_t rank, bool is_put, c
 	struct gexi_transfer t;
 	gex_Event_t e;
 
+	if (GEXI_UNLIKELY(gexi_world.is_debug && bytes && levels &&
+			  (!self_stride || !peer_stride || !count)))
+		gexi_die("a strided transfer: strides or counts are NULL");
 	if (levels > LEVELS)
 		s.dim = malloc(levels * sizeof(*s.dim));
 	if (!s.dim)

@@ -6,8 +6,25 @@
  */
 #include <gasnetex.h>
 
+#include <pthread.h>
+
 enum { SEGMENT = 1 << 16 };
-enum { H_SHORT = 200, H_MEDIUM, H_REPLY, H_TWICE, H_REPLY_REPLIES, H_WAITS, H_NONE };
+enum {
+	H_SHORT = 200,
+	H_MEDIUM,
+	H_REPLY,
+	H_TWICE,
+	H_REPLY_REPLIES,
+	H_WAITS,
+	H_NONE,
+	H_REQUESTS,
+	H_PUTS,
+	H_POLLS,
+	H_TESTS,
+	H_KEEPS_LOCK,
+	H_KEEPS_REPLY,
+	H_LONG
+};
 
 static gex_Client_t client;
 static gex_EP_t ep;
@@ -44,6 +61,32 @@ static void on_waits(gex_Token_t token)
 {
 	gasnet_barrier(0, GASNET_BARRIERFLAG_UNNAMED);
 }
+static gex_HSL_t shared_lock = GEX_HSL_INITIALIZER;
+
+static void on_requests(gex_Token_t token)
+{
+	gex_AM_RequestShort1(team, 0, H_SHORT, 0, 1);
+}
+static void on_puts(gex_Token_t token)
+{
+	gex_RMA_PutNBI(team, 0, own, buf, 8, GEX_EVENT_NOW, 0);
+}
+static void on_polls(gex_Token_t token)
+{
+	gasnet_AMPoll();
+}
+static void on_tests(gex_Token_t token)
+{
+	gex_NBI_Test(GEX_EC_ALL, 0);
+}
+static void on_keeps_lock(gex_Token_t token)
+{
+	gex_HSL_Lock(&shared_lock);
+}
+static void on_keeps_reply(gex_Token_t token)
+{
+	gex_AM_PrepareReplyMedium(token, NULL, 1, 10, NULL, 0, 0);
+}
 static gex_AM_Entry_t table[] = {
     {H_SHORT, (gex_AM_Fn_t)on_short, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 1, NULL, "takes_one"},
     {H_MEDIUM, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_MEDIUM | GEX_FLAG_AM_REQUEST, 0},
@@ -51,6 +94,13 @@ static gex_AM_Entry_t table[] = {
     {H_TWICE, (gex_AM_Fn_t)on_twice, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
     {H_REPLY_REPLIES, (gex_AM_Fn_t)on_reply_replies, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQREP, 0},
     {H_WAITS, (gex_AM_Fn_t)on_waits, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_REQUESTS, (gex_AM_Fn_t)on_requests, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_PUTS, (gex_AM_Fn_t)on_puts, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_POLLS, (gex_AM_Fn_t)on_polls, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_TESTS, (gex_AM_Fn_t)on_tests, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_KEEPS_LOCK, (gex_AM_Fn_t)on_keeps_lock, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_KEEPS_REPLY, (gex_AM_Fn_t)on_keeps_reply, GEX_FLAG_AM_SHORT | GEX_FLAG_AM_REQUEST, 0},
+    {H_LONG, (gex_AM_Fn_t)on_medium, GEX_FLAG_AM_LONG | GEX_FLAG_AM_REQUEST, 0},
 };
 
 static void poll_until_done(void)
@@ -294,6 +344,152 @@ static void unlock_free(void)
 	gex_HSL_Unlock(&lock);
 }
 
+/* ---- calls at the wrong time ---- */
+
+static void send_and_poll(gex_AM_Index_t index)
+{
+	gex_AM_RequestShort0(team, 0, index, 0);
+	poll_until_done();
+}
+static void handler_requests(void)
+{
+	send_and_poll(H_REQUESTS);
+}
+static void handler_puts(void)
+{
+	send_and_poll(H_PUTS);
+}
+static void handler_polls(void)
+{
+	send_and_poll(H_POLLS);
+}
+static void handler_tests(void)
+{
+	send_and_poll(H_TESTS);
+}
+static void handler_keeps_lock(void)
+{
+	send_and_poll(H_KEEPS_LOCK);
+}
+static void handler_keeps_reply(void)
+{
+	send_and_poll(H_KEEPS_REPLY);
+}
+static void lock_and_poll(void)
+{
+	gex_HSL_Lock(&shared_lock);
+	gasnet_AMPoll();
+}
+static void lock_and_put(void)
+{
+	gex_HSL_Lock(&shared_lock);
+	gex_RMA_PutBlocking(team, 0, own, buf, 8, 0);
+}
+static void prepare_and_send(void)
+{
+	gex_AM_PrepareRequestMedium(team, 0, NULL, 1, 10, NULL, 0, 0);
+	gex_AM_RequestShort1(team, 0, H_SHORT, 0, 1);
+}
+static void region_waits(void)
+{
+	gex_NBI_BeginAccessRegion(0);
+	gex_NBI_Wait(GEX_EC_ALL, 0);
+}
+static void *call_library(void *unused)
+{
+	gasnet_AMPoll();
+	return unused;
+}
+static void second_thread(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, call_library, NULL);
+	pthread_join(thread, NULL);
+}
+static void lock_destroyed(void)
+{
+	gex_HSL_Lock(&shared_lock);
+	gex_HSL_Destroy(&shared_lock);
+}
+
+/* ---- addresses, objects ---- */
+
+static void null_source(void)
+{
+	gex_AM_RequestMedium0(team, 0, H_MEDIUM, NULL, 8, GEX_EVENT_NOW, 0);
+}
+static void null_put(void)
+{
+	gex_RMA_PutBlocking(team, 0, own, NULL, 8, 0);
+}
+static void null_get(void)
+{
+	gex_RMA_GetBlocking(team, NULL, 0, own, 8, 0);
+}
+static void null_fetch(void)
+{
+	gex_AD_OpNB_U64(domain, NULL, 0, own, GEX_OP_FADD, 1, 0, 0);
+}
+static void null_strides(void)
+{
+	const size_t count[] = {3};
+
+	gex_VIS_StridedPutBlocking(team, 0, own, NULL, buf, NULL, 8, count, 1, 0);
+}
+static void leaf_of_no_op(void)
+{
+	gex_Event_QueryLeaf(GEX_EVENT_NO_OP, GEX_EC_LC);
+}
+static void address_of_no_op(void)
+{
+	gex_AM_SrcDescAddr(GEX_AM_SRCDESC_NO_OP);
+}
+static void commit_elsewhere(void)
+{
+	gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestLong(team, 0, NULL, 8, 8, own, NULL, 0, 0);
+
+	gex_AM_CommitRequestLong0(sd, H_LONG, 8, own + 8);
+}
+static void flags_without_category(void)
+{
+	gex_AM_Entry_t e = {0, (gex_AM_Fn_t)on_reply, GEX_FLAG_AM_REQUEST, 0};
+
+	gex_EP_RegisterHandlers(ep, &e, 1);
+}
+static void domain_twice(void)
+{
+	gex_AD_Destroy(domain);
+	gex_AD_Destroy(domain);
+}
+static void domain_destroyed(void)
+{
+	uint64_t old;
+
+	gex_AD_Destroy(domain);
+	gex_AD_OpNB_U64(domain, &old, 0, own, GEX_OP_FADD, 1, 0, 0);
+}
+static void team_twice(void)
+{
+	gex_TM_t half;
+
+	gex_TM_Split(&half, team, 0, 0, NULL, 0, 0);
+	gex_TM_Destroy(half, NULL, 0);
+	gex_TM_Destroy(half, NULL, 0);
+}
+static void team_destroyed(void)
+{
+	gex_TM_t half;
+
+	gex_TM_Split(&half, team, 0, 0, NULL, 0, 0);
+	gex_TM_Destroy(half, NULL, 0);
+	gex_Coll_BarrierNB(half, 0);
+}
+static void rank_of_no_team(void)
+{
+	gex_TM_QueryRank(GEX_TM_INVALID);
+}
+
 #define KIND(name, words)                                                                          \
 	{                                                                                          \
 #name, name, words                                                                 \
@@ -317,7 +513,33 @@ static const struct {
     KIND(lc_defer, "gex_AM_RequestMedium: lc_opt is GEX_EVENT_DEFER"),
     KIND(reply_twice, "gex_AM_ReplyShort: .*a handler replies once"),
     KIND(reply_to_reply, "no error, rightly"),
-    KIND(handler_waits, "handlers must not wait"),
+    KIND(handler_waits, "a collective: in a handler, which may only reply"),
+    KIND(handler_requests, "gex_AM_RequestShort: in a handler, which may only reply"),
+    KIND(handler_puts, "gex_RMA_PutNBI: in a handler, which may only reply"),
+    KIND(handler_polls, "gasnet_AMPoll: in a handler, which may only reply"),
+    KIND(handler_tests, "gex_NBI_Test.*: in a handler, which may only reply"),
+    KIND(handler_keeps_lock, "handler 211 has returned with a handler-safe lock held"),
+    KIND(handler_keeps_reply, "handler 212 has returned with a reply that is prepared"),
+    KIND(lock_and_poll, "gasnet_AMPoll: this thread holds a handler-safe lock"),
+    KIND(lock_and_put, "gex_RMA_PutBlocking: this thread holds a handler-safe lock"),
+    KIND(prepare_and_send, "gex_AM_RequestShort: .*prepared a message that is not committed"),
+    KIND(region_waits, "gex_NBI_Wait: this thread has an open access region"),
+    KIND(second_thread, "a second thread calls the library, .*GASNET_SEQ"),
+    KIND(lock_destroyed, "gex_HSL_Destroy: the handler-safe lock is held"),
+    KIND(null_source, "gex_AM_RequestMedium: the address in this process is NULL"),
+    KIND(null_put, "gex_RMA_PutBlocking: the address in this process is NULL"),
+    KIND(null_get, "gex_RMA_GetNB: the address in this process is NULL"),
+    KIND(null_fetch, "an atomic operation that fetches: the address in this process is NULL"),
+    KIND(null_strides, "a strided transfer: strides or counts are NULL"),
+    KIND(leaf_of_no_op, "GEX_EVENT_NO_OP: the operation was not started"),
+    KIND(address_of_no_op, "gex_AM_SrcDescAddr: the message is GEX_AM_SRCDESC_NO_OP"),
+    KIND(commit_elsewhere, "gex_AM_Commit: the destination is .* was prepared"),
+    KIND(flags_without_category, "gex_EP_RegisterHandlers: .*lacks the category or the direction"),
+    KIND(domain_twice, "gex_AD_Destroy: the domain is invalid or was destroyed before"),
+    KIND(domain_destroyed, "an atomic operation .*was destroyed"),
+    KIND(team_twice, "gex_TM_Destroy: the team was destroyed before"),
+    KIND(team_destroyed, "a collective: the team was destroyed"),
+    KIND(rank_of_no_team, "the team is GEX_TM_INVALID"),
     KIND(index_taken, "refused"),
     KIND(index_low, "refused"),
     KIND(prepare_twice, "gex_AM_PrepareRequestMedium: .*prepared a message that is not committed"),
