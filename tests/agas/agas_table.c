@@ -183,6 +183,73 @@ static void readers_beside_writers(void)
 	agas_table_destroy(shared.t);
 }
 
+/*
+ * Several threads put and remove the same keys. In any order that explains their results, a key is
+ * new and removed in turn, and each value that is removed was put, once.
+ */
+enum { HOT_KEYS = 5, VALUES = 20000 };
+
+struct hot {
+	unsigned me, threads;
+	long made[HOT_KEYS], removed[HOT_KEYS];
+};
+
+static atomic_u8 taken[8 * VALUES];
+
+static void *run_hot(void *arg)
+{
+	struct hot *h = arg;
+	struct drv_rng rng;
+	uint64_t v, values = 0;
+
+	drv_rng_seed(&rng, t_seed() + h->me);
+	while (values < VALUES) {
+		unsigned k = (unsigned)drv_rng_below(&rng, HOT_KEYS);
+
+		if (drv_rng_below(&rng, 2)) {
+			v = h->me * VALUES + values++;
+			h->made[k] += agas_table_put(shared.t, key_of(k), v, NULL) == 0;
+		} else if (agas_table_remove(shared.t, key_of(k), &v)) {
+			h->removed[k]++;
+			if (v >= h->threads * VALUES || atomic_exchange_acq_rel(&taken[v], 1))
+				atomic_fetch_add_relaxed(&shared.wrong, 1);
+		}
+	}
+	return NULL;
+}
+
+static void keys_of_several_threads(void)
+{
+	for (unsigned threads = 2; threads <= 8; threads += 3) {
+		struct hot h[8] = {0};
+		pthread_t id[8];
+		uint64_t v;
+
+		memset(taken, 0, sizeof(taken));
+		shared.t = agas_table_create(8, AGAS_TABLE_CONCURRENT, false);
+		atomic_store_relaxed(&shared.wrong, 0);
+		for (unsigned i = 0; i < threads; i++) {
+			h[i].me = i;
+			h[i].threads = threads;
+			pthread_create(&id[i], NULL, run_hot, &h[i]);
+		}
+		/* Other keys make the table double under them. */
+		for (unsigned i = 0; i < 5000; i++)
+			agas_table_put(shared.t, key_of(HOT_KEYS + i), i, NULL);
+		for (unsigned i = 0; i < threads; i++)
+			pthread_join(id[i], NULL);
+		for (unsigned k = 0; k < HOT_KEYS; k++) {
+			long left = 0;
+
+			for (unsigned i = 0; i < threads; i++)
+				left += h[i].made[k] - h[i].removed[k];
+			CHECK_EQ(left, agas_table_find(shared.t, key_of(k), &v));
+		}
+		CHECK_EQ(atomic_load_relaxed(&shared.wrong), 0);
+		agas_table_destroy(shared.t);
+	}
+}
+
 /* ---- caches ---- */
 
 static void lru_is_a_list(void)
@@ -283,5 +350,5 @@ static void later_versions_win(void)
 }
 
 T_MAIN(T(array_concurrent), T(array_lock), T(array_alone), T(fills_densely_and_walks),
-       T(bounded_stays_bounded), T(readers_beside_writers), T(lru_is_a_list), T(random_hits),
-       T(lru_hits), T(cuckoo_hits), T(later_versions_win))
+       T(bounded_stays_bounded), T(readers_beside_writers), T(keys_of_several_threads),
+       T(lru_is_a_list), T(random_hits), T(lru_hits), T(cuckoo_hits), T(later_versions_win))
