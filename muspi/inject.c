@@ -422,6 +422,8 @@ static int run_fifo(struct unit_inj *f)
 		unit_activate(f, false);
 		return 0;
 	}
+	if (f->interrupts)
+		update_space(f); /* a fall that this round makes good is a crossing, too */
 	while (f->issue != tail && f->count_flights < UNIT_FLIGHTS && n < (int)ROUND) {
 		if (start_descriptor(f, (const MUHWI_Descriptor_t *)(uintptr_t)f->issue))
 			break;

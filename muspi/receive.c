@@ -181,20 +181,25 @@ static uint64_t rec_room(const struct unit_rec *r)
 	return (atomic_load_acquire(&r->hw->pa_head) + size - r->hw->pa_tail + size - 1) % size;
 }
 
+static bool is_below_threshold(const struct unit_rec *r)
+{
+	return rec_room(r) / 32 < unit.threshold_rec;
+}
+
 static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const void *payload,
 		      uint32_t bytes)
 {
-	bool below;
+	/* The program may have made room since the last packet. */
+	bool was_below = r->was_below && is_below_threshold(r);
 	int rc = mu_rec_fifo_append(r->hw, h, payload, bytes);
 
 	if (rc)
 		return rc;
 	if (h->NetworkHeader.pt2pt.Byte2.Interrupt && r->on_arrival)
 		unit_raise(r->id / 16u, 1ull << (15 - r->id % 16));
-	below = rec_room(r) / 32 < unit.threshold_rec;
-	if (r->on_threshold && below && !r->was_below)
+	r->was_below = is_below_threshold(r);
+	if (r->on_threshold && r->was_below && !was_below)
 		unit_raise(r->id / 16u, 1ull << (31 - r->id % 16));
-	r->was_below = below;
 	return 0;
 }
 

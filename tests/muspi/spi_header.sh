@@ -74,4 +74,60 @@ int f(MUSPI_Pt2PtMemoryFIFODescriptorInfo_t *i)
 int x;
 #endif
 ' | compile "classes"
+# The classes make the descriptors that the functions make, and their methods are the setters.
+cat >"$dir/classes.cc" <<'END'
+#include <cstdlib>
+#include <spi/include/mu/DescriptorWrapperXX.h>
+
+static bool is_equal(const void *a, const void *b) { return !memcmp(a, b, 64); }
+
+#define MAKES(type, create_it) \
+	{ \
+		type##Info_t info; \
+		MUHWI_Descriptor_t d; \
+		memset((void *)&info, 0x25, sizeof info); \
+		create_it(&d, &info); \
+		type made(&info), later; \
+		if (!is_equal(&made, &d) || is_equal(&later, &d)) \
+			return 1; \
+		if (later.create(&info) || !is_equal(later.getDescriptor(), &d)) \
+			return 2; \
+	}
+#define SETS(method, function, ...) \
+	{ \
+		MUSPI_DescriptorBase x; \
+		MUHWI_Descriptor_t d; \
+		MUSPI_DescriptorZeroOut(&d); \
+		x.method(__VA_ARGS__); \
+		function(&d, __VA_ARGS__); \
+		if (!is_equal(&x, &d)) \
+			return 3; \
+	}
+int main()
+{
+	uint8_t bytes[14] = {1, 2, 3};
+
+	MAKES(MUSPI_Pt2PtMemoryFIFODescriptor, MUSPI_CreatePt2PtMemoryFIFODescriptor)
+	MAKES(MUSPI_Pt2PtDirectPutDescriptor, MUSPI_CreatePt2PtDirectPutDescriptor)
+	MAKES(MUSPI_Pt2PtRemoteGetDescriptor, MUSPI_CreatePt2PtRemoteGetDescriptor)
+	MAKES(MUSPI_CollectiveMemoryFIFODescriptor, MUSPI_CreateCollectiveMemoryFIFODescriptor)
+	MAKES(MUSPI_CollectiveDirectPutDescriptor, MUSPI_CreateCollectiveDirectPutDescriptor)
+	MAKES(MUSPI_CollectiveRemoteGetDescriptor, MUSPI_CreateCollectiveRemoteGetDescriptor)
+	SETS(setPayload, MUSPI_SetPayload, 3, 4)
+	SETS(setHints, MUSPI_SetHints, 0x80, 0x40)
+	SETS(setRouting, MUSPI_SetRouting, 4)
+	SETS(setZoneRouting, MUSPI_SetZoneRouting, 8)
+	SETS(setOpCode, MUSPI_SetOpCode, 0x40)
+	SETS(setRecPutOffset, MUSPI_SetRecPutOffset, 1ull << 36)
+	SETS(setSoftwareBytes, MUSPI_SetSoftwareBytes, bytes)
+	SETS(setRecCounterBaseAddressInfo, MUSPI_SetRecCounterBaseAddressInfo, 7, 64)
+	SETS(setRemoteGetInjFIFOId, MUSPI_SetRemoteGetInjFIFOId, 9)
+	return 0;
+}
+END
+# shellcheck disable=SC2086
+c++ -Wall -Wextra -Werror $flags "$dir/classes.cc" -o "$dir/classes" && "$dir/classes" || {
+	echo "the classes make other descriptors than the functions: status $?"
+	bad=1
+}
 exit $bad
