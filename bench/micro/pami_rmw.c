@@ -5,6 +5,8 @@
  * arena     the word lies in memory that the tasks of a node share (EXT_quintorus_memory)
  * private   in the target's own memory; the target polls
  * computing as private, while the target computes and makes no call
+ * asleep    as private, while the target sleeps in the kernel
+ * get, get computing, get asleep: in the place of the addition a get of the word, PAMI_Get()
  * shared    as arena, while the target adds to the same word: operations a second of both
  * The sum of all additions is checked at the end.
  */
@@ -12,12 +14,13 @@
 #include "bench/micro/job.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "pami/ext_memory.h"
 
-enum { ADDRESSES = 1, ADD, READ, COMPUTE }; /* verbs */
+enum { ADDRESSES = 1, ADD, READ, COMPUTE, SLEEP }; /* verbs */
 
-#define COMPUTE_S 0.02 /* for so long; additions are made during half of it */
+#define COMPUTE_S 0.02 /* for so long; operations are made during half of it */
 
 struct rmw {
 	uint64_t *arena, own, *there[2]; /* at the peer: in the arena, and private */
@@ -73,6 +76,34 @@ static double time_adds(struct bench_job *job, struct rmw *r, pami_endpoint_t to
 	return bench_now(job) - start;
 }
 
+/* As time_adds(), for gets. */
+static double time_gets(struct bench_job *job, struct rmw *r, pami_endpoint_t to, uint64_t *word,
+			uint64_t count)
+{
+	uint64_t value;
+	pami_get_simple_t g;
+	double start;
+
+	memset(&g, 0, sizeof(g));
+	g.rma.dest = to;
+	g.rma.bytes = sizeof(value);
+	g.rma.cookie = r;
+	g.rma.done_fn = on_done;
+	g.addr.local = &value;
+	g.addr.remote = word;
+	start = bench_now(job);
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t before = r->done;
+
+		bench_check(PAMI_Get(job->context, &g));
+		bench_wait(job, r->done != before);
+	}
+	return bench_now(job) - start;
+}
+
+typedef double time_fn(struct bench_job *job, struct rmw *r, pami_endpoint_t to, uint64_t *word,
+		       uint64_t count);
+
 static void serve_commands(struct bench_job *job, void *arg)
 {
 	struct rmw *r = arg;
@@ -90,12 +121,16 @@ static void serve_commands(struct bench_job *job, void *arg)
 					sizeof(mine), NULL, 0);
 			continue;
 		}
-		if (c.verb == COMPUTE) {
+		if (c.verb == COMPUTE || c.verb == SLEEP) {
 			bench_immediate(job, job->commander, BENCH_DISPATCH_REPLY, &value,
 					sizeof(value), NULL, 0);
 			PAMI_Context_advance(job->context, 1);
-			for (s = bench_now(job); bench_now(job) - s < COMPUTE_S;)
-				;
+			if (c.verb == SLEEP)
+				nanosleep(&(struct timespec){.tv_nsec = (long)(COMPUTE_S * 1e9)},
+					  NULL);
+			else
+				for (s = bench_now(job); bench_now(job) - s < COMPUTE_S;)
+					;
 			continue;
 		}
 		if (c.verb == ADD) {
@@ -145,29 +180,30 @@ static double time_both(struct bench_job *job, struct rmw *r, pami_endpoint_t to
 	return (double)count * (1 / mine + 1 / theirs) * 1e-6;
 }
 
-/* Microseconds of an addition while the target computes. The first waits for the target's engine
- * thread to notice that nobody polls, and does not count. */
-static double time_computing(struct bench_job *job, struct rmw *r, pami_endpoint_t to,
-			     uint64_t *word)
+/* Microseconds of an operation while the target is busy as the verb says. The first waits for the
+ * target's engine thread to notice that nobody polls, and does not count. */
+static double time_busy(struct bench_job *job, struct rmw *r, pami_endpoint_t to, uint32_t verb,
+			time_fn *operation)
 {
 	double begin, spent = 0;
 	uint64_t count = 0;
 
-	command_and_wait(job, r, to, COMPUTE, 0);
+	command_and_wait(job, r, to, verb, 0);
 	begin = bench_now(job);
-	time_adds(job, r, to, word, 1);
+	operation(job, r, to, r->there[1], 1);
 	while (bench_now(job) - begin < COMPUTE_S / 2) {
-		spent += time_adds(job, r, to, word, 1);
+		spent += operation(job, r, to, r->there[1], 1);
 		count++;
 	}
 	return count ? spent / (double)count * 1e6 : COMPUTE_S * 1e6;
 }
 
-static void measure_computing(struct bench_job *job, struct rmw *r, unsigned peer)
+static void measure_busy(struct bench_job *job, struct rmw *r, unsigned peer, const char *variant,
+			 uint32_t verb, time_fn *operation)
 {
 	pami_endpoint_t to = bench_endpoint(job, peer);
 	struct bench_row row = {.bench = "rmw",
-				.variant = "computing",
+				.variant = variant,
 				.bytes = 8,
 				.unit = "us",
 				.from = 0,
@@ -180,7 +216,7 @@ static void measure_computing(struct bench_job *job, struct rmw *r, unsigned pee
 	first = command_and_wait(job, r, to, READ, 1);
 	r->added = 0;
 	for (unsigned i = 0; i < bench_repetitions(job); i++)
-		bench_samples_add(&repetitions, time_computing(job, r, to, r->there[1]));
+		bench_samples_add(&repetitions, time_busy(job, r, to, verb, operation));
 	row.check =
 	    command_and_wait(job, r, to, READ, 1) - first == r->added && !r->error ? "ok" : "BAD";
 	r->error |= strcmp(row.check, "ok") != 0;
@@ -190,7 +226,7 @@ static void measure_computing(struct bench_job *job, struct rmw *r, unsigned pee
 }
 
 static void measure_row(struct bench_job *job, struct rmw *r, unsigned peer, const char *variant,
-			int where, int shared)
+			int where, int shared, time_fn *operation)
 {
 	pami_endpoint_t to = bench_endpoint(job, peer);
 	struct bench_row row = {.bench = "rmw",
@@ -206,14 +242,14 @@ static void measure_row(struct bench_job *job, struct rmw *r, unsigned peer, con
 		return;
 	first = command_and_wait(job, r, to, READ, (uint32_t)where);
 	r->added = 0;
-	count = bench_warm(job, 64, time_adds(job, r, to, r->there[where], 64));
+	count = bench_warm(job, 64, operation(job, r, to, r->there[where], 64));
 	for (unsigned i = 0; i < bench_repetitions(job); i++)
 		bench_samples_add(&repetitions,
 				  shared ? time_both(job, r, to, count)
-					 : time_adds(job, r, to, r->there[where], count) /
+					 : operation(job, r, to, r->there[where], count) /
 					       (double)count * 1e6);
 	for (int i = 0; !job->is_virtual && !shared && i < 2000; i++)
-		bench_samples_add(&events, time_adds(job, r, to, r->there[where], 1) * 1e6);
+		bench_samples_add(&events, operation(job, r, to, r->there[where], 1) * 1e6);
 	row.check =
 	    command_and_wait(job, r, to, READ, (uint32_t)where) - first == r->added && !r->error
 		? "ok"
@@ -233,12 +269,17 @@ static void drive_bench(struct bench_job *job, unsigned peer, void *arg)
 
 	command_and_wait(job, r, bench_endpoint(job, peer), ADDRESSES, 0);
 	if (r->there[0] && !job->is_virtual)
-		measure_row(job, r, peer, "arena", 0, 0);
-	measure_row(job, r, peer, "private", 1, 0);
-	if (!job->is_virtual)
-		measure_computing(job, r, peer);
+		measure_row(job, r, peer, "arena", 0, 0, time_adds);
+	measure_row(job, r, peer, "private", 1, 0, time_adds);
+	measure_row(job, r, peer, "get", 1, 0, time_gets);
+	if (!job->is_virtual) {
+		measure_busy(job, r, peer, "computing", COMPUTE, time_adds);
+		measure_busy(job, r, peer, "get computing", COMPUTE, time_gets);
+		measure_busy(job, r, peer, "asleep", SLEEP, time_adds);
+		measure_busy(job, r, peer, "get asleep", SLEEP, time_gets);
+	}
 	if (r->there[0] && !job->is_virtual)
-		measure_row(job, r, peer, "shared", 0, 1);
+		measure_row(job, r, peer, "shared", 0, 1, time_adds);
 }
 
 int bench_rmw(struct bench_job *job)
