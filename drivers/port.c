@@ -5,7 +5,6 @@
  * are loaded at their first use.
  */
 #define _GNU_SOURCE
-#include "drivers/base/assert.h"
 #include "drivers/port_driver.h"
 
 #include <ctype.h>
@@ -106,7 +105,8 @@ int drv_port_arg_unit(const char *text, double *value)
  * Load the module of a driver. It is never unloaded, since DPDK cannot be initialised twice in a
  * process.
  */
-static int module_load(const struct driver *d, drv_port_open_fn *open, struct drv_port_why *why)
+static int module_load(const struct driver *d, const struct drv_port_module **module,
+		       struct drv_port_why *why)
 {
 	char name[64], reason[sizeof why->text - 128];
 	const struct drv_port_module *m;
@@ -124,11 +124,141 @@ static int module_load(const struct driver *d, drv_port_open_fn *open, struct dr
 				     "libqt_%s.so is of another version of Quintorus; rebuild or "
 				     "reinstall it",
 				     name);
-	*open = m->open;
+	*module = m;
 	return 0;
 }
 
-static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why);
+#define SPEC_BYTES 1024
+
+/* The ports that are being opened: one for each queue. */
+struct opening {
+	unsigned most, count;
+	struct drv_port *port[DRV_PORT_QUEUES_MAX];
+	struct drv_port_why *why;
+};
+
+static int driver_open(const char *spec, struct opening *o);
+
+static void close_all(struct opening *o)
+{
+	while (o->count)
+		drv_port_close(o->port[--o->count]);
+}
+
+/* Open a wrapper, one before each queue. spec: name(args)+rest; the name has n characters. */
+static int wrapper_open(const char *spec, size_t n, struct opening *o)
+{
+	const char *end = strchr(spec, ')');
+	char args[256];
+	int rc;
+
+	if (!end || end[1] != '+' || (size_t)(end - spec) - n > sizeof args)
+		return drv_port_fail(o->why, -EINVAL,
+				     "a wrapper is written name(key=value,...)+SPEC, with "
+				     "less than 256 characters between the brackets");
+	memcpy(args, spec + n + 1, (size_t)(end - spec) - n - 1);
+	args[end - spec - (ptrdiff_t)n - 1] = 0;
+	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
+		if (strlen(wrappers[i].name) != n || memcmp(wrappers[i].name, spec, n))
+			continue;
+		rc = driver_open(end + 2, o);
+		for (unsigned q = 0; q < o->count && !rc; q++)
+			rc = wrappers[i].wrap(args, o->port[q], &o->port[q], o->why);
+		if (rc)
+			close_all(o);
+		return rc;
+	}
+	return drv_port_fail(o->why, -ENOENT, "there is no wrapper %.*s; there is fault", (int)n,
+			     spec);
+}
+
+/* Copy the arguments of a driver without "queues=N", which sets *queues. */
+static int take_queues(const char *args, char *rest, size_t bytes, unsigned *queues,
+		       struct drv_port_why *why)
+{
+	size_t used = 0;
+	uint64_t n;
+
+	*queues = 1;
+	rest[0] = 0;
+	for (const char *at = args; *at;) {
+		size_t word = strcspn(at, ",");
+		char number[8];
+
+		if (word > 7 && !memcmp(at, "queues=", 7)) {
+			snprintf(number, sizeof number, "%.*s", (int)(word - 7), at + 7);
+			if (word - 7 >= sizeof number ||
+			    drv_port_arg_u64(number, 1, DRV_PORT_QUEUES_MAX, &n))
+				return drv_port_fail(why, -EINVAL, "queues is 1 .. %d",
+						     DRV_PORT_QUEUES_MAX);
+			*queues = (unsigned)n;
+		} else if (used + word + 2 > bytes) {
+			return drv_port_fail(why, -EINVAL,
+					     "the arguments are longer than %zu characters", bytes);
+		} else {
+			used += (size_t)snprintf(rest + used, bytes - used, "%s%.*s",
+						 used ? "," : "", (int)word, at);
+		}
+		at += word + (at[word] == ',');
+	}
+	return 0;
+}
+
+static int queues_open(drv_port_open_fn open, drv_port_open_queues_fn open_queues, const char *args,
+		       struct opening *o)
+{
+	struct drv_port **port = o->port + o->count;
+	unsigned n = 1, ports;
+	char rest[SPEC_BYTES];
+	int rc = 0;
+
+	if (strstr(args, "queues=")) {
+		rc = take_queues(args, rest, sizeof rest, &n, o->why);
+		args = rest;
+	}
+	if (rc)
+		return rc;
+	ports = n < o->most - o->count ? n : o->most - o->count;
+	if (n > 1 && open_queues) {
+		rc = open_queues(args, n, ports, port, o->why);
+		o->count += rc ? 0 : ports;
+		return rc;
+	}
+	for (unsigned q = 0; q < ports && !rc; q++) {
+		rc = open(args, &port[q], o->why);
+		o->count += !rc;
+	}
+	return rc;
+}
+
+static int device_open(const char *spec, struct opening *o)
+{
+	size_t n = strcspn(spec, ":");
+	const struct drv_port_module *module = NULL;
+
+	if (isdigit((unsigned char)*spec))
+		return queues_open(open_best_udp, NULL, spec, o);
+	if (spec[n] != ':')
+		return drv_port_fail(o->why, -EINVAL,
+				     "no ':' behind the driver's name; write e.g. shm: or "
+				     "udp:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
+	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+		const struct driver *d = &drivers[i];
+		int rc;
+
+		if (strlen(d->name) != n || memcmp(d->name, spec, n))
+			continue;
+		if (d->open)
+			return queues_open(d->open, NULL, spec + n + 1, o);
+		rc = module_load(d, &module, o->why);
+		return module ? queues_open(module->open, module->open_queues, spec + n + 1, o)
+			      : rc;
+	}
+	return drv_port_fail(
+	    o->why, -ENOENT,
+	    "there is no driver %.*s; drivers are loop, shm, udp, packet, uring, dpdk", (int)n,
+	    spec);
+}
 
 /*
  * udp:ADDRESS: the driver for UDP that works here and is the fastest. Both reach each other, so
@@ -139,14 +269,16 @@ static int open_best_udp(const char *args, struct drv_port **port, struct drv_po
 	static const char *const best_first[] = {"packet", "uring"};
 	char spec[256];
 	struct drv_port_why first = {""};
+	struct opening o = {.most = 1, .why = why};
 	int rc = -EINVAL;
 
 	for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++) {
 		if ((size_t)snprintf(spec, sizeof spec, "%s:%s", best_first[i], args) >=
 		    sizeof spec)
 			return drv_port_fail(why, -EINVAL, "the arguments are too long");
-		rc = driver_open(spec, port, why);
+		rc = device_open(spec, &o);
 		if (!rc) {
+			*port = o.port[0];
 			why->chosen = best_first[i];
 			return 0;
 		}
@@ -168,68 +300,29 @@ static int open_best_udp(const char *args, struct drv_port **port, struct drv_po
 	return rc;
 }
 
-/* Open a wrapper. spec: name(args)+rest; the name has n characters. */
-static int wrapper_open(const char *spec, size_t n, struct drv_port **port,
-			struct drv_port_why *why)
+/* Open the devices of a list with '&', as far as there is room for their queues. */
+static int driver_open(const char *spec, struct opening *o)
 {
-	const char *end = strchr(spec, ')');
-	struct drv_port *below = NULL;
-	char args[256];
-	int rc;
+	int rc = 0;
 
-	if (!end || end[1] != '+' || (size_t)(end - spec) - n > sizeof args)
-		return drv_port_fail(why, -EINVAL,
-				     "a wrapper is written name(key=value,...)+SPEC, with "
-				     "less than 256 characters between the brackets");
-	memcpy(args, spec + n + 1, (size_t)(end - spec) - n - 1);
-	args[end - spec - (ptrdiff_t)n - 1] = 0;
-	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
-		if (strlen(wrappers[i].name) != n || memcmp(wrappers[i].name, spec, n))
-			continue;
-		rc = driver_open(end + 2, &below, why);
-		if (rc)
-			return rc;
-		rc = wrappers[i].wrap(args, below, port, why);
-		if (rc)
-			drv_port_close(below);
-		return rc;
-	}
-	return drv_port_fail(why, -ENOENT, "there is no wrapper %.*s; there is fault", (int)n,
-			     spec);
-}
+	if (spec[strcspn(spec, ":(&")] == '(')
+		return wrapper_open(spec, strcspn(spec, "("), o);
+	do {
+		size_t n = strcspn(spec, "&");
+		char one[SPEC_BYTES];
 
-static int driver_open(const char *spec, struct drv_port **port, struct drv_port_why *why)
-{
-	size_t n = strcspn(spec, ":(");
-	drv_port_open_fn open = NULL;
-
-	if (spec[n] == '(')
-		return wrapper_open(spec, n, port, why);
-	if (isdigit((unsigned char)*spec))
-		return open_best_udp(spec, port, why);
-	if (spec[n] != ':')
-		return drv_port_fail(why, -EINVAL,
-				     "no ':' behind the driver's name; write e.g. shm: or "
-				     "udp:10.0.0.1 or dpdk:net_af_packet,iface=eth0");
-	for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
-		const struct driver *d = &drivers[i];
-
-		if (strlen(d->name) != n || memcmp(d->name, spec, n))
-			continue;
-		open = d->open;
-		if (!open) {
-			int rc = module_load(d, &open, why);
-
-			if (rc)
-				return rc;
-		}
-		DRV_ASSERT(open);
-		return open(spec + n + 1, port, why);
-	}
-	return drv_port_fail(
-	    why, -ENOENT,
-	    "there is no driver %.*s; drivers are loop, shm, udp, packet, uring, dpdk", (int)n,
-	    spec);
+		if (n >= sizeof one)
+			rc = drv_port_fail(o->why, -EINVAL,
+					   "a device is named in fewer than %d characters",
+					   SPEC_BYTES);
+		else
+			snprintf(one, sizeof one, "%.*s", (int)n, spec);
+		rc = rc ? rc : device_open(one, o);
+		spec += n + (spec[n] == '&');
+	} while (*spec && !rc && o->count < o->most);
+	if (rc)
+		close_all(o);
+	return rc;
 }
 
 /* What stands behind the wrappers of a spec. */
@@ -253,26 +346,33 @@ static void write_opened(const char *spec, const char *chosen, char *text, size_
 		snprintf(text, bytes, "%s", spec);
 }
 
-int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes)
+int drv_port_open_queues(const char *spec, unsigned most, struct drv_port **port, char *opened,
+			 size_t bytes)
 {
 	struct drv_port_why why = {""};
-	struct drv_port *made = NULL;
-	int rc = driver_open(spec, &made, &why);
+	struct opening o = {.most = most, .why = &why};
+	int rc = driver_open(spec, &o);
 
 	if (rc) {
 		drv_error("port %s: %s", spec, why.text[0] ? why.text : strerror(-rc));
 		return rc;
 	}
-	write_opened(spec, why.chosen, opened, bytes);
-	*port = made;
-	return 0;
+	if (opened)
+		write_opened(spec, why.chosen, opened, bytes);
+	memcpy(port, o.port, o.count * sizeof *port);
+	return (int)o.count;
+}
+
+int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes)
+{
+	int n = drv_port_open_queues(spec, 1, port, opened, bytes);
+
+	return n < 0 ? n : 0;
 }
 
 int drv_port_open(const char *spec, struct drv_port **port)
 {
-	char opened[8];
-
-	return drv_port_open_named(spec, port, opened, sizeof opened);
+	return drv_port_open_named(spec, port, NULL, 0);
 }
 
 void drv_port_close(struct drv_port *port)

@@ -32,6 +32,12 @@
  * taken: its ring is full while it does not poll. A caller with several peers keeps that frame and
  * continues with the others. Frames to a peer that has closed are taken and lost.
  *
+ * A port may have several queues (drv_port_open_queues()): "queues=N" in the specification of a
+ * device, or several devices with '&' between them. Each queue is a port of its own, with its own
+ * buffers, peers and counters, which another thread may use at the same time. A queue hears only
+ * the queue of another host whose address it was given as a peer, so two hosts join queue k to
+ * queue k, and have the addresses of all queues of each other.
+ *
  * Names (drv_port_open): "loop:NAME", "shm:NAME", "udp:10.0.0.1[:port]" (packet or uring, whichever
  * works), "packet:10.0.0.1[:port]", "uring:10.0.0.1[:port]", "dpdk:net_af_packet,iface=va",
  * "dpdk:0000:3b:00.0", and in front of any: "fault(loss=0.1,dup=0.01,reorder=0.05,corrupt=0.001,
@@ -47,6 +53,7 @@
 
 #define DRV_PORT_ADDRESS_BYTES 128
 #define DRV_PORT_BURST         32
+#define DRV_PORT_QUEUES_MAX    16
 
 struct drv_port;
 
@@ -96,6 +103,13 @@ int drv_port_open(const char *spec, struct drv_port **port);
  * "packet:10.0.0.1".
  */
 int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes);
+/*
+ * The same with a port for each queue that the specification asks for, at most `most` (1 ..
+ * DRV_PORT_QUEUES_MAX). Fills port[] and returns their number; `opened` may be NULL.
+ * drv_port_close() closes each; what they share goes with the last one.
+ */
+int drv_port_open_queues(const char *spec, unsigned most, struct drv_port **port, char *opened,
+			 size_t bytes);
 void drv_port_close(struct drv_port *port); /* NULL is allowed */
 
 /* Lend one transmit buffer of at least frame_bytes_max bytes; 0 or -EAGAIN. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * dpdk: Ethernet frames through any DPDK ethdev, one receive and one transmit queue. A module.
+ * dpdk: Ethernet frames through any DPDK ethdev. A port has one receive and one transmit queue. A
+ * module.
  *
  *   spec      dpdk:net_af_packet,iface=eth0  dpdk:net_af_xdp,iface=eth0  dpdk:net_memif,id=0,...
  *             dpdk:0000:3b:00.0[,mtu=9000]   (mtu= lowers what the device offers)
@@ -12,6 +13,9 @@
  * Ethernet pads frames to 60 bytes, so each frame contains its length. The header has 16 bytes and
  * the buffer is aligned to 64 bytes, so data is aligned to 16 bytes at both ends (if the device
  * keeps the alignment).
+ *
+ * With queues=N a port is opened for each queue of the device, and each has buffers of its own:
+ * net_memif, net_vhost and net_virtio_user lead queue k to queue k of the other end.
  *
  * Hot: drv_port_tx_send(), drv_port_rx(). Bench: bench/micro/wire.c.
  */
@@ -38,7 +42,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/base/log.h"
 
 #ifndef AF_XDP
 #define AF_XDP 44
@@ -50,21 +56,39 @@
 #define RECONNECT_US 10000u
 #define HANDSHAKE_US 500000u
 #define CONNECT_US   2000000u /* two handshakes, and the server may open later than the client */
-#define XDP_HINT     "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
+/* Handshakes that no server answers until the port says so. */
+#define HANDSHAKES_WARN 6u
+#define XDP_HINT        "; XDP needs root, and on veth an MTU of at most 3498 at both ends"
 
-struct dpdk_port {
-	struct drv_port port;
+/* A device. The ports of its queues share it, and threads may use them at the same time. */
+struct dpdk_nic {
 	struct dpdk_device device;
 	uint16_t id;
-	unsigned tx_lent;
-	struct rte_mempool *pool;
 	struct rte_ether_addr mac;
 	int fd;       /* socket of the device; -1: the port cannot sleep */
 	int releaser; /* io_uring with the packet socket (dpdk_release_later()); -1: none */
 	int probed, started;
+	atomic_u32 is_usable; /* queues may send and receive */
 
 	int is_client; /* client end of a memif */
 	uint64_t reconnect_ticks;
+	uint64_t connect_ticks; /* see struct dpdk_port */
+	unsigned handshakes;    /* connections that were tried */
+	atomic_u32 connecting;  /* several queues: a thread is in connect_first() */
+
+	unsigned queues; /* of the device */
+	unsigned ports;  /* the first of them have a port and a pool each */
+	unsigned users;  /* ports that are open; protected by open_lock */
+	struct rte_mempool *pool[DRV_PORT_QUEUES_MAX];
+};
+
+struct dpdk_port {
+	struct drv_port port;
+	struct dpdk_nic *nic;
+	uint16_t id, queue;
+	unsigned tx_lent;
+	struct rte_mempool *pool;
+	struct rte_ether_addr mac;
 	/* memif: until then frames wait for the first connection; 0: it came */
 	uint64_t connect_ticks;
 
@@ -81,25 +105,78 @@ struct dpdk_header {
 
 _Static_assert(sizeof(struct dpdk_header) == DPDK_HEADER_BYTES, "16-byte header");
 
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool has_link(const struct dpdk_nic *c)
+{
+	struct rte_eth_link link;
+
+	return !rte_eth_link_get_nowait(c->id, &link) && link.link_status;
+}
+
+static void restart_device(void *nic)
+{
+	struct dpdk_nic *c = nic;
+
+	if (c->started)
+		rte_eth_dev_stop(c->id);
+	c->started = !rte_eth_dev_start(c->id);
+}
+
+/*
+ * Start a memif client again. EAL's thread does it, since that thread also notices when the server
+ * ends a connection, and two threads would close the same descriptors.
+ */
+static void restart(struct dpdk_nic *c, uint64_t now)
+{
+	dpdk_eal_run_alone(restart_device, c);
+	c->reconnect_ticks =
+	    now + (c->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
+	c->handshakes += c->started;
+	if (c->handshakes == HANDSHAKES_WARN && c->queues > 1)
+		drv_warn("dpdk: the server of %s ends each connection: both ends of a memif need "
+			 "the same queues=%u",
+			 c->device.args, c->queues);
+}
+
+/*
+ * Several queues: none of them uses the device before it is connected, and it is not started again
+ * afterwards, since other threads may be sending and receiving.
+ */
+static void connect_first(struct dpdk_nic *c)
+{
+	uint64_t now = drv_clock_ticks();
+
+	if (atomic_load_acquire(&c->is_usable) || atomic_exchange_acquire(&c->connecting, 1))
+		return;
+	if (c->started && has_link(c))
+		atomic_store_release(&c->is_usable, 1);
+	else if (now >= c->reconnect_ticks)
+		restart(c, now);
+	atomic_store_release(&c->connecting, 0);
+}
+
 /*
  * A memif client connects once, when it is started. Starting fails if there is no server yet, and a
  * server that is being opened refuses the connection. So start the client again while there is no
  * link, but not while it may be shaking hands, which the PMD does not survive.
  */
-static void dpdk_reconnect(struct dpdk_port *d)
+static void dpdk_reconnect(struct dpdk_nic *c)
 {
-	uint64_t now = drv_clock_ticks();
-	struct rte_eth_link link;
+	uint64_t now;
 
-	if (now < d->reconnect_ticks)
+	if (c->queues > 1) {
+		connect_first(c);
 		return;
-	if (!d->started || rte_eth_link_get_nowait(d->id, &link) || !link.link_status) {
-		if (d->started)
-			rte_eth_dev_stop(d->id);
-		d->started = !rte_eth_dev_start(d->id);
 	}
-	d->reconnect_ticks =
-	    now + (d->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
+	now = drv_clock_ticks();
+	if (now < c->reconnect_ticks)
+		return;
+	if (!c->started || !has_link(c))
+		restart(c, now);
+	else
+		c->reconnect_ticks = now + HANDSHAKE_US * drv_clock_ticks_per_us();
+	atomic_store_release(&c->is_usable, (uint32_t)c->started);
 }
 
 static int dpdk_tx_get(struct drv_port *p, struct drv_frame *f)
@@ -147,26 +224,25 @@ static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struc
 }
 
 /* True if the device takes nothing because its other end, or the device itself, is absent. */
-static int dpdk_is_cut(struct dpdk_port *d)
+static int dpdk_is_cut(const struct dpdk_nic *c)
 {
-	struct rte_eth_link link;
 	struct ifreq r = {0};
 	int fd, down;
 
-	if (!d->started)
+	if (!atomic_load_acquire(&c->is_usable))
 		return 1;
-	if (d->device.kind != DPDK_AF_PACKET && d->device.kind != DPDK_AF_XDP)
-		return !rte_eth_link_get_nowait(d->id, &link) && !link.link_status;
+	if (c->device.kind != DPDK_AF_PACKET && c->device.kind != DPDK_AF_XDP)
+		return !has_link(c);
 	/*
 	 * The socket of the port belongs to its network namespace even if the thread has left it.
 	 */
-	fd = d->device.kind == DPDK_AF_PACKET ? d->fd
+	fd = c->device.kind == DPDK_AF_PACKET ? c->fd
 					      : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return 0;
-	memcpy(r.ifr_name, d->device.iface, sizeof r.ifr_name);
+	memcpy(r.ifr_name, c->device.iface, sizeof r.ifr_name);
 	down = ioctl(fd, SIOCGIFFLAGS, &r) || !(r.ifr_flags & IFF_UP);
-	if (fd != d->fd)
+	if (fd != c->fd)
 		close(fd);
 	return down;
 }
@@ -177,10 +253,10 @@ static int dpdk_is_cut(struct dpdk_port *d)
  */
 static unsigned dpdk_lose_if_cut(struct dpdk_port *d, struct rte_mbuf **m, unsigned n)
 {
-	bool is_cut = dpdk_is_cut(d);
+	bool is_cut = dpdk_is_cut(d->nic);
 
-	if (is_cut && d->is_client)
-		dpdk_reconnect(d);
+	if (is_cut && d->nic->is_client)
+		dpdk_reconnect(d->nic);
 	if (!is_cut || drv_clock_ticks() < d->connect_ticks) {
 		d->port.stat.tx_busy++;
 		return 0;
@@ -200,7 +276,9 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		n = DRV_PORT_BURST;
 	for (unsigned i = 0; i < n; i++)
 		m[i] = dpdk_frame_finish(d, &f[i]);
-	sent = d->started ? rte_eth_tx_burst(d->id, 0, m, (uint16_t)n) : 0;
+	sent = atomic_load_acquire(&d->nic->is_usable)
+		   ? rte_eth_tx_burst(d->id, d->queue, m, (uint16_t)n)
+		   : 0;
 	if (__builtin_expect(sent < n, 0))
 		sent += dpdk_lose_if_cut(d, m + sent, n - sent);
 	else
@@ -246,11 +324,12 @@ static int dpdk_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct rte_mbuf *m[DRV_PORT_BURST];
 	unsigned got = 0, here;
 
-	if (__builtin_expect(d->is_client, 0))
-		dpdk_reconnect(d);
-	if (__builtin_expect(!d->started, 0))
+	if (__builtin_expect(d->nic->is_client, 0))
+		dpdk_reconnect(d->nic);
+	if (__builtin_expect(!atomic_load_acquire(&d->nic->is_usable), 0))
 		return 0;
-	here = rte_eth_rx_burst(d->id, 0, m, (uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST));
+	here = rte_eth_rx_burst(d->id, d->queue, m,
+				(uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST));
 	for (unsigned i = 0; i < here; i++) {
 		struct dpdk_header *h = rte_pktmbuf_mtod(m[i], struct dpdk_header *);
 
@@ -279,9 +358,9 @@ static void dpdk_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
 /* Both kinds of socket poll readable while their receive ring contains a frame. */
 static int dpdk_arm(struct drv_port *p)
 {
-	struct dpdk_port *d = (struct dpdk_port *)p;
+	const struct dpdk_nic *c = ((struct dpdk_port *)p)->nic;
 
-	return d->fd >= 0 ? d->fd : -ENOTSUP;
+	return c->fd >= 0 ? c->fd : -ENOTSUP;
 }
 
 static int dpdk_peer(struct drv_port *p, const char *address)
@@ -329,16 +408,16 @@ static uint64_t socket_cookie(int fd)
  * registered with an io_uring is released by a worker after the ring is closed, so the process does
  * not wait. Without io_uring the end takes as long as the kernel needs.
  */
-static void dpdk_release_later(struct dpdk_port *d)
+static void dpdk_release_later(struct dpdk_nic *c)
 {
 	struct io_uring_params params = {0};
 
-	d->releaser = (int)syscall(SYS_io_uring_setup, 1, &params);
-	if (d->releaser < 0)
+	c->releaser = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (c->releaser < 0)
 		return;
-	if (syscall(SYS_io_uring_register, d->releaser, IORING_REGISTER_FILES, &d->fd, 1)) {
-		close(d->releaser);
-		d->releaser = -1;
+	if (syscall(SYS_io_uring_register, c->releaser, IORING_REGISTER_FILES, &c->fd, 1)) {
+		close(c->releaser);
+		c->releaser = -1;
 	}
 }
 
@@ -346,63 +425,65 @@ static void dpdk_release_later(struct dpdk_port *d)
  * Stop receiving: until the worker has released the socket, it must not fill a ring that is not
  * read.
  */
-static void dpdk_receive_nothing(const struct dpdk_port *d)
+static void dpdk_receive_nothing(const struct dpdk_nic *c)
 {
 	struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, 0);
 	struct sock_fprog program = {.len = 1, .filter = &code};
 
-	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+	setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-static void remove_device(void *port)
+static void remove_device(void *nic)
 {
-	const struct dpdk_port *d = port;
+	const struct dpdk_nic *c = nic;
 	struct rte_eth_dev_info info;
 	bool known;
 
-	if (d->started)
-		rte_eth_dev_stop(d->id);
-	if (!d->probed)
+	if (c->started)
+		rte_eth_dev_stop(c->id);
+	if (!c->probed)
 		return;
-	known = !rte_eth_dev_info_get(d->id, &info);
-	rte_eth_dev_close(d->id);
+	known = !rte_eth_dev_info_get(c->id, &info);
+	rte_eth_dev_close(c->id);
 	if (known)
 		rte_dev_remove(info.device);
 }
 
-static void dpdk_stop_device(struct dpdk_port *d)
+static void dpdk_stop_device(struct dpdk_nic *c)
 {
-	uint64_t cookie = d->device.kind == DPDK_AF_XDP ? socket_cookie(d->fd) : 0;
+	uint64_t cookie = c->device.kind == DPDK_AF_XDP ? socket_cookie(c->fd) : 0;
 
-	if (d->releaser >= 0)
-		dpdk_receive_nothing(d);
+	if (c->releaser >= 0)
+		dpdk_receive_nothing(c);
 	/*
 	 * The handler of net_memif (22.11) disconnects, too, when the peer does. Two threads that
 	 * disconnect close the same file descriptors twice, perhaps one that was opened in between.
 	 */
-	if (d->device.kind == DPDK_MEMIF)
-		dpdk_eal_run_alone(remove_device, d);
+	if (c->device.kind == DPDK_MEMIF)
+		dpdk_eal_run_alone(remove_device, c);
 	else
-		remove_device(d);
+		remove_device(c);
 	/*
 	 * net_af_xdp (22.11) leaves its socket open, which keeps the queue of the interface
 	 * occupied.
 	 */
-	if (cookie && socket_cookie(d->fd) == cookie)
-		close(d->fd);
-	if (d->releaser >= 0)
-		close(d->releaser);
-	rte_mempool_free(d->pool);
-	d->pool = NULL;
-	d->started = d->probed = 0;
-	d->fd = d->releaser = -1;
+	if (cookie && socket_cookie(c->fd) == cookie)
+		close(c->fd);
+	if (c->releaser >= 0)
+		close(c->releaser);
+	for (unsigned q = 0; q < c->ports; q++) {
+		rte_mempool_free(c->pool[q]);
+		c->pool[q] = NULL;
+	}
+	c->started = c->probed = 0;
+	c->fd = c->releaser = -1;
 }
 
 /*
  * net_virtio_user writes to the socket of a peer that may have gone. The signal for that is not for
  * the program.
  */
-static void dpdk_stop(struct dpdk_port *d)
+static void dpdk_stop(struct dpdk_nic *c)
 {
 	const struct timespec now = {0};
 	sigset_t pipe, before;
@@ -410,18 +491,30 @@ static void dpdk_stop(struct dpdk_port *d)
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, &before);
-	dpdk_stop_device(d);
+	dpdk_stop_device(c);
 	if (!sigismember(&before, SIGPIPE))
 		while (sigtimedwait(&pipe, NULL, &now) == SIGPIPE)
 			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+static void discard_device(struct dpdk_nic *c)
+{
+	dpdk_stop(c);
+	free(c);
+}
+
+/* The last port of a device takes it along. */
 static void dpdk_close(struct drv_port *p)
 {
 	struct dpdk_port *d = (struct dpdk_port *)p;
+	bool is_last;
 
-	dpdk_stop(d);
+	pthread_mutex_lock(&open_lock);
+	is_last = !--d->nic->users;
+	pthread_mutex_unlock(&open_lock);
+	if (is_last)
+		discard_device(d->nic);
 	free(d->peer);
 	free(d);
 }
@@ -439,16 +532,16 @@ static const struct drv_port_ops dpdk_ops = {
     .close = dpdk_close,
 };
 
-static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
+static int dpdk_probe(struct dpdk_nic *c, struct drv_port_why *why)
 {
-	struct dpdk_device *v = &d->device;
+	struct dpdk_device *v = &c->device;
 	char devargs[sizeof v->name + sizeof v->args + 2], complaint[DPDK_COMPLAINT_BYTES];
 	int rc;
 
 	dpdk_eal_complaint_clear();
 	if (v->kind != DPDK_PCI) {
 		rc = rte_eal_hotplug_add("vdev", v->name, v->args);
-	} else if (!rte_eth_dev_get_port_by_name(v->name, &d->id)) {
+	} else if (!rte_eth_dev_get_port_by_name(v->name, &c->id)) {
 		rc = 0; /* EAL found the device when it started */
 	} else {
 		snprintf(devargs, sizeof devargs, "%s%s%s", v->name, v->args[0] ? "," : "",
@@ -456,114 +549,127 @@ static int dpdk_probe(struct dpdk_port *d, struct drv_port_why *why)
 		rc = rte_dev_probe(devargs);
 	}
 	if (!rc)
-		rc = rte_eth_dev_get_port_by_name(v->name, &d->id);
+		rc = rte_eth_dev_get_port_by_name(v->name, &c->id);
 	if (rc)
 		return drv_port_fail(
 		    why, rc == -EPERM ? rc : -ENODEV, "DPDK cannot use the device: %s (%s)%s",
 		    dpdk_eal_complaint(complaint), strerror(-rc),
 		    v->kind == DPDK_PCI ? "; bind it with dpdk-devbind.py -b vfio-pci" : "");
-	d->probed = 1;
+	c->probed = 1;
 	return 0;
 }
 
-/* Create the buffer pool: last in, first out, so that the buffers in use stay in the cache. */
-static int dpdk_pool(struct dpdk_port *d, struct drv_port_why *why)
+/*
+ * Create the buffer pool of a queue: last in, first out, so that the buffers in use stay in the
+ * cache.
+ */
+static int dpdk_pool(struct dpdk_nic *c, unsigned queue, struct drv_port_why *why)
 {
-	struct dpdk_device *v = &d->device;
+	struct dpdk_device *v = &c->device;
 	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
 
 	if (!v->mbuf_bytes)
 		v->mbuf_bytes = ((v->mtu + 64 + 1023) & ~1023u) + RTE_PKTMBUF_HEADROOM;
-	snprintf(name, sizeof name, "qt%.20s", v->name);
-	d->pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes,
-						 SOCKET_ID_ANY, "stack");
-	if (!d->pool)
-		d->pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes,
-						  SOCKET_ID_ANY);
-	if (!d->pool)
+	snprintf(name, sizeof name, "qt%.18s.%c", v->name, 'a' + (int)queue);
+	pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes,
+					      SOCKET_ID_ANY, "stack");
+	if (!pool)
+		pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes,
+					       SOCKET_ID_ANY);
+	c->pool[queue] = pool;
+	if (!pool)
 		return drv_port_fail(why, -ENOMEM,
 				     "no memory for %u buffers of %u bytes (%s); close other "
-				     "ports of this process",
+				     "ports of this process, or take fewer queues",
 				     v->mbufs, v->mbuf_bytes, rte_strerror(rte_errno));
 	return 0;
 }
 
 /* Set the MTU of a PCI device, or read that of another device. */
-static int dpdk_mtu(struct dpdk_port *d, struct rte_eth_conf *conf)
+static int dpdk_mtu(struct dpdk_nic *c, struct rte_eth_conf *conf)
 {
 	struct rte_eth_dev_info info;
-	int rc = rte_eth_dev_info_get(d->id, &info);
+	int rc = rte_eth_dev_info_get(c->id, &info);
 	uint16_t mtu;
 
 	if (rc)
 		return rc;
-	if (d->device.kind == DPDK_PCI) {
-		if (d->device.mtu > info.max_mtu)
-			d->device.mtu = info.max_mtu;
-		conf->rxmode.mtu = d->device.mtu;
-	} else if (d->device.kind == DPDK_AF_XDP && info.max_mtu < d->device.mtu) {
-		d->device.mtu = info.max_mtu;
+	if (c->device.kind == DPDK_PCI) {
+		if (c->device.mtu > info.max_mtu)
+			c->device.mtu = info.max_mtu;
+		conf->rxmode.mtu = c->device.mtu;
+	} else if (c->device.kind == DPDK_AF_XDP && info.max_mtu < c->device.mtu) {
+		c->device.mtu = info.max_mtu;
 	}
-	if (d->device.mtu)
+	if (c->device.mtu)
 		return 0;
-	rc = rte_eth_dev_get_mtu(d->id, &mtu);
-	d->device.mtu = rc ? 0 : mtu;
+	rc = rte_eth_dev_get_mtu(c->id, &mtu);
+	c->device.mtu = rc ? 0 : mtu;
 	return rc;
 }
 
-static int dpdk_start(struct dpdk_port *d, struct drv_port_why *why)
+static int setup_queues(struct dpdk_nic *c, const struct rte_eth_conf *conf)
+{
+	unsigned socket = (unsigned)rte_eth_dev_socket_id(c->id);
+	uint16_t rx = DPDK_DESCS, tx = DPDK_DESCS, n = (uint16_t)c->queues;
+	int rc = rte_eth_dev_configure(c->id, n, n, conf);
+
+	if (!rc)
+		rc = rte_eth_dev_adjust_nb_rx_tx_desc(c->id, &rx, &tx);
+	for (uint16_t q = 0; q < n && !rc; q++) {
+		rc = rte_eth_rx_queue_setup(c->id, q, rx, socket, NULL,
+					    c->pool[q < c->ports ? q : 0]);
+		if (!rc)
+			rc = rte_eth_tx_queue_setup(c->id, q, tx, socket, NULL);
+	}
+	return rc;
+}
+
+static int dpdk_start(struct dpdk_nic *c, struct drv_port_why *why)
 {
 	struct rte_eth_conf conf = {0};
-	uint16_t rx = DPDK_DESCS, tx = DPDK_DESCS;
 	char complaint[DPDK_COMPLAINT_BYTES];
-	int rc = dpdk_mtu(d, &conf);
+	int rc = dpdk_mtu(c, &conf);
 
 	if (rc)
 		return drv_port_fail(why, rc, "the device does not tell its MTU: %s",
 				     strerror(-rc));
-	rc = dpdk_pool(d, why);
+	for (unsigned q = 0; q < c->ports && !rc; q++)
+		rc = dpdk_pool(c, q, why);
 	if (rc)
 		return rc;
 	dpdk_eal_complaint_clear();
-	rc = rte_eth_dev_configure(d->id, 1, 1, &conf);
+	rc = setup_queues(c, &conf);
 	if (!rc)
-		rc = rte_eth_dev_adjust_nb_rx_tx_desc(d->id, &rx, &tx);
-	if (!rc)
-		rc = rte_eth_rx_queue_setup(d->id, 0, rx, (unsigned)rte_eth_dev_socket_id(d->id),
-					    NULL, d->pool);
-	if (!rc)
-		rc = rte_eth_tx_queue_setup(d->id, 0, tx, (unsigned)rte_eth_dev_socket_id(d->id),
-					    NULL);
-	if (!rc)
-		rc = rte_eth_dev_start(d->id);
-	d->started = !rc;
-	d->is_client = d->device.kind == DPDK_MEMIF && !strstr(d->device.args, "role=server") &&
-		       !strstr(d->device.args, "role=master");
-	d->reconnect_ticks =
+		rc = rte_eth_dev_start(c->id);
+	c->started = !rc;
+	c->is_client = c->device.kind == DPDK_MEMIF && !strstr(c->device.args, "role=server") &&
+		       !strstr(c->device.args, "role=master");
+	atomic_store_release(&c->is_usable, c->started && (c->queues == 1 || !c->is_client));
+	c->reconnect_ticks =
 	    drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
-	if (d->device.kind == DPDK_MEMIF)
-		d->connect_ticks = drv_clock_ticks() + CONNECT_US * drv_clock_ticks_per_us();
-	if (rc && d->is_client && dpdk_eal_complaint_contains("Failed to connect"))
+	if (c->device.kind == DPDK_MEMIF)
+		c->connect_ticks = drv_clock_ticks() + CONNECT_US * drv_clock_ticks_per_us();
+	if (rc && c->is_client && dpdk_eal_complaint_contains("Failed to connect"))
 		rc = 0; /* it connects later */
 	if (rc)
 		return drv_port_fail(why, rc, "DPDK cannot start the device: %s (%s)%s",
 				     dpdk_eal_complaint(complaint), strerror(-rc),
-				     d->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
-	rc = rte_eth_macaddr_get(d->id, &d->mac);
+				     c->device.kind == DPDK_AF_XDP ? XDP_HINT : "");
+	rc = rte_eth_macaddr_get(c->id, &c->mac);
 	if (rc)
 		return drv_port_fail(why, rc, "the device does not tell its MAC: %s",
 				     strerror(-rc));
-	if (!rte_is_valid_assigned_ether_addr(&d->mac)) /* net_ring has none and filters none */
-		rte_eth_random_addr(d->mac.addr_bytes);
-	d->port.frame_bytes_max = d->device.mtu - (DPDK_HEADER_BYTES - RTE_ETHER_HDR_LEN);
-	d->port.keep_max = d->device.keep ? DPDK_KEPT : 0;
+	if (!rte_is_valid_assigned_ether_addr(&c->mac)) /* net_ring has none and filters none */
+		rte_eth_random_addr(c->mac.addr_bytes);
 	return 0;
 }
 
 /* Let the kernel drop foreign frames before it copies them into the ring. */
-static void dpdk_filter(const struct dpdk_port *d)
+static void dpdk_filter(const struct dpdk_nic *c)
 {
-	const unsigned char *m = d->mac.addr_bytes;
+	const unsigned char *m = c->mac.addr_bytes;
 	struct sock_filter code[] = {
 	    BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 	    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, DPDK_ETHERTYPE, 0, 5),
@@ -578,74 +684,106 @@ static void dpdk_filter(const struct dpdk_port *d)
 	};
 	struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
 
-	setsockopt(d->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+	setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
 /*
  * Start the device. The kernel releases the queue of a closed AF_XDP socket a little later, so
  * retry.
  */
-static int dpdk_probe_and_start(struct dpdk_port *d, struct drv_port_why *why)
+static int dpdk_probe_and_start(struct dpdk_nic *c, struct drv_port_why *why)
 {
 	const struct timespec nap = {.tv_nsec = 20000000};
 	int rc = 0;
 
 	for (int i = 0; i < 25; i++) {
-		rc = dpdk_probe(d, why);
+		rc = dpdk_probe(c, why);
 		if (!rc)
-			rc = dpdk_start(d, why);
+			rc = dpdk_start(c, why);
 		if (!rc || !dpdk_eal_complaint_contains("create xsk socket"))
 			break;
-		dpdk_stop(d);
+		dpdk_stop(c);
 		nanosleep(&nap, NULL);
 	}
 	return rc;
 }
 
-static int dpdk_open_locked(const char *args, struct dpdk_port *d, struct drv_port_why *why)
+static int open_device(const char *args, unsigned queues, struct dpdk_nic *c,
+		       struct drv_port_why *why)
 {
 	struct dpdk_sockets before = {0};
-	int family, rc = dpdk_device_parse(args, &d->device, why);
+	int family, rc = dpdk_device_parse(args, queues, &c->device, why);
 
 	if (!rc)
-		rc = dpdk_eal_start(&d->device, why);
+		rc = dpdk_eal_start(&c->device, why);
 	if (rc)
 		return rc;
-	family = d->device.kind == DPDK_AF_PACKET ? AF_PACKET
-		 : d->device.kind == DPDK_AF_XDP  ? AF_XDP
+	c->queues = queues;
+	family = c->device.kind == DPDK_AF_PACKET ? AF_PACKET
+		 : c->device.kind == DPDK_AF_XDP  ? AF_XDP
 						  : -1;
 	if (family >= 0)
 		dpdk_sockets_list(family, &before);
-	rc = dpdk_probe_and_start(d, why);
+	rc = dpdk_probe_and_start(c, why);
 	if (!rc && family >= 0)
-		d->fd = dpdk_sockets_new(family, &before);
+		c->fd = dpdk_sockets_new(family, &before);
 	dpdk_sockets_free(&before);
-	if (!rc && d->fd >= 0 && family == AF_PACKET) {
-		dpdk_filter(d);
-		dpdk_release_later(d);
+	if (!rc && c->fd >= 0 && family == AF_PACKET) {
+		dpdk_filter(c);
+		dpdk_release_later(c);
 	}
+	return rc;
+}
+
+/* Make the port of a queue. Returns NULL without memory. */
+static struct drv_port *make_port(struct dpdk_nic *c, unsigned queue)
+{
+	struct dpdk_port *d = calloc(1, sizeof *d);
+
+	if (!d)
+		return NULL;
+	d->port.ops = &dpdk_ops;
+	d->port.frame_bytes_max = c->device.mtu - (DPDK_HEADER_BYTES - RTE_ETHER_HDR_LEN);
+	d->port.keep_max = c->device.keep ? DPDK_KEPT : 0;
+	d->nic = c;
+	d->id = c->id;
+	d->queue = (uint16_t)queue;
+	d->pool = c->pool[queue];
+	d->mac = c->mac;
+	d->connect_ticks = c->connect_ticks;
+	return &d->port;
+}
+
+static int dpdk_open_queues(const char *args, unsigned n, unsigned ports, struct drv_port **port,
+			    struct drv_port_why *why)
+{
+	struct dpdk_nic *c = calloc(1, sizeof *c);
+	unsigned made = 0;
+	int rc;
+
+	if (!c)
+		return -ENOMEM;
+	c->fd = c->releaser = -1;
+	c->ports = ports;
+	pthread_mutex_lock(&open_lock);
+	rc = open_device(args, n, c, why);
+	pthread_mutex_unlock(&open_lock);
+	while (!rc && made < ports) {
+		port[made] = make_port(c, made);
+		rc = port[made] ? 0 : -ENOMEM;
+		made += !rc;
+	}
+	c->users = made;
+	if (rc && !made)
+		discard_device(c);
+	while (rc && made)
+		dpdk_close(port[--made]);
 	return rc;
 }
 
 static int dpdk_open(const char *args, struct drv_port **port, struct drv_port_why *why)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	struct dpdk_port *d = calloc(1, sizeof *d);
-	int rc;
-
-	if (!d)
-		return -ENOMEM;
-	d->fd = d->releaser = -1;
-	d->port.ops = &dpdk_ops;
-	pthread_mutex_lock(&lock);
-	rc = dpdk_open_locked(args, d, why);
-	pthread_mutex_unlock(&lock);
-	if (rc) {
-		dpdk_close(&d->port);
-		return rc;
-	}
-	*port = &d->port;
-	return 0;
+	return dpdk_open_queues(args, 1, 1, port, why);
 }
 
-DRV_PORT_MODULE(dpdk_open);
+DRV_PORT_MODULE(dpdk_open, dpdk_open_queues);

@@ -25,8 +25,13 @@ struct dpdk_device {
 	uint32_t keep; /* callers may keep the buffers that they send */
 };
 
-/* Parse and check the text behind "dpdk:". Fills in the defaults that depend on the interface. */
-int dpdk_device_parse(const char *args, struct dpdk_device *d, struct drv_port_why *why);
+/*
+ * Parse and check the text behind "dpdk:". Fills in the defaults that depend on the interface.
+ * queues: so many are wanted; -EINVAL if the device does not lead each to a queue of its own at the
+ * other end.
+ */
+int dpdk_device_parse(const char *args, unsigned queues, struct dpdk_device *d,
+		      struct drv_port_why *why);
 
 /* Start EAL at the first call. Later calls check that this process may use it. */
 int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why);

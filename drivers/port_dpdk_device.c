@@ -261,7 +261,21 @@ static int device_name(const char *word, struct dpdk_device *d, struct drv_port_
 	return 0;
 }
 
-int dpdk_device_parse(const char *args, struct dpdk_device *d, struct drv_port_why *why)
+/* Does the device lead what its queue k sends to queue k of another host? */
+static int device_check_several(struct dpdk_device *d, unsigned queues, struct drv_port_why *why)
+{
+	if (d->kind == DPDK_MEMIF)
+		return 0;
+	if (!strncmp(d->name, "net_vhost", 9) || !strncmp(d->name, "net_virtio_user", 15))
+		return device_set_default(d, "queues", queues, why);
+	return drv_port_fail(why, -EINVAL,
+			     "queues=%u: nothing leads a frame to its queue of %s; give each queue "
+			     "a device, such as a virtual function or a macvlan: dpdk:A&dpdk:B",
+			     queues, d->name);
+}
+
+int dpdk_device_parse(const char *args, unsigned queues, struct dpdk_device *d,
+		      struct drv_port_why *why)
 {
 	char word[160], *value;
 	uint64_t mtu, keep;
@@ -303,6 +317,8 @@ int dpdk_device_parse(const char *args, struct dpdk_device *d, struct drv_port_w
 	}
 	if (rc)
 		return why->text[0] ? rc : drv_port_fail(why, rc, "an argument is too long");
+	if (queues > 1 && (rc = device_check_several(d, queues, why)))
+		return rc;
 	switch (d->kind) {
 	case DPDK_AF_PACKET:
 		return device_af_packet(d, why);

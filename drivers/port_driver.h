@@ -19,6 +19,12 @@ struct drv_port_why {
 };
 
 typedef int (*drv_port_open_fn)(const char *args, struct drv_port **port, struct drv_port_why *why);
+/*
+ * Open a device with n queues, and the ports of the first `ports` of them: all or none. "queues=N"
+ * is not among the arguments.
+ */
+typedef int (*drv_port_open_queues_fn)(const char *args, unsigned n, unsigned ports,
+				       struct drv_port **port, struct drv_port_why *why);
 
 int drv_port_loop_open(const char *args, struct drv_port **port, struct drv_port_why *why);
 int drv_port_shm_open(const char *args, struct drv_port **port, struct drv_port_why *why);
@@ -35,18 +41,19 @@ int drv_port_fault_wrap(const char *args, struct drv_port *below, struct drv_por
  * Drivers that need libraries are modules, libqt_port_NAME.so, which export this structure as
  * drv_port_module. abi changes with port.h and with this file.
  */
-#define DRV_PORT_MODULE_ABI 2u
+#define DRV_PORT_MODULE_ABI 3u
 
 struct drv_port_module {
 	uint32_t abi;
 	uint32_t port_bytes; /* sizeof(struct drv_port) */
 	drv_port_open_fn open;
+	drv_port_open_queues_fn open_queues; /* NULL: `open` once for each queue */
 };
 
-#define DRV_PORT_MODULE(open_fn)                                                                   \
+#define DRV_PORT_MODULE(open_fn, open_queues_fn)                                                   \
 	extern const struct drv_port_module drv_port_module;                                       \
 	__attribute__((visibility("default"))) const struct drv_port_module drv_port_module = {    \
-	    DRV_PORT_MODULE_ABI, sizeof(struct drv_port), open_fn}
+	    DRV_PORT_MODULE_ABI, sizeof(struct drv_port), open_fn, open_queues_fn}
 
 /* Write the cause and the fix, and return `error`. */
 int drv_port_fail(struct drv_port_why *why, int error, const char *format, ...)

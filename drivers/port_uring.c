@@ -500,4 +500,4 @@ static int uring_open(const char *args, struct drv_port **port, struct drv_port_
 	return 0;
 }
 
-DRV_PORT_MODULE(uring_open);
+DRV_PORT_MODULE(uring_open, NULL);

@@ -53,6 +53,12 @@ static int complete_conf(struct drv_wires *ws, const struct drv_wire_conf *conf)
 	uint32_t most = ws->port->frame_bytes_max;
 
 	*c = *conf;
+	if (c->queue >= DRV_PORT_QUEUES_MAX || (c->queue && c->hosts > WIRE_QUEUED_HOSTS)) {
+		drv_error("wires: queue %u, %u hosts: queues are 0 .. %d, of %u hosts at most",
+			  c->queue, c->hosts, DRV_PORT_QUEUES_MAX - 1, WIRE_QUEUED_HOSTS);
+		return -EINVAL;
+	}
+	c->job += c->queue;
 	if (c->self >= c->hosts || c->hosts > 65535) {
 		drv_error("wires: host %u of %u: the own host must be one of 1 .. 65535 hosts",
 			  c->self, c->hosts);
@@ -92,7 +98,7 @@ static int complete_conf(struct drv_wires *ws, const struct drv_wire_conf *conf)
 	/* A test that sets the epoch must be repeatable, so the life is made of that epoch. */
 	ws->life = (uint64_t)c->self << 32 | c->epoch;
 	if (!c->epoch) {
-		c->epoch = epoch_now();
+		c->epoch = epoch_now() + c->queue; /* a trace tells frames of queues apart by it */
 		if (getrandom(&ws->life, sizeof ws->life, GRND_NONBLOCK) != sizeof ws->life)
 			ws->life = (uint64_t)getpid() << 32 | c->epoch;
 		if (getrandom(&ws->secret, sizeof ws->secret, GRND_NONBLOCK) != sizeof ws->secret)

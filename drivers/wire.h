@@ -53,9 +53,14 @@ enum drv_wire_checksum {
 };
 
 struct drv_wire_conf {
-	uint64_t job;           /* the same at both ends; frames of other jobs are dropped */
-	uint32_t self;          /* own host index, 0 .. hosts - 1 */
-	uint32_t hosts;         /* wires 0 .. hosts - 1; [self] is unused */
+	uint64_t job;   /* the same at both ends; frames of other jobs are dropped */
+	uint32_t self;  /* own host index, 0 .. hosts - 1 */
+	uint32_t hosts; /* wires 0 .. hosts - 1; [self] is unused */
+	/*
+	 * Queue of the port, the same at both ends, 0 .. 15. Wires of different queues drop each
+	 * other's frames, and no two of their sealed frames have one nonce.
+	 */
+	uint32_t queue;
 	uint32_t window_bytes;  /* unacknowledged bytes per wire; 0: DRV_WIRE_WINDOW_BYTES */
 	uint32_t frame_bytes;   /* 0: what the port offers, discovered between the ends */
 	uint32_t window_frames; /* the same in frames, up to 4096; 0: DRV_WIRE_WINDOW_FRAMES */

@@ -223,7 +223,8 @@ static struct wire *check_sealed_frame(struct drv_wires *ws, const struct drv_fr
 		w = find_wire(ws, f);
 		if (!w)
 			return NULL;
-		error = drv_seal_check(ws->seal, f->data, ws->conf.self, &number);
+		error =
+		    drv_seal_check(ws->seal, f->data, wire_sealed_name(ws, ws->conf.self), &number);
 	}
 	if (error == DRV_FRAME_OK)
 		error = drv_frame_check_rest(f->data);

@@ -55,6 +55,9 @@
 /* Full frames wait for more up to this size; port uring sends 63 KB at once. */
 #define WIRE_BURST_BYTES (60u << 10)
 
+/* With several queues the seal's number of a host has four bits of the queue. */
+#define WIRE_QUEUED_HOSTS 4096u
+
 enum wire_slot_state {
 	WIRE_SACKED = 1, /* the peer has received it, out of order */
 	WIRE_LOST = 2,   /* it must be sent again */
@@ -197,6 +200,12 @@ struct drv_wires {
 	drv_wire_run_fn fn;
 	void *arg;
 };
+
+/* The name of the receiving end in the nonce of a sealed frame. */
+static inline uint32_t wire_sealed_name(const struct drv_wires *ws, uint32_t host)
+{
+	return host | ws->conf.queue * WIRE_QUEUED_HOSTS;
+}
 
 static inline int32_t wire_diff(uint32_t a, uint32_t b)
 {

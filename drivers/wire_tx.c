@@ -251,7 +251,7 @@ static int protect_frame(struct drv_wires *ws, struct wire *w, struct drv_frame 
 	int rc = 0;
 
 	if (ws->seal)
-		rc = drv_seal_frame(ws->seal, f->data, w->host, ++w->number);
+		rc = drv_seal_frame(ws->seal, f->data, wire_sealed_name(ws, w->host), ++w->number);
 	else if (cover == DRV_FRAME_COVER_ALL)
 		drv_frame_add_checksum(f->data);
 	else if (cover == DRV_FRAME_COVER_HEADER)

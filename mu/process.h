@@ -3,8 +3,8 @@
  * The attached process: its place in the job, its channels, and the ways out of its host.
  *
  * Threads: the user thread of each channel, the engine thread, the commthreads, and threads of the
- * program that only wait. mu/channel/channel.h says which of them may touch what of a channel. The
- * port of the host and its wires run under port_lock.
+ * program that only wait. mu/channel/channel.h says which of them may touch what of a channel. Each
+ * queue of the port of the host, with its wires, runs under a lock of its own.
  */
 #ifndef MU_PROCESS_H
 #define MU_PROCESS_H
@@ -28,6 +28,20 @@
 struct mu_holder;
 struct mu_live;
 struct mu_transport;
+
+/*
+ * A queue of the port that this task holds, with wires of its own (transport/wire.c). Channel c has
+ * queue c % queues, so channels with a queue each share neither lock nor ring nor wire.
+ */
+struct mu_queue {
+	_Alignas(64) struct mu_spinlock lock; /* protects holder */
+	/* The channel whose user thread holds the lock and dispatches from the wires. */
+	ATOMIC(struct mu_channel *) dispatching;
+	/* Bitmap of shared channels that received gets during this poll; protected by the lock. */
+	uint64_t pending_gets;
+	struct mu_holder *holder;
+	atomic_u32 polls; /* by user threads of its own channels */
+};
 
 struct mu_process {
 	unsigned refs;
@@ -57,15 +71,15 @@ struct mu_process {
 	struct mu_spinlock channels_lock;
 	atomic_u32 cma_refused; /* process_vm_* between tasks is not permitted */
 
-	const struct mu_clock_ops *clock;  /* who runs the engines, and how threads wait */
-	const struct mu_transport *remote; /* how all tasks that are not near are reached */
-	struct mu_holder *holder;     /* transports of a task that holds the port of its host */
-	struct mu_spinlock port_lock; /* protects holder */
-	/* The channel whose user thread holds port_lock and dispatches from the wires. */
-	ATOMIC(struct mu_channel *) dispatching;
-	/* Bitmap of shared channels that received gets during this poll; protected by
-	 * port_lock. */
-	uint64_t pending_gets;
+	const struct mu_clock_ops *clock;     /* who runs the engines, and how threads wait */
+	const struct mu_transport *remote;    /* how all tasks that are not near are reached */
+	struct mu_queue queue[MU_QUEUES_MAX]; /* transports of a task that holds the port */
+	unsigned queues;                      /* in use; 0: this task holds no port */
+	/* [hosts] queues that lead to a queue of that host, the first ones; 0: not known yet. */
+	atomic_u8 *queues_to;
+	/* [tasks] the number of the newest announcement that has come. */
+	uint32_t *told;
+	struct mu_spinlock told_lock;
 	struct drv_ring_tx outbound_tx;
 	struct mu_live *live; /* router transports */
 	/* [tasks] the way there or back leads over a lost host; NULL: no host is lost. */
@@ -96,17 +110,17 @@ struct mu_process {
 extern struct mu_process mu_self;
 
 /*
- * The port's lock. The user thread of channel ch has it already while it dispatches records from
- * the wires on ch. Returns false if another thread holds it.
+ * The lock of a queue. The user thread of channel ch has it already while it dispatches records
+ * from the wires of that queue on ch. Returns false if another thread holds it.
  */
-static inline bool mu_port_try_lock(struct mu_process *p, const struct mu_channel *ch)
+static inline bool mu_queue_try_lock(struct mu_queue *q, const struct mu_channel *ch)
 {
-	return (ch && atomic_ptr_load_relaxed(&p->dispatching) == ch) || mu_lock_try(&p->port_lock);
+	return (ch && atomic_ptr_load_relaxed(&q->dispatching) == ch) || mu_lock_try(&q->lock);
 }
-static inline void mu_port_unlock(struct mu_process *p, const struct mu_channel *ch)
+static inline void mu_queue_unlock(struct mu_queue *q, const struct mu_channel *ch)
 {
-	if (!ch || atomic_ptr_load_relaxed(&p->dispatching) != ch)
-		mu_lock_release(&p->port_lock);
+	if (!ch || atomic_ptr_load_relaxed(&q->dispatching) != ch)
+		mu_lock_release(&q->lock);
 }
 
 /* Does the way to the task lead over a lost host? --on-death error, fabric torus. */

@@ -62,6 +62,7 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 	ch->receive = receive;
 	ch->arg = arg;
 	ch->a = mu_host_channel(p->host, p->local, index);
+	ch->queues.own = &p->queue[p->queues ? index % p->queues : 0];
 	ch->tx.claim = mu_host_claim(p->host, &ch->a->claim[MU_CLAIM_USER].c);
 	ch->engine.claim = mu_host_claim(p->host, &ch->a->claim[MU_CLAIM_ENGINE].c);
 	ch->traffic = mu_host_traffic(p->host, p->local, index);
@@ -127,8 +128,10 @@ void mu_channel_close(struct mu_channel *ch)
 	mu_lock_acquire(&p->channels_lock);
 	mu_lock_release(&p->channels_lock);
 	/* A thread that uses the port may have found the channel before and try its engine now. */
-	mu_lock_acquire(&p->port_lock);
-	mu_lock_release(&p->port_lock);
+	for (unsigned q = 0; q < p->queues; q++) {
+		mu_lock_acquire(&p->queue[q].lock);
+		mu_lock_release(&p->queue[q].lock);
+	}
 	drv_ring_publish_head(&ch->a->ring, &ch->rx.ring);
 	mu_lane_close(ch);
 	atomic_fetch_and_release(&p->area->channels_open, ~(1ull << ch->index));

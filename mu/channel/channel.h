@@ -133,7 +133,8 @@ struct mu_channel_engine {
 struct mu_channel_rx {
 	struct drv_ring_rx ring;
 	struct mu_checked_range written; /* puts of this round */
-	uint32_t written_round;          /* the round of the port holder that `written` is of */
+	/* The round of the port holder that `written` is of, and its queue in the upper half. */
+	uint64_t written_round;
 	bool stopped; /* user thread: software wants no message now, mu_channel_allow_dispatch() */
 	struct drv_lane_rx lane[MU_LANES];
 	uint32_t lane_source[MU_LANES]; /* source task; UINT32_MAX: not known yet */
@@ -212,6 +213,20 @@ struct mu_channel_progress {
 	uint64_t still_ns;             /* engine thread: for how long the stamp did not move */
 };
 
+/* The queues of the port that this task holds, as the channel sees them (transport/wire.c). */
+#define MU_QUEUES_MAX DRV_PORT_QUEUES_MAX
+struct mu_queue;
+struct mu_channel_queues {
+	struct mu_queue *own; /* constant */
+	/* Bitmap of other queues into whose wires the engine wrote since the last flush. Any. */
+	atomic_u32 dirty;
+	/* User thread: */
+	uint32_t looks;               /* polls that had other queues to think of */
+	uint32_t busy;                /* so many polls more look at the orphans every time */
+	uint32_t orphans;             /* bitmap of queues that no thread polled lately */
+	uint32_t seen[MU_QUEUES_MAX]; /* their polls when this channel last counted */
+};
+
 /* User thread: mu_is_buffer_mapped(): own memory that existed. */
 struct mu_channel_memory {
 	uint64_t page[MU_PAGES_KNOWN]; /* number of a page, then a bit: it could be written, too */
@@ -238,6 +253,7 @@ struct mu_channel {
 	struct mu_channel_watch watch;
 	struct mu_channel_progress progress;
 	struct mu_channel_memory memory;
+	struct mu_channel_queues queues;
 };
 
 /* Free the slots of descriptors that are done and queue their operations for completion. */

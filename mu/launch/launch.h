@@ -23,7 +23,7 @@
 #include "mu/segment/host.h"
 
 #define MU_LAUNCH_ABI   1u
-#define MU_LAUNCH_VALUE 512 /* longest value, with its 0; letters, digits and . : - only */
+#define MU_LAUNCH_VALUE 1024 /* longest value, with its 0; letters, digits and . : - only */
 
 /*
  * What a launcher offers. Calls come from one thread. put: before a fence; get: after it, of any

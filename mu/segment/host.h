@@ -44,12 +44,13 @@
 #include "mu/segment/board.h"
 #include "mu/segment/node_table.h"
 
-#define MU_HOST_MAGIC   0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION 11u
-#define MU_CHANNELS_MAX 64 /* channels of a task at most */
-#define MU_HOSTS_MAX    256
-#define MU_COMMTHREADS  15 /* commthreads of a task at most */
-#define MU_WAKES        (MU_COMMTHREADS + 1)
+#define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
+#define MU_HOST_VERSION  12u
+#define MU_CHANNELS_MAX  64 /* channels of a task at most */
+#define MU_HOSTS_MAX     256
+#define MU_ADDRESS_BYTES 512 /* addresses of all queues of a port, as text */
+#define MU_COMMTHREADS   15  /* commthreads of a task at most */
+#define MU_WAKES         (MU_COMMTHREADS + 1)
 
 enum mu_clock { MU_CLOCK_REAL, MU_CLOCK_VIRTUAL };
 enum mu_fabric { MU_FABRIC_EXPRESS, MU_FABRIC_TORUS };
@@ -299,8 +300,8 @@ struct mu_port_counts {
 
 struct mu_peer_host {
 	struct mu_wire_counts wire;
-	/* Address of its port; the agent of this host writes it. */
-	char address[DRV_PORT_ADDRESS_BYTES];
+	/* Addresses of the queues of its port, with commas; the agent of this host writes them. */
+	char address[MU_ADDRESS_BYTES];
 	atomic_u32 ready; /* futex: 1 when address is valid */
 	/* Its only task has ended, so nobody receives frames there; the agent of this host writes
 	 * it. */
@@ -349,10 +350,12 @@ struct mu_host {
 	atomic_u64 parted;
 	/* Largest payload of one record to other hosts; the port holder updates it. */
 	atomic_u32 piece_bytes;
-	atomic_u32 outbound_refused;              /* a router found the outbound ring full */
-	atomic_u32 class_asked;                   /* some mu_node_class.asked is set */
-	atomic_u32 ending;                        /* the job ends: no thread waits any more */
-	char own_address[DRV_PORT_ADDRESS_BYTES]; /* the holder writes it when its port is open */
+	atomic_u32 outbound_refused; /* a router found the outbound ring full */
+	atomic_u32 class_asked;      /* some mu_node_class.asked is set */
+	atomic_u32 ending;           /* the job ends: no thread waits any more */
+	/* The holder writes the addresses of the queues of its port, with commas, when it is open.
+	 */
+	char own_address[MU_ADDRESS_BYTES];
 	atomic_u32 own_ready; /* futex, 1 when it is valid; negative errno: the port did not open */
 	/* Tasks ring it after an outbound record, the holder after own_ready. The agent sets its
 	 * eventfd. */

@@ -20,6 +20,6 @@ const struct mu_transport *mu_transport_choose(const struct mu_host *host)
 void mu_transport_forget(struct mu_process *p)
 {
 	p->remote = &mu_transport_none;
-	p->holder = NULL;
+	p->queues = 0;
 	p->live = NULL;
 }

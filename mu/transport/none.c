@@ -38,7 +38,7 @@ int mu_none_poll(struct mu_process *p, struct mu_channel *ch)
 	return 0;
 }
 
-void mu_none_flush(struct mu_process *p, const struct mu_channel *ch) {}
+void mu_none_flush(struct mu_process *p, struct mu_channel *ch) {}
 
 bool mu_none_has_work(struct mu_process *p)
 {

@@ -43,7 +43,7 @@
 /* In a task several threads may use the port: assert that one holds its lock. */
 static void assert_locked(const struct mu_holder *h)
 {
-	DRV_ASSERT(!h->p || mu_lock_is_held(&h->p->port_lock));
+	DRV_ASSERT(!h->p || mu_lock_is_held(&h->queue->lock));
 }
 
 static void holder_commit_run(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag,
@@ -216,25 +216,31 @@ void mu_holder_flush(struct mu_holder *h)
 		}
 }
 
-/* Send the announcements to one host. Returns false if there is no room now. */
-static bool tell_host(struct mu_holder *h, uint32_t host)
+/*
+ * Send the announcements to one host. Returns false if there is no room now. With several queues a
+ * word that this queue has sent is sent again with its newer number, since the host may have taken
+ * an older word with the same number from another queue.
+ */
+static bool tell_host(struct mu_holder *h, uint32_t host, uint32_t number)
 {
 	for (uint32_t task = 0; task < h->host->tasks; task++) {
 		const struct mu_task_entry *e = mu_host_entry(h->host, task);
-		uint64_t word = atomic_load_acquire(&mu_host_announced(h->host)[task]), *known;
+		struct mu_told told = {atomic_load_acquire(&mu_host_announced(h->host)[task]),
+				       number};
+		uint64_t *known;
 		unsigned char *run;
 
 		if (e->host != h->host->host)
 			continue;
 		known = &h->announced[(uint64_t)host * h->host->locals + e->local];
-		if (*known == word)
+		if (*known == told.word && h->queues == 1)
 			continue;
-		run = drv_wire_reserve(h->wires, host, sizeof word);
+		run = drv_wire_reserve(h->wires, host, sizeof told);
 		if (!run)
 			return false;
-		memcpy(run, &word, sizeof word);
-		holder_commit_run(h, host, MU_RUN_TOLD, task, sizeof word);
-		*known = word;
+		memcpy(run, &told, sizeof told);
+		holder_commit_run(h, host, MU_RUN_TOLD, task, sizeof told);
+		*known = told.word;
 	}
 	return true;
 }
@@ -248,7 +254,7 @@ void mu_holder_send_announcements(struct mu_holder *h)
 		return;
 	for (uint32_t i = 0; i < h->host->hosts; i++)
 		if (i != h->host->host && !(h->dropped[i / 64] >> i % 64 & 1))
-			all &= h->connected[i / 64] >> i % 64 & 1 && tell_host(h, i);
+			all &= h->connected[i / 64] >> i % 64 & 1 && tell_host(h, i, changes);
 	if (all)
 		h->announcements_seen = changes;
 }
@@ -270,7 +276,8 @@ static int add_fault_rules(struct mu_holder *h)
 		const struct emu_fault *x = &f.fault[i];
 		bool ours = x->at == host->host, other = x->other == host->host;
 		struct drv_fault_rule rule = {
-		    .value = x->value,
+		    /* The queues of a port share its rate. */
+		    .value = x->kind == EMU_FAULT_RATE ? x->value / h->queues : x->value,
 		    .host = DRV_FAULT_ANY_HOST,
 		    .at_ns = host->start_ns + x->at_ps / 1000,
 		    .end_ns =
@@ -292,23 +299,66 @@ static int add_fault_rules(struct mu_holder *h)
 	return rc;
 }
 
+/* Copy address `index` of a list with commas. Returns how many the list has. */
+static unsigned find_address(const char *list, unsigned index, char *text, size_t bytes)
+{
+	unsigned n = 0;
+
+	text[0] = 0;
+	while (*list) {
+		size_t word = strcspn(list, ",");
+
+		if (n++ == index)
+			snprintf(text, bytes, "%.*s", (int)word, list);
+		list += word + (list[word] == ',');
+	}
+	return n;
+}
+
+/* The host has made its port known: connect its queue to this one. */
+static void connect_host(struct mu_holder *h, uint32_t host)
+{
+	const struct mu_peer_host *peer = &h->host->peer[host];
+	char address[DRV_PORT_ADDRESS_BYTES];
+	unsigned queues;
+
+	h->connected[host / 64] |= 1ull << host % 64;
+	h->unconnected--;
+	queues = find_address(peer->address, h->index, address, sizeof address);
+	queues += !queues;                    /* the port refuses an address without text */
+	if (h->index && h->index >= queues) { /* it has fewer queues: nothing takes this one */
+		h->dropped[host / 64] |= 1ull << host % 64;
+		return;
+	}
+	if (h->faulty)
+		drv_port_fault_host(h->faulty, address, host);
+	if (drv_wires_connect(h->wires, host, address))
+		drv_error("wire to host %u: address \"%s\" refused by the port", host, address);
+	if (h->p && !h->index)
+		atomic_store_release(&h->p->queues_to[host],
+				     (uint8_t)(queues < h->queues ? queues : h->queues));
+}
+
 static void connect_ready(struct mu_holder *h)
 {
-	for (uint32_t i = 0; i < h->host->hosts; i++) {
-		struct mu_peer_host *peer = &h->host->peer[i];
+	for (uint32_t i = 0; i < h->host->hosts; i++)
+		if (i != h->host->host && !(h->connected[i / 64] >> i % 64 & 1) &&
+		    atomic_load_acquire(&h->host->peer[i].ready))
+			connect_host(h, i);
+}
 
-		if (i == h->host->host || h->connected[i / 64] >> i % 64 & 1 ||
-		    !atomic_load_acquire(&peer->ready))
-			continue;
-		h->connected[i / 64] |= 1ull << i % 64;
-		h->unconnected--;
-		peer->address[sizeof peer->address - 1] = 0;
-		if (h->faulty)
-			drv_port_fault_host(h->faulty, peer->address, i);
-		if (drv_wires_connect(h->wires, i, peer->address))
-			drv_error("wire to host %u: address \"%s\" refused by the port", i,
-				  peer->address);
+/* The largest record that all queues of this process can carry. */
+static uint32_t least_of_queues(const struct mu_holder *h)
+{
+	uint32_t least = atomic_load_relaxed(&h->piece_bytes);
+
+	for (unsigned q = 0; h->p && q < h->queues; q++) {
+		const struct mu_holder *other = h->p->queue[q].holder;
+		uint32_t bytes = other ? atomic_load_relaxed(&other->piece_bytes) : least;
+
+		least = bytes < least ? bytes : least;
 	}
+	return least;
 }
 
 /* What tasks may put in one record follows the frame size the wires have found; it only grows, so
@@ -320,7 +370,7 @@ static void piece_update(struct mu_holder *h)
 	for (uint32_t i = 0; i < h->host->hosts; i++) {
 		uint32_t max;
 
-		if (i == h->host->host)
+		if (i == h->host->host || h->dropped[i / 64] >> i % 64 & 1)
 			continue;
 		max = h->connected[i / 64] >> i % 64 & 1 ? drv_wires_run_max(h->wires, i) : 0;
 		least = max < least ? max : least;
@@ -328,7 +378,8 @@ static void piece_update(struct mu_holder *h)
 	least = least < RUN_HEAD + MU_PACKET_BYTES
 		    ? MU_PACKET_BYTES
 		    : (least - RUN_HEAD) / MU_PACKET_BYTES * MU_PACKET_BYTES;
-	atomic_store_relaxed(&h->host->piece_bytes, least);
+	atomic_store_relaxed(&h->piece_bytes, least);
+	atomic_store_relaxed(&h->host->piece_bytes, least_of_queues(h));
 }
 
 /* A packet or credits of a router (mu/transport/node_live.c): the host is in the header's second
@@ -419,34 +470,51 @@ static uint64_t wires_now_ns(void)
 	return drv_clock_fast_ns();
 }
 
-void mu_holder_publish(struct mu_holder *h)
+/* Add what a counter has grown by: the queues of a port count together. */
+static void publish_growth(atomic_u64 *to, uint64_t now, uint64_t *published)
+{
+	if (now == *published)
+		return;
+	atomic_fetch_add_relaxed(to, now - *published);
+	*published = now;
+}
+
+static void publish_port(struct mu_holder *h)
 {
 	const struct drv_port_stat *port = &h->port->stat;
+	struct drv_port_stat *was = &h->port_published;
 	struct mu_port_counts *to = &h->host->port_counts;
 
-	atomic_store_relaxed(&to->tx_frames, port->tx_frames);
-	atomic_store_relaxed(&to->tx_bytes, port->tx_bytes);
-	atomic_store_relaxed(&to->rx_frames, port->rx_frames);
-	atomic_store_relaxed(&to->rx_bytes, port->rx_bytes);
-	atomic_store_relaxed(&to->tx_busy, port->tx_busy);
-	atomic_store_relaxed(&to->rx_dropped, port->rx_dropped);
+	publish_growth(&to->tx_frames, port->tx_frames, &was->tx_frames);
+	publish_growth(&to->tx_bytes, port->tx_bytes, &was->tx_bytes);
+	publish_growth(&to->rx_frames, port->rx_frames, &was->rx_frames);
+	publish_growth(&to->rx_bytes, port->rx_bytes, &was->rx_bytes);
+	publish_growth(&to->tx_busy, port->tx_busy, &was->tx_busy);
+	publish_growth(&to->rx_dropped, port->rx_dropped, &was->rx_dropped);
+}
+
+void mu_holder_publish(struct mu_holder *h)
+{
+	publish_port(h);
 	for (uint32_t i = 0; i < h->host->hosts; i++) {
 		struct mu_wire_counts *w = &h->host->peer[i].wire;
-		struct drv_wire_stat s;
+		struct drv_wire_stat s, *was = &h->published[i];
 
 		if (i == h->host->host)
 			continue;
 		drv_wires_stat(h->wires, i, &s);
-		atomic_store_relaxed(&w->tx_frames, s.tx_frames);
-		atomic_store_relaxed(&w->tx_bytes, s.tx_bytes);
-		atomic_store_relaxed(&w->rx_frames, s.rx_frames);
-		atomic_store_relaxed(&w->rx_bytes, s.rx_bytes);
-		atomic_store_relaxed(&w->resent, s.resent);
-		atomic_store_relaxed(&w->duplicates, s.duplicates);
-		atomic_store_relaxed(&w->out_of_order, s.out_of_order);
-		atomic_store_relaxed(&w->bad_frames, s.bad_frames);
-		atomic_store_relaxed(&w->acks_bare, s.acks_bare);
-		atomic_store_relaxed(&w->restarts, s.restarts);
+		publish_growth(&w->tx_frames, s.tx_frames, &was->tx_frames);
+		publish_growth(&w->tx_bytes, s.tx_bytes, &was->tx_bytes);
+		publish_growth(&w->rx_frames, s.rx_frames, &was->rx_frames);
+		publish_growth(&w->rx_bytes, s.rx_bytes, &was->rx_bytes);
+		publish_growth(&w->resent, s.resent, &was->resent);
+		publish_growth(&w->duplicates, s.duplicates, &was->duplicates);
+		publish_growth(&w->out_of_order, s.out_of_order, &was->out_of_order);
+		publish_growth(&w->bad_frames, s.bad_frames, &was->bad_frames);
+		publish_growth(&w->acks_bare, s.acks_bare, &was->acks_bare);
+		publish_growth(&w->restarts, s.restarts, &was->restarts);
+		if (h->index)
+			continue;
 		atomic_store_relaxed(&w->rtt_ns, s.rtt_ns);
 		atomic_store_relaxed(&w->window, s.window);
 		atomic_store_relaxed(&w->connected, s.connected);
@@ -477,10 +545,10 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 	if (!h->p)
 		sent = drain_outbound(h);
 	if (h->p)
-		atomic_ptr_store_relaxed(&h->p->dispatching, ch);
+		atomic_ptr_store_relaxed(&h->queue->dispatching, ch);
 	n = drv_wires_poll(h->wires, wires_now_ns(), mu_holder_take_run, h);
 	if (h->p)
-		atomic_ptr_store_relaxed(&h->p->dispatching, NULL);
+		atomic_ptr_store_relaxed(&h->queue->dispatching, NULL);
 	if (n < 0) {
 		if (!h->broken)
 			drv_error(
@@ -571,7 +639,19 @@ static int make_maps(struct mu_holder *h)
 	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
 	h->shorts = calloc(host->hosts, sizeof *h->shorts);
 	h->announced = calloc((size_t)host->hosts * host->locals, sizeof *h->announced);
-	return h->tx && h->shorts && h->announced ? mu_places_make(&h->places, host) : -ENOMEM;
+	h->published = calloc(host->hosts, sizeof *h->published);
+	return h->tx && h->shorts && h->announced && h->published ? mu_places_make(&h->places, host)
+								  : -ENOMEM;
+}
+
+static void free_holder(struct mu_holder *h)
+{
+	free(h->tx);
+	mu_places_free(&h->places);
+	free(h->shorts);
+	free(h->announced);
+	free(h->published);
+	free(h);
 }
 
 static void publish_address(struct mu_host *host, int ready)
@@ -603,70 +683,143 @@ static void trace_frame(void *arg, const struct drv_frame_header *header, bool l
 	mu_trace_put_for(h->host, h->p ? h->p->task : UINT32_MAX, &e);
 }
 
-int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
+/* Put what the job wants to see or to break before the port. */
+static int wrap_port(struct mu_holder *h)
+{
+	struct mu_host *host = h->host;
+	int rc = 0;
+
+	if (host->script[0]) {
+		rc = add_fault_rules(h);
+		if (rc)
+			return rc;
+		h->faulty = h->port;
+	}
+	if (host->capture[0])
+		rc = drv_port_capture(&h->port, host->capture, host->host, host->hosts);
+	if (!rc && host->trace_at_pages)
+		rc = drv_port_watch(&h->port, trace_frame, h);
+	return rc;
+}
+
+/* Add the address of the port to the list of this host's. */
+static int list_address(struct mu_holder *h)
+{
+	char *list = h->host->own_address, address[DRV_PORT_ADDRESS_BYTES];
+	size_t used = strlen(list);
+	int rc = drv_port_address(h->port, address, sizeof address);
+
+	if (rc < 0)
+		return rc;
+	if (used + strlen(address) + 2 > sizeof h->host->own_address) {
+		drv_error("port %s: the addresses of its queues are longer than %zu characters; "
+			  "take fewer queues",
+			  h->host->port, sizeof h->host->own_address);
+		return -ENOSPC;
+	}
+	sprintf(list + used, "%s%s", used ? "," : "", address);
+	return 0;
+}
+
+/* Make the holder of queue `index` of `queues`. queue: NULL in an agent. Owns the port, also if it
+ * fails. */
+static int make_holder(struct mu_host *host, struct drv_port *port, unsigned index, unsigned queues,
+		       struct mu_queue *queue, struct mu_holder **holder)
 {
 	struct mu_holder *h = calloc(1, sizeof *h);
 	struct drv_wire_conf conf = {.job = host->job,
 				     .self = host->host,
 				     .hosts = host->hosts,
+				     .queue = index,
 				     .seal = (enum drv_seal_kind)host->seal};
-	char spec[sizeof host->port];
 	int rc = -ENOMEM;
 
-	if (!h)
+	if (!h) {
+		drv_port_close(port);
 		return rc;
+	}
 	memcpy(conf.key, host->key, sizeof conf.key);
 	h->host = host;
-	h->p = host->holder == MU_HOLDER_TASK ? &mu_self : NULL;
+	h->p = queue ? &mu_self : NULL;
+	h->queue = queue;
+	h->index = index;
+	h->queues = queues;
+	h->port = port;
 	h->unconnected = host->hosts - 1;
 	rc = make_maps(h);
-	if (rc)
-		goto err_free;
-	snprintf(spec, sizeof spec, "%s", host->port);
-	rc = drv_port_open_named(spec, &h->port, host->port, sizeof host->port);
-	if (rc)
-		goto err_free;
-	if (host->script[0]) {
-		rc = add_fault_rules(h);
-		if (rc)
-			goto err_port;
-		h->faulty = h->port;
+	if (!rc)
+		rc = wrap_port(h);
+	if (!rc)
+		rc = list_address(h);
+	if (!rc)
+		rc = drv_wires_open(&h->wires, h->port, &conf);
+	if (rc) {
+		drv_port_close(h->port);
+		free_holder(h);
+		return rc;
 	}
-	rc = host->capture[0] ? drv_port_capture(&h->port, host->capture, host->host, host->hosts)
-			      : 0;
-	if (!rc && host->trace_at_pages)
-		rc = drv_port_watch(&h->port, trace_frame, h);
-	if (rc)
-		goto err_port;
-	rc = drv_port_address(h->port, host->own_address, sizeof host->own_address);
-	if (rc < 0)
-		goto err_port;
-	/* One descriptor for all that the engine thread, who also serves as commthread 0, sleeps
-	 * on. */
-	if (h->p && h->p->area->wake[0].eventfd < 0)
-		h->p->area->wake[0].eventfd = h->p->area->wake[1].eventfd =
-		    h->p->area->posted.eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	rc = drv_wires_open(&h->wires, h->port, &conf);
-	if (rc)
-		goto err_port;
-	if (!h->p && host->fabric == MU_FABRIC_TORUS && (rc = mu_live_open_for(host, h, &h->live)))
-		goto err_wires;
-	publish_address(host, 1);
 	*holder = h;
 	return 0;
+}
 
-err_wires:
-	drv_wires_close(h->wires);
-	h->port = NULL;
-err_port:
-	drv_port_close(h->port);
-err_free:
-	free(h->tx);
-	mu_places_free(&h->places);
-	free(h->shorts);
-	free(h->announced);
-	free(h);
-	publish_address(host, rc);
+int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
+{
+	struct drv_port *port;
+	struct mu_holder *h;
+	char spec[sizeof host->port];
+	int rc;
+
+	snprintf(spec, sizeof spec, "%s", host->port);
+	rc = drv_port_open_named(spec, &port, host->port, sizeof host->port);
+	host->own_address[0] = 0;
+	if (!rc)
+		rc = make_holder(host, port, 0, 1, NULL, &h);
+	if (!rc && host->fabric == MU_FABRIC_TORUS) {
+		rc = mu_live_open_for(host, h, &h->live);
+		if (rc) {
+			drv_wires_close(h->wires);
+			free_holder(h);
+		}
+	}
+	if (!rc)
+		*holder = h;
+	publish_address(host, rc ? rc : 1);
+	return rc;
+}
+
+int mu_holders_open(struct mu_process *p)
+{
+	struct drv_port *port[MU_QUEUES_MAX];
+	struct mu_host *host = p->host;
+	unsigned most = p->channels < MU_QUEUES_MAX ? p->channels : MU_QUEUES_MAX;
+	char spec[sizeof host->port];
+	int n, rc = 0;
+
+	snprintf(spec, sizeof spec, "%s", host->port);
+	p->queues_to = calloc(host->hosts, sizeof *p->queues_to);
+	p->told = calloc(host->tasks, sizeof *p->told);
+	n = p->queues_to && p->told
+		? drv_port_open_queues(spec, most, port, host->port, sizeof host->port)
+		: -ENOMEM;
+	rc = n < 0 ? n : 0;
+	host->own_address[0] = 0;
+	for (int q = 0; q < n; q++) {
+		if (rc)
+			drv_port_close(port[q]);
+		else
+			rc = make_holder(host, port[q], (unsigned)q, (unsigned)n, &p->queue[q],
+					 &p->queue[q].holder);
+	}
+	/* One descriptor for all that the engine thread, which also serves as commthread 0, sleeps
+	 * on. */
+	if (p->area->wake[0].eventfd < 0)
+		p->area->wake[0].eventfd = p->area->wake[1].eventfd = p->area->posted.eventfd =
+		    eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (!rc)
+		p->queues = (unsigned)n;
+	else
+		mu_holders_close(p, 0);
+	publish_address(host, rc ? rc : 1);
 	return rc;
 }
 
@@ -678,29 +831,70 @@ static void drop_departed(struct mu_holder *h)
 			drv_wires_drop_host(h->wires, i);
 }
 
-void mu_holder_wait_idle(struct mu_holder *h, int timeout_ms)
+static bool is_settled(struct mu_holder *h)
+{
+	drop_departed(h);
+	return h->broken || drv_wires_are_idle(h->wires);
+}
+
+void mu_holders_wait_idle(struct mu_holder *const *holder, unsigned n, int timeout_ms)
 {
 	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
 
-	while (!drv_wires_are_idle(h->wires) && !h->broken &&
-	       !atomic_load_relaxed(&h->host->ending) && drv_clock_ns() < until) {
-		drop_departed(h);
-		if (mu_holder_poll_for(h, NULL) <= 0)
+	for (;;) {
+		int found = 0;
+		bool settled = true;
+
+		for (unsigned i = 0; i < n; i++)
+			settled &= is_settled(holder[i]);
+		if (settled || atomic_load_relaxed(&holder[0]->host->ending) ||
+		    drv_clock_ns() >= until)
+			return;
+		for (unsigned i = 0; i < n; i++)
+			if (!holder[i]->broken && mu_holder_poll_for(holder[i], NULL) > 0)
+				found = 1;
+		if (!found)
 			sched_yield();
 	}
+}
+
+static void discard_holder(struct mu_holder *h)
+{
+	mu_holder_publish(h);
+	mu_live_close(h->live);
+	drv_wires_close(h->wires);
+	free_holder(h);
+}
+
+void mu_holders_close(struct mu_process *p, int timeout_ms)
+{
+	struct mu_holder *holder[MU_QUEUES_MAX];
+	unsigned n = 0;
+
+	while (n < MU_QUEUES_MAX && p->queue[n].holder) {
+		/* The holder checks that its caller has the lock. */
+		mu_lock_acquire(&p->queue[n].lock);
+		holder[n] = p->queue[n].holder;
+		n++;
+	}
+	if (n)
+		mu_holders_wait_idle(holder, n, timeout_ms);
+	for (unsigned q = 0; q < n; q++) {
+		discard_holder(holder[q]);
+		p->queue[q].holder = NULL;
+		mu_lock_release(&p->queue[q].lock);
+	}
+	free(p->queues_to);
+	free(p->told);
+	p->queues_to = NULL;
+	p->told = NULL;
+	p->queues = 0;
 }
 
 void mu_holder_close(struct mu_holder *h, int timeout_ms)
 {
 	if (!h)
 		return;
-	mu_holder_wait_idle(h, timeout_ms);
-	mu_holder_publish(h);
-	mu_live_close(h->live);
-	drv_wires_close(h->wires);
-	free(h->tx);
-	mu_places_free(&h->places);
-	free(h->shorts);
-	free(h->announced);
-	free(h);
+	mu_holders_wait_idle(&h, 1, timeout_ms);
+	discard_holder(h);
 }

@@ -29,17 +29,28 @@ struct mu_store {
 #define MU_RUN_STORE                                                                               \
 	0xf5 /* a line for the arenas of this host; tag = task there: struct mu_store */
 
-#define MU_RUN_TOLD 0xf6 /* what a task tells all others (mu_announce()); tag = task, 8 bytes */
+#define MU_RUN_TOLD 0xf6 /* what a task tells all others; tag = task: struct mu_told */
+
+/* Payload of MU_RUN_TOLD. It travels over each queue; a higher number is newer. */
+struct mu_told {
+	uint64_t word; /* of mu_announce() */
+	uint64_t number;
+};
 
 /*
  * Open host->port, publish own_address and own_ready (also a failure, as negative errno, after a
  * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.
  */
 int mu_holder_open(struct mu_host *host, struct mu_holder **holder);
-/* Make progress until all frames are acknowledged, or their receivers have ended; at most
- * timeout_ms. */
-void mu_holder_wait_idle(struct mu_holder *holder, int timeout_ms);
-/* The same, then close the port. NULL is allowed. */
+/* Make progress until all frames of the n holders are acknowledged, or their receivers have ended;
+ * at most timeout_ms. */
+void mu_holders_wait_idle(struct mu_holder *const *holder, unsigned n, int timeout_ms);
+/* The same in a task that holds the port: a holder for each queue that host->port has, up to the
+ * number of channels. Sets queue[], queues and queues_to of the process. */
+struct mu_process;
+int mu_holders_open(struct mu_process *p);
+void mu_holders_close(struct mu_process *p, int timeout_ms);
+/* The same for one holder, then close its port. NULL is allowed. */
 void mu_holder_close(struct mu_holder *holder, int timeout_ms);
 
 /* One round: outbound records to wires, frames to rings and routers. Returns work done, 0: none;
@@ -66,7 +77,7 @@ struct mu_live *mu_holder_live(struct mu_holder *holder);
 
 struct mu_channel;
 
-/* Inside a task that holds the port (it holds process->port_lock): the same round; records for
+/* Inside a task that holds the port (it holds the lock of the queue): the same round; records for
  * channel `ch` (NULL: none) are dispatched in place, the others go through the rings. */
 int mu_holder_poll_for(struct mu_holder *holder, struct mu_channel *ch);
 /* One record to another host. range: a remote task named the payload's address; else NULL. */

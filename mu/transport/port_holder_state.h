@@ -53,6 +53,8 @@ struct shorts {
 struct mu_holder {
 	struct mu_host *host;
 	struct mu_process *p;           /* NULL in an agent */
+	struct mu_queue *queue;         /* of p; its lock protects the holder */
+	unsigned index, queues;         /* this is queue `index` of so many */
 	struct drv_port *port, *faulty; /* NULL: no faults by script */
 	struct drv_wires *wires;
 	struct drv_ring_tx *tx; /* [locals * channels] */
@@ -66,6 +68,9 @@ struct mu_holder {
 	uint64_t bad;
 	int armed, broken;
 	uint32_t deaths_seen, announcements_seen;
+	atomic_u32 piece_bytes; /* largest payload of a record to all hosts that have this queue */
+	struct drv_port_stat port_published;
+	struct drv_wire_stat *published; /* [hosts] what mu_holder_publish() has added so far */
 	uint64_t *announced; /* [hosts * locals] the word of each local task that each host knows */
 	struct mu_live *live; /* agent, fabric torus */
 };

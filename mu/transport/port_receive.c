@@ -32,9 +32,11 @@ static bool is_channel_drained(struct mu_channel *ch)
 /* What was found in an earlier round may have been unmapped since. */
 static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
 {
-	if (ch->rx.written_round == h->rounds)
+	uint64_t round = (uint64_t)h->index << 32 | h->rounds;
+
+	if (ch->rx.written_round == round)
 		return;
-	ch->rx.written_round = h->rounds;
+	ch->rx.written_round = round;
 	mu_forget_checks(&ch->rx.written);
 }
 
@@ -45,7 +47,7 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 {
 	int rc = -EBUSY;
 
-	if (ch == atomic_ptr_load_relaxed(&h->p->dispatching)) {
+	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching)) {
 		if (!is_channel_drained(ch))
 			return -EBUSY;
 		begin_round(h, ch);
@@ -60,7 +62,7 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 		mu_lock_release(&ch->engine.lock);
 		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
 			atomic_store_relaxed(&h->p->comm.wanted, 1);
-			h->p->pending_gets |= 1ull << ch->index;
+			h->queue->pending_gets |= 1ull << ch->index;
 		}
 	}
 	return rc;
@@ -189,13 +191,23 @@ static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *pay
 static int on_announced(struct mu_holder *h, uint32_t host, uint32_t task,
 			const unsigned char *payload, uint32_t bytes)
 {
-	uint64_t word;
+	struct mu_told told;
+	uint32_t number;
 
-	if (bytes != sizeof word || task >= h->host->tasks ||
+	if (bytes != sizeof told || task >= h->host->tasks ||
 	    mu_host_entry(h->host, task)->host != host)
 		return drop_run(h, "tells nothing of a task of its host");
-	memcpy(&word, payload, sizeof word);
-	atomic_store_release(&mu_host_announced(h->host)[task], word);
+	memcpy(&told, payload, sizeof told);
+	number = (uint32_t)told.number;
+	if (h->p) /* an older word may come later, on another queue */
+		mu_lock_acquire(&h->p->told_lock);
+	if (!h->p || (int32_t)(number - h->p->told[task]) > 0) {
+		atomic_store_release(&mu_host_announced(h->host)[task], told.word);
+		if (h->p)
+			h->p->told[task] = number;
+	}
+	if (h->p)
+		mu_lock_release(&h->p->told_lock);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static int router_poll(struct mu_process *p, struct mu_channel *ch)
 	return mu_live_poll(p->live);
 }
 
-static void router_flush(struct mu_process *p, const struct mu_channel *ch)
+static void router_flush(struct mu_process *p, struct mu_channel *ch)
 {
 	mu_live_poll(p->live);
 }

@@ -90,7 +90,7 @@ struct mu_transport {
 
 	/* Send what waits in open frames and queues. ch: channel of the calling user thread, or
 	 * NULL. Any thread. */
-	void (*flush)(struct mu_process *p, const struct mu_channel *ch);
+	void (*flush)(struct mu_process *p, struct mu_channel *ch);
 
 	/* Is there work that no wake-up will announce? Any thread. */
 	bool (*has_work)(struct mu_process *p);
@@ -131,7 +131,7 @@ int mu_none_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketH
 		       const void *payload, uint32_t bytes, struct mu_checked_range *range);
 int mu_none_store(struct mu_channel *ch, uint32_t task, const struct mu_store *store);
 int mu_none_poll(struct mu_process *p, struct mu_channel *ch);
-void mu_none_flush(struct mu_process *p, const struct mu_channel *ch);
+void mu_none_flush(struct mu_process *p, struct mu_channel *ch);
 bool mu_none_has_work(struct mu_process *p);
 void mu_none_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns);
 uint32_t mu_none_piece_bytes(const struct mu_process *p);
@@ -151,7 +151,8 @@ uint32_t mu_wire_piece_bytes(const struct mu_process *p);
 int mu_wire_open(struct mu_process *p);
 void mu_wire_close(struct mu_process *p, int flush_ms);
 /* The process exits with its port open: send what waits, and wait at most flush_ms until it is
- * acknowledged. No effect if another thread keeps the port for lock_ms. */
+ * acknowledged. A queue that another thread keeps for
+ * lock_ms is left out. */
 void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms);
 void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns);
 

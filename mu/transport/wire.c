@@ -19,44 +19,71 @@
 
 #define ANNOUNCE_TRIES 1000
 
+/* Queues that no thread polls: how often a channel counts polls, and when it polls them. */
+#define COUNT_LOOKS 64u /* its polls between two counts; a power of two */
+#define IDLE_LOOKS  8u  /* it polls orphans once in so many of its polls; a power of two */
+#define BUSY_LOOKS  64u /* after it found something there: in so many polls that follow */
+
 int mu_wire_open(struct mu_process *p)
 {
-	return mu_holder_open(p->host, &p->holder);
+	return mu_holders_open(p);
 }
 
 void mu_wire_close(struct mu_process *p, int flush_ms)
 {
-	/* The holder checks that its caller has the lock. */
-	mu_lock_acquire(&p->port_lock);
-	mu_holder_close(p->holder, flush_ms);
-	p->holder = NULL;
-	mu_lock_release(&p->port_lock);
+	mu_holders_close(p, flush_ms);
+}
+
+/*
+ * The queue through which channel `c` of this task reaches a host; the wire of a queue keeps its
+ * frames in order, so each channel keeps to one. NULL: it is not known yet how many queues that
+ * host has.
+ */
+static inline struct mu_queue *queue_to(struct mu_process *p, unsigned c, uint32_t host)
+{
+	unsigned n;
+
+	if (__builtin_expect(p->queues == 1, 1))
+		return &p->queue[0];
+	n = atomic_load_acquire(&p->queues_to[host]);
+	if (__builtin_expect(!n, 0))
+		return NULL;
+	return &p->queue[c < n ? c : c % n];
 }
 
 void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms)
 {
 	uint64_t until = drv_clock_ns() + (uint64_t)lock_ms * 1000000u;
+	struct mu_holder *holder[MU_QUEUES_MAX];
+	bool has_lock[MU_QUEUES_MAX] = {false};
+	unsigned n = 0;
 
-	while (!mu_lock_try(&p->port_lock)) {
-		if (drv_clock_ns() >= until)
-			return;
-		sched_yield();
+	for (unsigned q = 0; q < p->queues; q++) {
+		while (!(has_lock[q] = mu_lock_try(&p->queue[q].lock)) && drv_clock_ns() < until)
+			sched_yield();
+		if (!has_lock[q])
+			continue;
+		mu_holder_flush(p->queue[q].holder);
+		holder[n++] = p->queue[q].holder;
 	}
-	mu_holder_flush(p->holder);
-	mu_holder_wait_idle(p->holder, flush_ms);
-	mu_lock_release(&p->port_lock);
+	if (n)
+		mu_holders_wait_idle(holder, n, flush_ms);
+	for (unsigned q = 0; q < p->queues; q++)
+		if (has_lock[q])
+			mu_lock_release(&p->queue[q].lock);
 }
 
 static int wire_send_short(struct mu_channel *ch, uint32_t task, uint32_t channel,
 			   const struct mu_short *m)
 {
 	struct mu_process *p = ch->p;
+	struct mu_queue *q = queue_to(p, ch->index, p->entry[task].host);
 	int rc;
 
-	if (!mu_port_try_lock(p, ch))
+	if (__builtin_expect(!q, 0) || !mu_queue_try_lock(q, ch))
 		return -EAGAIN;
-	rc = mu_holder_send_short(p->holder, p->task, &p->entry[task], channel, m);
-	mu_port_unlock(p, ch);
+	rc = mu_holder_send_short(q->holder, p->task, &p->entry[task], channel, m);
+	mu_queue_unlock(q, ch);
 	if (!rc)
 		mu_traffic_add(ch, task, m->bytes, MU_SENT_BY_USER);
 	return rc;
@@ -66,12 +93,19 @@ static int wire_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_Pac
 			   const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
 	struct mu_process *p = ch->p;
+	uint32_t host = p->entry[task].host;
+	/* What a remote get sends has the channel that asked as its target, and goes back by the
+	 * queue that this one polls. */
+	unsigned c = range ? mu_header_number(h) & (p->channels - 1u) : ch->index;
+	struct mu_queue *q = queue_to(p, c, host);
 	int rc;
 
-	if (!mu_port_try_lock(p, ch))
+	if (__builtin_expect(!q, 0) || !mu_queue_try_lock(q, ch))
 		return -EAGAIN;
-	rc = mu_holder_send(p->holder, p->entry[task].host, p->task, h, payload, bytes, range);
-	mu_port_unlock(p, ch);
+	rc = mu_holder_send(q->holder, host, p->task, h, payload, bytes, range);
+	mu_queue_unlock(q, ch);
+	if (__builtin_expect(q != ch->queues.own, 0))
+		atomic_fetch_or_relaxed(&ch->queues.dirty, 1u << (q - p->queue));
 	if (rc != -EAGAIN)
 		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 	return rc;
@@ -80,22 +114,39 @@ static int wire_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_Pac
 static int wire_store(struct mu_channel *ch, uint32_t task, const struct mu_store *store)
 {
 	struct mu_process *p = ch->p;
+	struct mu_queue *q = queue_to(p, ch->index, p->entry[task].host);
 	int rc;
 
-	if (!mu_port_try_lock(p, ch))
+	if (!q || !mu_queue_try_lock(q, ch))
 		return -EAGAIN;
-	rc = mu_holder_store(p->holder, task, store);
-	mu_holder_flush(p->holder);
-	mu_port_unlock(p, ch);
+	rc = mu_holder_store(q->holder, task, store);
+	mu_holder_flush(q->holder);
+	mu_queue_unlock(q, ch);
 	return rc;
 }
 
-static void wire_flush(struct mu_process *p, const struct mu_channel *ch)
+static void flush_queue(struct mu_queue *q, const struct mu_channel *ch)
 {
-	if (mu_port_try_lock(p, ch)) {
-		mu_holder_flush(p->holder);
-		mu_port_unlock(p, ch);
+	if (mu_queue_try_lock(q, ch)) {
+		mu_holder_flush(q->holder);
+		mu_queue_unlock(q, ch);
 	}
+}
+
+static void wire_flush(struct mu_process *p, struct mu_channel *ch)
+{
+	uint32_t others;
+
+	if (!ch) {
+		for (unsigned q = 0; q < p->queues; q++)
+			flush_queue(&p->queue[q], NULL);
+		return;
+	}
+	flush_queue(ch->queues.own, ch);
+	if (__builtin_expect(!atomic_load_relaxed(&ch->queues.dirty), 1))
+		return;
+	for (others = atomic_exchange_acquire(&ch->queues.dirty, 0); others; others &= others - 1)
+		flush_queue(&p->queue[__builtin_ctz(others)], ch);
 }
 
 /* Answer the gets that arrived for channels which idle threads help to serve. They come before
@@ -125,22 +176,73 @@ static void run_pending_gets(struct mu_process *p, uint64_t channels)
 		wire_flush(p, NULL);
 }
 
-static int wire_poll(struct mu_process *p, struct mu_channel *ch)
+static int poll_queue(struct mu_process *p, struct mu_queue *q, struct mu_channel *ch)
 {
 	uint64_t gets = 0;
 	int n;
 
-	if (!mu_lock_try(&p->port_lock))
+	if (!mu_lock_try(&q->lock))
 		return 0;
-	n = mu_holder_poll_for(p->holder, ch);
+	n = mu_holder_poll_for(q->holder, ch);
 	if (ch) {
-		gets = p->pending_gets;
-		p->pending_gets = 0;
+		gets = q->pending_gets;
+		q->pending_gets = 0;
 	}
-	mu_lock_release(&p->port_lock);
+	mu_lock_release(&q->lock);
 	if (gets)
 		run_pending_gets(p, gets);
 	return n > 0 ? n : 0;
+}
+
+/* Find the queues that no thread has polled for its own channels since the last count. */
+static void count_orphans(struct mu_process *p, struct mu_channel_queues *c)
+{
+	c->orphans = 0;
+	for (unsigned i = 0; i < p->queues; i++) {
+		uint32_t polls = atomic_load_relaxed(&p->queue[i].polls);
+
+		if (polls == c->seen[i] && &p->queue[i] != c->own)
+			c->orphans |= 1u << i;
+		c->seen[i] = polls;
+	}
+}
+
+/*
+ * A channel that is polled also looks at the queues whose channels are not: messages to a channel
+ * of this process come by the queue of the channel that sends.
+ */
+static int poll_orphans(struct mu_process *p, struct mu_channel *ch)
+{
+	struct mu_channel_queues *c = &ch->queues;
+	uint32_t look = c->looks++;
+	int n = 0;
+
+	if (look % COUNT_LOOKS == 0)
+		count_orphans(p, c);
+	if (!c->orphans || (!c->busy && look % IDLE_LOOKS))
+		return 0;
+	for (uint32_t left = c->orphans; left; left &= left - 1)
+		n += poll_queue(p, &p->queue[__builtin_ctz(left)], ch);
+	c->busy = n ? BUSY_LOOKS : c->busy - (c->busy != 0);
+	return n;
+}
+
+static int wire_poll(struct mu_process *p, struct mu_channel *ch)
+{
+	struct mu_queue *q;
+	int n = 0;
+
+	if (!ch) {
+		for (unsigned i = 0; i < p->queues; i++)
+			n += poll_queue(p, &p->queue[i], NULL);
+		return n;
+	}
+	q = ch->queues.own;
+	if (__builtin_expect(p->queues == 1, 1))
+		return poll_queue(p, q, ch);
+	atomic_store_relaxed(&q->polls, atomic_load_relaxed(&q->polls) + 1);
+	n = poll_queue(p, q, ch);
+	return n + poll_orphans(p, ch);
 }
 
 /* The port's file descriptor wakes sleepers. */
@@ -150,31 +252,57 @@ static bool wire_has_work(struct mu_process *p)
 	return false;
 }
 
-void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns)
+#define QUEUE_FDS 4 /* descriptors of a holder at most */
+
+struct arming {
+	struct pollfd fds[QUEUE_FDS * MU_QUEUES_MAX];
+	int count;
+	int64_t limit;
+	bool is_busy; /* another thread uses a queue */
+};
+
+/* Returns false if there is work. */
+static bool arm_queue(struct mu_queue *q, struct arming *a)
 {
-	struct pollfd fds[4];
-	struct timespec t;
-	int64_t limit = ns;
+	int64_t limit = a->limit;
 	int n;
 
-	if (!mu_lock_try(&p->port_lock)) {
-		/* Another thread polls the port, or this one preempted it there: give up the core.
-		 */
-		mu_wakeup_wait(region, ns < MU_SERVICE_TICK_MIN_NS ? ns : MU_SERVICE_TICK_MIN_NS);
-		return;
+	if (!mu_lock_try(&q->lock)) {
+		a->is_busy = true;
+		return true;
 	}
-	n = mu_holder_arm(p->holder, fds, 4, &limit);
-	mu_lock_release(&p->port_lock);
+	n = mu_holder_arm(q->holder, a->fds + a->count, QUEUE_FDS, &limit);
+	mu_lock_release(&q->lock);
 	if (n < 0)
+		return false;
+	a->count += n;
+	if (limit >= 0 && limit < a->limit)
+		a->limit = limit;
+	return true;
+}
+
+void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns)
+{
+	struct arming a = {.count = 0, .limit = ns};
+	struct timespec t;
+
+	for (unsigned q = 0; q < p->queues; q++)
+		if (!arm_queue(&p->queue[q], &a))
+			return;
+	/* Another thread polls a queue, or this one preempted it there: give up the core. */
+	if (a.is_busy && a.limit > MU_SERVICE_TICK_MIN_NS)
+		a.limit = MU_SERVICE_TICK_MIN_NS;
+	if (!a.count) {
+		mu_wakeup_wait(region, a.limit);
 		return;
-	if (limit < 0 || limit > ns)
-		limit = ns;
-	t = (struct timespec){limit / 1000000000, limit % 1000000000};
-	ppoll(fds, (nfds_t)n, &t, NULL);
-	if (mu_lock_try(&p->port_lock)) {
-		mu_holder_disarm(p->holder);
-		mu_lock_release(&p->port_lock);
 	}
+	t = (struct timespec){a.limit / 1000000000, a.limit % 1000000000};
+	ppoll(a.fds, (nfds_t)a.count, &t, NULL);
+	for (unsigned q = 0; q < p->queues; q++)
+		if (mu_lock_try(&p->queue[q].lock)) {
+			mu_holder_disarm(p->queue[q].holder);
+			mu_lock_release(&p->queue[q].lock);
+		}
 }
 
 uint32_t mu_wire_piece_bytes(const struct mu_process *p)
@@ -188,17 +316,23 @@ uint32_t mu_wire_piece_bytes(const struct mu_process *p)
  * A dispatch function may call this while its own thread holds the lock. The next round of the
  * holder then sends the word.
  */
-static void wire_announce(struct mu_process *p)
+static void announce_on(struct mu_queue *q)
 {
 	for (int i = 0; i < ANNOUNCE_TRIES; i++) {
-		if (mu_lock_try(&p->port_lock)) {
-			mu_holder_send_announcements(p->holder);
-			mu_holder_flush(p->holder);
-			mu_lock_release(&p->port_lock);
+		if (mu_lock_try(&q->lock)) {
+			mu_holder_send_announcements(q->holder);
+			mu_holder_flush(q->holder);
+			mu_lock_release(&q->lock);
 			return;
 		}
 		sched_yield();
 	}
+}
+
+static void wire_announce(struct mu_process *p)
+{
+	for (unsigned q = 0; q < p->queues; q++)
+		announce_on(&p->queue[q]);
 }
 
 const struct mu_transport mu_transport_wire = {

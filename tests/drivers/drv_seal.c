@@ -340,6 +340,69 @@ static void ends_that_disagree(void)
 	}
 }
 
+/* Keep the body of the first frame of data. */
+static int keep_body(struct lab_net *net, int from, int to, unsigned char *data, uint32_t bytes)
+{
+	unsigned char *body = net->filter_arg;
+	const struct drv_frame_header *h = (const void *)data;
+
+	(void)from, (void)to;
+	if (h->kind == DRV_FRAME_DATA && !body[0] && bytes >= DRV_FRAME_HEADER + 64) {
+		body[0] = 1;
+		memcpy(body + 1, data + DRV_FRAME_HEADER, 64);
+	}
+	return 1;
+}
+
+/*
+ * Two queues of a pair of hosts send the same runs in frames with the same numbers. With one nonce
+ * for both the ciphertexts would be the same. And an end of one queue takes no frame of another.
+ */
+static void queues_share_no_nonce(void)
+{
+	unsigned char body[2][65] = {{0}};
+
+	NEEDS_CIPHER;
+	for (uint32_t queue = 0; queue < 2; queue++) {
+		struct drv_wire_conf c = sealed_conf(DRV_SEAL_ENCRYPTED);
+		struct pair p;
+
+		c.queue = queue;
+		lab_net_init(&p.net);
+		p.net.filter = keep_body;
+		p.net.filter_arg = body[queue];
+		pair_open(&p, &c);
+		CHECK_EQ(lab_end_send(&p.a, 1, 100), 0);
+		CHECK(lab_settle(&p.net, p.ends, 2, 10000) >= 0);
+		CHECK_EQ(p.b.got[0], 1);
+		pair_close(&p);
+	}
+	CHECK(body[0][0] && body[1][0]);
+	CHECK(memcmp(body[0], body[1], sizeof body[0]) != 0);
+}
+
+static void queues_do_not_mix(void)
+{
+	struct drv_wire_conf c = {.job = 77, .hosts = 2, .epoch = 1000, .queue = 3};
+	struct pair p;
+
+	lab_net_init(&p.net);
+	lab_end_open(&p.a, &p.net, &c);
+	c.self = 1;
+	c.queue = 2;
+	lab_end_open(&p.b, &p.net, &c);
+	p.ends[0] = &p.a;
+	p.ends[1] = &p.b;
+	lab_end_connect(&p.a, 1);
+	lab_end_connect(&p.b, 0);
+	CHECK_EQ(lab_end_send(&p.a, 1, 100), 0);
+	for (int i = 0; i < 100; i++)
+		lab_step(&p.net, p.ends, 2);
+	CHECK_EQ(p.b.got[0], 0);
+	CHECK(stat_of(&p.a, 0).wrong_job > 0 && stat_of(&p.b, 1).wrong_job > 0);
+	pair_close(&p);
+}
+
 /* Longest frames and the search for their size: the trailer has its room. */
 static void frame_sizes(void)
 {
@@ -362,4 +425,5 @@ static void frame_sizes(void)
 
 T_MAIN(T(there_and_back), T(every_bit_counts), T(frames_of_strangers_are_refused),
        T(window_against_a_list), T(authenticated_in_a_storm), T(encrypted_in_a_storm),
-       T(sent_again_by_another), T(a_clock_set_back), T(ends_that_disagree), T(frame_sizes))
+       T(sent_again_by_another), T(a_clock_set_back), T(ends_that_disagree), T(frame_sizes),
+       T(queues_share_no_nonce), T(queues_do_not_mix))

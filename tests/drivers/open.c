@@ -89,6 +89,12 @@ static const struct bad {
     {"shm:a,slots=3", -EINVAL, "slots=N (4 .. 4096)"},
     {"shm:a,frame=x", -EINVAL, "frame=BYTES"},
     {"shm:a,b", -EINVAL, "'b'"},
+    {"shm:a,queues=0", -EINVAL, "queues is 1 .. 16"},
+    {"shm:a,queues=17", -EINVAL, "queues is 1 .. 16"},
+    {"shm:a,queues=4x", -EINVAL, "queues is 1 .. 16"},
+    {"fault()+shm:a,queues=", -EINVAL, "'queues'"},
+    {"shm:a/b&shm:c", -EINVAL, "without '/'"},
+    {"&shm:a", -EINVAL, "no ':'"},
 };
 
 static const struct bad bad_uring[] = {
@@ -120,6 +126,8 @@ static const struct bad bad_udp[] = {
 
 static const struct bad bad_dpdk[] = {
     {"dpdk:", -EINVAL, "no device is named"},
+    {"dpdk:net_pcap,iface=lo,queues=2", -EINVAL, "give each queue a device"},
+    {"dpdk:net_af_packet,iface=lo,queues=2", -EINVAL, "give each queue a device"},
     {"dpdk:iface=va", -EINVAL, "no device is named"},
     {"dpdk:eth0", -EINVAL, "neither a PCI address"},
     {"dpdk:net_af_packet", -EINVAL, "no interface is named"},
@@ -165,6 +173,32 @@ static void bad_specs(void)
 {
 	bad_check(bad, sizeof bad / sizeof *bad);
 	bad_check(bad_packet, sizeof bad_packet / sizeof *bad_packet);
+}
+
+/* As many ports as there are queues, none of them the port of another; no more than are wanted. */
+static void several_queues(void)
+{
+	static const char list[] = "loop:queues,queues=2&fault", good[] =
+								     "loop:queues,queues=2&loop:"
+								     "queues,queues=3";
+	char address[2][DRV_PORT_ADDRESS_BYTES];
+	struct drv_port *p[DRV_PORT_QUEUES_MAX];
+
+	CHECK_EQ(drv_port_open_queues(good, 4, p, NULL, 0), 4);
+	CHECK(!drv_port_address(p[0], address[0], sizeof address[0]));
+	CHECK(!drv_port_address(p[3], address[1], sizeof address[1]));
+	CHECK(strcmp(address[0], address[1]) != 0);
+	for (int i = 0; i < 4; i++)
+		drv_port_close(p[i]);
+	CHECK_EQ(drv_port_open_queues(good, 16, p, NULL, 0), 5);
+	for (int i = 0; i < 5; i++)
+		drv_port_close(p[i]);
+	CHECK_EQ(drv_port_open_queues("fault(loss=0.5)+loop:queues,queues=2", 16, p, NULL, 0), 2);
+	CHECK(!strcmp(p[0]->ops->name, "fault") && !strcmp(p[1]->ops->name, "fault"));
+	drv_port_close(p[0]);
+	drv_port_close(p[1]);
+	CHECK_EQ(drv_port_open_queues(list, 16, p, NULL, 0),
+		 -EINVAL); /* the first two are closed again */
 }
 
 static void bad_specs_of_uring(void)
@@ -612,7 +646,7 @@ static void reachable_ports(void)
 	}
 }
 
-T_MAIN(T(reachable_ports), T(bad_specs), T(bad_specs_of_uring), T(bad_specs_of_dpdk),
-       T(xdp_hears_one_queue), T(a_worker_releases_the_packet_socket), T(modules_are_looked_for),
-       T(uring_denied), T(udp_chooses), T(dpdk_is_a_guest), T(dpdk_after_fork),
-       T(shm_leaves_nothing))
+T_MAIN(T(reachable_ports), T(bad_specs), T(several_queues), T(bad_specs_of_uring),
+       T(bad_specs_of_dpdk), T(xdp_hears_one_queue), T(a_worker_releases_the_packet_socket),
+       T(modules_are_looked_for), T(uring_denied), T(udp_chooses), T(dpdk_is_a_guest),
+       T(dpdk_after_fork), T(shm_leaves_nothing))

@@ -27,10 +27,10 @@ static void departed_host_is_not_waited_for(void)
 	REQUIRE_EQ(mu_holder_open(host, &holder), 0);
 	/* Nobody will acknowledge this. */
 	REQUIRE_EQ(mu_holder_store(holder, 2, &store), 0);
-	mu_holder_wait_idle(holder, 1);
+	mu_holders_wait_idle(&holder, 1, 1);
 	mu_host_mark_departed(host, 7); /* There is no such host. */
 	mu_host_mark_departed(host, 1);
-	mu_holder_wait_idle(holder, HOUR_MS); /* the test's time limit ends before this */
+	mu_holders_wait_idle(&holder, 1, HOUR_MS); /* the test's time limit ends before this */
 	mu_holder_close(holder, HOUR_MS);
 	mu_host_unmap(host);
 }
