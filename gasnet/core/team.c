@@ -106,12 +106,30 @@ static int compare_choices(const void *a, const void *b)
 	return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
+static struct gexi_team *destroyed; /* lock */
+
+/* Return a team without members, or NULL. */
+static struct gexi_team *new_team(void)
+{
+	struct gexi_team *team;
+
+	gexi_lock();
+	team = destroyed;
+	if (team)
+		destroyed = team->next;
+	gexi_unlock();
+	if (!team)
+		return calloc(1, sizeof(*team));
+	team->next = NULL;
+	return team;
+}
+
 /* Make the team of the members that chose the color of this process. all: one choice for each rank
  * of the parent. */
 static struct gexi_team *select_members(struct gexi_team *parent, struct choice *all)
 {
 	struct choice mine = all[parent->rank];
-	struct gexi_team *team = calloc(1, sizeof(*team));
+	struct gexi_team *team = new_team();
 	uint32_t n = 0;
 
 	for (uint32_t r = 0; r < parent->size; r++) {
@@ -197,8 +215,12 @@ int gex_TM_Destroy(gex_TM_t tm, gex_Memvec_t *scratch_p, gex_Flags_t flags)
 	if (has_scratch && scratch_p)
 		*scratch_p = tm->scratch;
 	free(tm->task);
-	/* The object stays, with no members, so that a later use is noticed. */
+	/* The object stays, with no members, so that a later use is noticed, and is used again. */
 	*tm = (struct gexi_team){0};
+	gexi_lock();
+	tm->next = destroyed;
+	destroyed = tm;
+	gexi_unlock();
 	return has_scratch;
 }
 

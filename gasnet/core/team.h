@@ -14,6 +14,7 @@ struct gexi_team {
 	gex_Flags_t flags;
 	const void *cdata;
 	gex_Memvec_t scratch;
+	struct gexi_team *next; /* in the list of destroyed ones */
 };
 
 /* Return the job rank of a member; with GEX_FLAG_RANK_IS_JOBRANK the rank is one already. Ends the
