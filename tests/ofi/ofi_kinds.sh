@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ofi_kinds.sh: more kinds of MPI calls than ofi_mpi.sh, and Fortran, under torus run --mpi: on a node, two hosts, routers, in virtual time.
+# QT_LONG=1: messages of 3 GiB too, which take 11 GiB of memory.
+set -u
+unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_) QUINTORUS_SEGMENT QUINTORUS_TASK
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+limit=$((120 * ${QT_SCALE:-1}))
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+command -v mpicc.openmpi >/dev/null || { echo "skip: no mpicc.openmpi (Debian: libopenmpi-dev)"; exit 77; }
+[ -e "$QT_BUILD/tools/libqt_pmix_server.so" ] || { echo "skip: no libpmix"; exit 77; }
+# What the sanitizers bring cannot be loaded by programs that lack it.
+[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/kinds" "$QT_SOURCE/tests/ofi/ofi_kinds.c" || exit 1
+
+run() { # TASKS OPTIONS... -- PROGRAM...
+	local n=$1 what=${*:2} out rc
+	out=$(timeout "$limit" torus run --mpi "${@:2}" 2>&1)
+	rc=$?
+	if [ $rc = 0 ] && [ "$(grep -c "^PASS . of $n$" <<<"$out")" = "$n" ]; then
+		echo "ok: ${what//$tmp\//}"
+	else
+		echo "FAIL: ${what//$tmp\//}: status $rc"
+		tail -n 20 <<<"$out"
+		failed=1
+	fi
+}
+
+export OMPI_MCA_io=ompio
+run 4 -n 4 -- "$tmp/kinds" "$tmp/file"
+run 4 --clock virtual --shape 2x2x1x1x1 -- "$tmp/kinds" "$tmp/file"
+export OMPI_MCA_io=romio321
+run 4 -n 4 --hosts local,local --fault loss=0.01,seed=3 -- "$tmp/kinds" "$tmp/file"
+run 4 --fabric torus --shape 2x1x1x1x1x2 -- "$tmp/kinds" "$tmp/file"
+unset OMPI_MCA_io
+if command -v mpif90.openmpi >/dev/null && command -v gfortran >/dev/null; then
+	mpif90.openmpi -O1 -o "$tmp/fortran" "$QT_SOURCE/tests/ofi/ofi_kinds.f90" || failed=1
+	run 3 -n 3 --hosts local,local -- "$tmp/fortran"
+	run 4 --clock virtual --shape 2x2x1x1x1 -- "$tmp/fortran"
+else
+	echo "left out: Fortran (Debian: gfortran)"
+fi
+if [ "${QT_LONG:-0}" != 0 ]; then
+	mpicc.openmpi -O2 -Wall -o "$tmp/big" "$QT_SOURCE/tests/ofi/ofi_big.c" || failed=1
+	limit=600
+	run 2 -n 2 -- "$tmp/big"
+	run 2 -n 2 --hosts local,local -- "$tmp/big"
+fi
+exit $failed
