@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How the packet port hears. The kernel copies each datagram into a slot of the ring before its IP
- * layer sees it. Of datagrams that it has joined (a train that crossed a veth, UDP_GRO) it copies
+ * layer sees it.
+ *
+ * With ring=small, of datagrams that it has joined (a train that crossed a veth, UDP_GRO) it copies
  * the headers only: their data stays where it is until this process reads it from the UDP socket,
  * so that the sender, in whose time a veth delivers, does not copy it. The slot keeps the order and
  * tells when to read; a socket without datagrams is not asked.

@@ -37,7 +37,7 @@ static bool open_ends(struct ends *e)
 	if (raw < 0)
 		return false;
 	close(raw);
-	REQUIRE(!drv_port_open("packet:127.0.0.1,frame=1024", &e->port));
+	REQUIRE(!drv_port_open("packet:127.0.0.1,frame=1024,ring=small", &e->port));
 	REQUIRE(!drv_port_address(e->port, text, sizeof text));
 	colon = strchr(text, ':');
 	REQUIRE(colon);
