@@ -42,14 +42,14 @@ struct mu_told {
  * logged line). Peers are connected as their addresses become ready. Not for one-host jobs.
  */
 int mu_holder_open(struct mu_host *host, struct mu_holder **holder);
-/* Make progress until all frames of the n holders are acknowledged, or their receivers have ended;
- * at most timeout_ms. */
-void mu_holders_wait_idle(struct mu_holder *const *holder, unsigned n, int timeout_ms);
 /* The same in a task that holds the port: a holder for each queue that host->port has, up to the
  * number of channels. Sets queue[], queues and queues_to of the process. */
 struct mu_process;
 int mu_holders_open(struct mu_process *p);
 void mu_holders_close(struct mu_process *p, int timeout_ms);
+/* Make progress until all frames of the n holders are acknowledged, or their receivers have ended;
+ * at most timeout_ms. */
+void mu_holders_wait_idle(struct mu_holder *const *holder, unsigned n, int timeout_ms);
 /* The same for one holder, then close its port. NULL is allowed. */
 void mu_holder_close(struct mu_holder *holder, int timeout_ms);
 
