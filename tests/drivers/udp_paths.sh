@@ -29,9 +29,9 @@ job() {
 	shift 4
 	timeout -s KILL 60 torus run --timeout 50 --report -n 2 --hosts "$hosts" "$@" "$program" --body "${body:-sizes}" >"$log" 2>&1
 	status=$?
-	echo "$what: status $status, $(grep -o 'port [^ ]*' "$log" | tr '\n' ' ')"
+	echo "$what: status $status, $(sed -n "s/.*task.*, \(port .*\)/\1/p" "$log" | tr '\n' ' ')"
 	[ $status = 0 ] || { fail "$what"; cat "$log"; }
-	[ "$(grep -Ec "port .*$port:" "$log")" = 2 ] || fail "$what: not twice port $port"
+	[ "$(grep -Ec "task.*, port .*$port:" "$log")" = 2 ] || fail "$what: not twice port $port"
 }
 log=$(mktemp)
 trap 'clean; rm -f "$log"' EXIT
@@ -40,7 +40,7 @@ trap 'clean; rm -f "$log"' EXIT
 timeout 60 setpriv --bounding-set=-net_raw torus run --timeout 50 --report -n 2 --hosts 'local=127.0.0.1;local=udp:127.0.0.1' \
 	"$program" --body sizes >"$log" 2>&1 || { fail "no packet sockets"; cat "$log"; }
 if ls "$QT_BUILD"/drivers/libqt_port_uring.so >/dev/null 2>&1; then
-	[ "$(grep -c 'port uring:127.0.0.1' "$log")" = 2 ] || { fail "no packet sockets: not twice io_uring"; cat "$log"; }
+	[ "$(grep -c 'task.*, port uring:127.0.0.1' "$log")" = 2 ] || { fail "no packet sockets: not twice io_uring"; cat "$log"; }
 fi
 
 if [ "$(id -u)" != 0 ] || ! hosts; then

@@ -109,7 +109,8 @@ int main(void)
 			bytes = (size_t)drv_rng_below(&rng, bytes + 1);
 		LLVMFuzzerTestOneInput(data, bytes);
 	}
-	printf("%llu packets, %u sound, %u of them long\n", (unsigned long long)n, sound, longs);
+	printf("1..1\nok 1 - %llu packets, %u sound, %u of them long\n", (unsigned long long)n,
+	       sound, longs);
 	REQUIRE(sound > n / 10 && longs > n / 100);
 	return 0;
 }
