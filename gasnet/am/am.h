@@ -96,6 +96,13 @@ struct gexi_buffer {
 };
 _Static_assert(GEXI_AM_HEAD_MAX + PAMI_QUINTORUS_FRAME <= 128, "the room of a buffer");
 _Static_assert(offsetof(struct gexi_buffer, data) % 64 == 0, "payloads begin a cache line");
+_Static_assert(offsetof(struct gexi_buffer, data) == offsetof(struct gexi_buffer, room) + 128,
+	       "the room ends where the data begins");
+/* Return where a header of this many bytes, at most GEXI_AM_HEAD_MAX, stands before the data. */
+static inline char *gexi_buffer_head(struct gexi_buffer *buffer, size_t bytes)
+{
+	return (char *)buffer->room + sizeof(buffer->room) - bytes;
+}
 /* Take a buffer of this many bytes; ends the process if there is no memory. Lock. */
 struct gexi_buffer *gexi_buffer_take(size_t bytes);
 void gexi_buffer_release(struct gexi_buffer *buffer);

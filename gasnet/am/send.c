@@ -65,7 +65,7 @@ void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *b, co
 {
 	size_t head = gexi_am_head_bytes(s);
 	pami_send_t m = {
-	    .send = {.header = {b->data - head, head},
+	    .send = {.header = {gexi_buffer_head(b, head), head},
 		     .data = {(void *)(uintptr_t)src, s->bytes},
 		     .dispatch = GEXI_DISPATCH_AM,
 		     .dest = gexi_peer(s->task)->endpoint[GEXI_MAIN]},
@@ -73,7 +73,7 @@ void gexi_am_send_buffer(const struct gexi_am_send *s, struct gexi_buffer *b, co
 	};
 	pami_result_t rc;
 
-	gexi_am_write_head(s, b->data - head);
+	gexi_am_write_head(s, gexi_buffer_head(b, head));
 	rc = src == b->data ? gexi_world.framed(gexi_world.context[GEXI_MAIN], &m)
 			    : PAMI_Send(gexi_world.context[GEXI_MAIN], &m);
 	if (GEXI_UNLIKELY(rc != PAMI_SUCCESS))

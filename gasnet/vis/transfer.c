@@ -178,7 +178,7 @@ static void send_collected(pami_context_t context, pami_endpoint_t origin,
 			   const struct pack_head *h)
 {
 	struct gexi_buffer *b = gexi_buffer_take(h->bytes);
-	char *head = b->data - sizeof(h->pack);
+	char *head = gexi_buffer_head(b, sizeof(h->pack));
 	pami_send_t s = {.send = {.header = {head, sizeof(h->pack)},
 				  .data = {b->data, h->bytes},
 				  .dispatch = GEXI_DISPATCH_VIS_DONE,
