@@ -28,7 +28,7 @@ for fabric in express torus; do
 	if bench -n 3 --shape 3x1x1x1x1 --fabric $fabric -- latency,rate,rdma,fifo,exchange,rmw,objects,idle --to 1,2 --ms 0.2 \
 		--repetitions 2 --sizes 0,1,513,70000 --json; then
 		grep -q '"check":"BAD"' "$out" && bad "fabric $fabric: wrong data"
-		[ "$(grep -c '"check":"ok"' "$out")" = 32 ] || bad "fabric $fabric: not 32 checked rows"
+		[ "$(grep -c '"check":"ok"' "$out")" = 40 ] || bad "fabric $fabric: not 40 checked rows"
 		python3 -c 'import json,sys; [json.loads(l) for l in sys.stdin]' <"$out" || bad "fabric $fabric: bad JSON"
 		grep -q '"hops":1' "$out" || bad "fabric $fabric: no hops"
 	fi
