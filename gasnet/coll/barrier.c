@@ -49,8 +49,7 @@ void gasnet_barrier_notify(int id, int flags)
 	bool is_named = !(flags & (GASNET_BARRIERFLAG_ANONYMOUS | GASNET_BARRIERFLAG_UNNAMED));
 	pami_xfer_t x = {0};
 
-	if (!gexi_world.client)
-		gexi_die("gasnet_barrier_notify: gex_Client_Init was not called");
+	gexi_check_client("gasnet_barrier_notify");
 	if (named.is_notified)
 		gexi_die("gasnet_barrier_notify: the barrier before has no gasnet_barrier_wait");
 	named.is_notified = true;

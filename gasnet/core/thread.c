@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gasnet/core/event.h"
 #include "gasnet/core/exit.h"
@@ -81,19 +82,27 @@ GEXI_COLD void gexi_hsl_fail(const char *call, int is_held)
 		 is_held ? "held by this very thread" : "free");
 }
 
-static int hsl_held; /* in debug builds of one thread */
+static _Thread_local int hsl_held; /* in debug builds of SEQ and PARSYNC */
 
 void gexi_hsl_count(int change)
 {
 	hsl_held += change;
 }
 
+GEXI_COLD void gexi_check_client(const char *call)
+{
+	if (gexi_world.client)
+		return;
+	while (atomic_load_acquire(&gexi_has_left))
+		pause(); /* another thread ends the process */
+	gexi_die("%s: gex_Client_Init was not called", call);
+}
+
 GEXI_COLD void gexi_check_may_call_slow(const char *call)
 {
 	const struct gexi_thread *self = gexi_self();
 
-	if (!gexi_world.client)
-		gexi_die("%s: gex_Client_Init was not called", call);
+	gexi_check_client(call);
 	if (self->depth)
 		gexi_die("%s: in a handler, which may only reply", call);
 	if (self->srcdesc[0].is_open)

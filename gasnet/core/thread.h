@@ -78,6 +78,8 @@ static inline struct gexi_thread *gexi_self(void)
  * In debug builds of the program: end the process if the thread may not call this now: it is in a
  * handler, has prepared a message, or holds a handler-safe lock (modes of one thread).
  */
+/* End the process if there is no client; wait if another thread is ending it. */
+void gexi_check_client(const char *call);
 void gexi_check_may_call_slow(const char *call);
 static inline void gexi_check_may_call(const char *call)
 {
