@@ -248,8 +248,8 @@ static void output_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Send what is in the injection FIFOs and in the router before the task leaves; at most this
- * long. */
+/* Send what is in the injection FIFOs and in the router before the task leaves; at most this long.
+ * No other thread is in a call. */
 static void drain_injection(struct mu_process *p, uint64_t ns)
 {
 	uint64_t until = drv_clock_ns() + ns, router_until = drv_clock_ns() + ROUTER_MS * 1000000u;
@@ -277,6 +277,39 @@ static void drain_injection(struct mu_process *p, uint64_t ns)
 }
 
 /*
+ * The same at exit, where other threads may be in calls: only the locks protect the channels. In
+ * virtual time one thread runs, which may hand over the turn, so it holds no lock.
+ */
+static void drain_at_exit(struct mu_process *p, uint64_t ns)
+{
+	uint64_t until = drv_clock_ns() + ns;
+	int busy = 1;
+
+	if (!p->clock->has_locks) {
+		drain_injection(p, ns);
+		return;
+	}
+	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
+		busy = 0;
+		mu_lock_acquire(&p->channels_lock);
+		for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
+			struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
+
+			if (ch && mu_has_pending_injection(ch)) {
+				mu_engine_run(ch);
+				busy = 1;
+			}
+		}
+		mu_lock_release(&p->channels_lock);
+		if (busy) {
+			p->remote->poll(p, NULL);
+			p->remote->flush(p, NULL);
+			sched_yield();
+		}
+	}
+}
+
+/*
  * A program may exit without leaving the job, say after its last collective. What it has sent still
  * has to reach its peers: in virtual time the simulator reads the FIFOs when the turn is handed
  * over, and a port that this task holds sends nothing after its end. Functions of the program may
@@ -289,7 +322,7 @@ static void finish_at_exit(void)
 	if (p->forked || p->pid != getpid() || !mu_lock_try(&attach_lock))
 		return;
 	if (p->refs) {
-		drain_injection(p, EXIT_FLUSH_MS * 1000000u);
+		drain_at_exit(p, EXIT_FLUSH_MS * 1000000u);
 		if (p->remote->holds_port)
 			mu_wire_finish(p, EXIT_LOCK_MS, EXIT_FLUSH_MS);
 	}
