@@ -152,9 +152,10 @@ void mu_address_arrived(const struct emu_address *a, uint32_t owner);
 /* Real time: the task to which the tables lead a packet for `key` whose home is task `home`. */
 uint32_t mu_address_lead(uint64_t key, uint32_t home);
 
-/* A slot that its owner has claimed; task UINT32_MAX: none. */
+/* A slot that its owner has claimed, and the key of the lease then; task UINT32_MAX: none. */
 struct mu_near_end {
 	uint32_t task, slot;
+	uint64_t key;
 };
 /*
  * Carry out an access to an address (kinds PUT to CAS) in memory of a task of this host that owns

@@ -161,6 +161,7 @@ typedef bool (*pami_quintorus_address_has_near_fn)(void);
  */
 struct pami_quintorus_near_end {
 	uint32_t task, slot;
+	uint64_t key; /* of the lease, which may be another block's than the access names */
 };
 typedef bool (*pami_quintorus_address_near_fn)(const struct pami_quintorus_access *access,
 					       void *data, struct pami_quintorus_near_end *end);

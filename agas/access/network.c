@@ -303,6 +303,8 @@ static void send_end(const struct pami_quintorus_access *x,
 	AGAS_LOCK;
 	struct pami_quintorus_access h = *x;
 
+	/* The table that led here may be old, and the lease another block's by now. */
+	h.a.key = end->key;
 	h.a.state = PAMI_QUINTORUS_ADDRESS_END_NEAR;
 	h.id = end->slot;
 	agas_send(end->task, AGAS_DISPATCH_NETWORK, &h, sizeof(h), NULL, 0, NULL);

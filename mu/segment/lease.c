@@ -142,6 +142,7 @@ bool mu_access_near(const struct emu_access *x, void *data, struct mu_near_end *
 	if (!emu_near_leave(&s->name, name)) {
 		end->task = task;
 		end->slot = (uint32_t)(s - slots_of(p, p->local));
+		end->key = l->key; /* the pin keeps it */
 	}
 	if (done)
 		atomic_fetch_add_relaxed(&p->host->directory.by_unit, 1);

@@ -161,13 +161,13 @@ static bool address_has_near(void)
 static bool address_near(const struct pami_quintorus_access *access, void *data,
 			 struct pami_quintorus_near_end *end)
 {
-	struct mu_near_end e = {UINT32_MAX, 0};
+	struct mu_near_end e = {UINT32_MAX, 0, 0};
 	struct emu_access x;
 	bool done;
 
 	memcpy(&x, access, sizeof(x));
 	done = is_near_kind(&x) && mu_access_near(&x, data, &e);
-	*end = (struct pami_quintorus_near_end){e.task, e.slot};
+	*end = (struct pami_quintorus_near_end){e.task, e.slot, e.key};
 	return done;
 }
 
