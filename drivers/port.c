@@ -381,18 +381,26 @@ void drv_port_close(struct drv_port *port)
 		port->ops->close(port);
 }
 
+/* May others send to this device? */
+static bool is_device_reachable(const char *device, enum drv_port_place place)
+{
+	const char *dpdk = strncmp(device, "dpdk:", 5) ? NULL : device;
+
+	if (place == DRV_PORT_IN_NAMESPACE)
+		return dpdk && strncmp(dpdk, "dpdk:net_", 9); /* a NIC */
+	return isdigit((unsigned char)*device) || !strncmp(device, "udp:", 4) ||
+	       !strncmp(device, "uring:", 6) || !strncmp(device, "packet:", 7) ||
+	       (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
+}
+
 bool drv_port_is_reachable(const char *spec, enum drv_port_place place)
 {
-	const char *dpdk = strstr(spec, "dpdk:");
-
-	switch (place) {
-	case DRV_PORT_ELSEWHERE:
+	if (place == DRV_PORT_ELSEWHERE)
 		return true;
-	case DRV_PORT_IN_NAMESPACE:
-		return dpdk && strncmp(dpdk, "dpdk:net_", 9); /* a NIC */
-	default:
-		return isdigit((unsigned char)*innermost(spec)) || strstr(spec, "udp:") ||
-		       strstr(spec, "uring:") || strstr(spec, "packet:") ||
-		       (dpdk && strncmp(dpdk, "dpdk:net_memif", 14));
+	for (const char *device = innermost(spec); *device; device += *device == '&') {
+		if (is_device_reachable(device, place))
+			return true;
+		device += strcspn(device, "&");
 	}
+	return false;
 }

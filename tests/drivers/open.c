@@ -635,7 +635,11 @@ static void reachable_ports(void)
 		    {"fault(loss=0.1)+shm:", 0, 0},
 		    {"dpdk:net_memif0,id=0", 0, 0},
 		    {"dpdk:net_af_packet0,iface=veth0", 1, 0},
-		    {"dpdk:0000:3b:00.0", 1, 1}};
+		    {"dpdk:0000:3b:00.0", 1, 1},
+		    {"shm:a&10.0.0.1", 1, 0},
+		    {"dpdk:net_memif,id=0&dpdk:net_af_packet,iface=veth0", 1, 0},
+		    {"dpdk:net_memif,id=0&dpdk:0000:3b:00.0", 1, 1},
+		    {"shm:a&shm:b", 0, 0}};
 
 	for (size_t i = 0; i < sizeof port / sizeof *port; i++) {
 		CHECK_EQ(drv_port_is_reachable(port[i].spec, DRV_PORT_ON_THIS_MACHINE),
