@@ -226,6 +226,8 @@ void gexi_exit_open(void)
 
 void gasnet_exit(int exitcode)
 {
+	pami_client_t client;
+
 	fflush(NULL);
 	if (!gexi_world.client || gexi_world.nproc == 1)
 		end_process(exitcode);
@@ -255,6 +257,8 @@ void gasnet_exit(int exitcode)
 	if (!quiesce_threads())
 		end_process(exitcode);
 	gexi_lock();
-	PAMI_Client_destroy(&gexi_world.client);
+	/* Other threads read the handle, which is not used any more. */
+	client = gexi_world.client;
+	PAMI_Client_destroy(&client);
 	end_process(exitcode);
 }

@@ -34,10 +34,10 @@ ends() {
 		for _ in 1 2 3; do
 			out=$(timeout $limit "$@" "$program" $how 2>&1)
 			rc=$?
-			[ $name$rc = MPICH1 ] && grep -q 'EXIT CODE: 1$' <<<"$out" || break
+			[ "$name$rc" = MPICH1 ] && grep -q 'EXIT CODE: 1$' <<<"$out" || break
 		done
 		# MPICH's launcher gives that of the processes that it kills.
-		if [ $rc = 7 ] || [ $name$rc = MPICH9 ]; then
+		if [ $rc = 7 ] || [ "$name$rc" = MPICH9 ]; then
 			echo "ok: $name, $how"
 		else
 			echo "FAIL: $name, $how: status $rc instead of 7"
