@@ -279,7 +279,7 @@ struct mu_node_class {
 };
 
 struct mu_node_area {
-	/* Who has each class route: MU_ROUTE_ bits; 0: free. */
+	/* Halves of each class route that are taken: MU_ROUTE_ bits; 0: free. */
 	atomic_u8 user[MU_CLASSES];
 	struct mu_node_class class[MU_CLASSES];
 	struct mu_node_fifo fifo[MU_NODE_FIFOS];
