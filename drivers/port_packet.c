@@ -13,9 +13,14 @@
  * socket holds the port number.
  *
  * Frames to a peer leave through the packet socket when the kernel, too, would send them over the
- * link from which the peer was heard (port_packet_link.c). The first frames, and one in
- * PACKET_UNHEARD_MAX of those that no frame of the peer follows, leave through the UDP socket; so a
- * peer whose Ethernet address has changed is found again.
+ * link from which the peer was heard (port_packet_link.c). The first frames leave through the UDP
+ * socket. So do, after PACKET_UNHEARD_MAX frames without an answer, every second one, since a wire
+ * that only retransmits sends few: the IP layer finds a peer whose Ethernet address has changed.
+ *
+ * A host that only receives would send nothing after its own Ethernet address has changed, and its
+ * peers would send to the old one until their kernels doubt it, half a minute later. So the port
+ * watches the links of this host and sends each peer an empty datagram, which peers drop: the IP
+ * layer asks for the peer's Ethernet address and says its own thereby.
  *
  * Consecutive frames of one size to one peer form a train: the device gets them as one packet, with
  * the size at which to divide it. A veth, and a card that joins datagrams, delivers it whole; each
@@ -36,7 +41,7 @@
 #include "drivers/base/array.h"
 #include "drivers/port_packet.h"
 
-#define PACKET_UNHEARD_MAX 64u
+#define PACKET_UNHEARD_MAX 32u
 
 /* What stands before the data of the first frame of a packet, in the headroom of its buffer. */
 struct packet_head {
@@ -110,11 +115,20 @@ static void write_head(struct packet_head *h, const struct packet_port *k,
 	h->virtio.gso_size = (uint16_t)segment;
 }
 
+/* Does the next frame to a peer leave past the IP layer? Counts it. */
+static bool is_sent_direct(struct packet_peer *q)
+{
+	if (!q->is_direct)
+		return false;
+	q->unheard++;
+	return q->unheard < PACKET_UNHEARD_MAX || q->unheard & 1;
+}
+
 /* Send frames, more than one as a train. Returns 0 or a negative errno. */
 static int send_train(const struct packet_port *k, struct packet_peer *q, const struct drv_frame *f,
 		      unsigned n)
 {
-	bool direct = q->is_direct && ++q->unheard % PACKET_UNHEARD_MAX;
+	bool direct = is_sent_direct(q);
 	struct iovec iov[UDP_TRAIN];
 	struct udp_control control;
 	struct msghdr m = {.msg_name = direct ? (void *)&q->link : (void *)&q->address,
@@ -196,6 +210,29 @@ static int packet_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 
 /* ---- peers, opening, closing ---- */
 
+/* A link of this host has that Ethernet address now. Tell the peers that know another one. */
+static void tell_address(struct packet_port *k, int interface, const unsigned char *address)
+{
+	for (size_t i = 0; i < k->peers; i++) {
+		struct packet_peer *q = &k->peer[i];
+
+		if (q->link.sll_ifindex != interface || !memcmp(q->own, address, ETH_ALEN))
+			continue;
+		q->is_direct = false;
+		q->link.sll_ifindex = 0;
+		sendto(k->udp, NULL, 0, MSG_DONTWAIT, (const void *)&q->address, sizeof q->address);
+	}
+}
+
+void packet_look_at_links(struct packet_port *k)
+{
+	unsigned char address[ETH_ALEN];
+	int interface;
+
+	while ((interface = packet_link_next_change(k->links, address)) > 0)
+		tell_address(k, interface, address);
+}
+
 static int packet_peer(struct drv_port *p, const char *address)
 {
 	struct packet_port *k = packet_of(p);
@@ -247,6 +284,10 @@ static int open_sockets(struct packet_port *k, struct drv_port_why *why)
 	k->both = epoll_create1(EPOLL_CLOEXEC);
 	if (k->both < 0 || epoll_ctl(k->both, EPOLL_CTL_ADD, k->udp, &e))
 		return -errno;
+	/* Without netlink the port does without news of links. */
+	k->links = packet_link_watch();
+	if (k->links >= 0 && epoll_ctl(k->both, EPOLL_CTL_ADD, k->links, &e))
+		return -errno;
 	return packet_ring_open(k, why);
 }
 
@@ -261,6 +302,8 @@ static void packet_close(struct drv_port *p)
 		close(k->both);
 	if (k->routes >= 0)
 		close(k->routes);
+	if (k->links >= 0)
+		close(k->links);
 	free(k->tx_memory);
 	free(k->peer);
 	free(k);
@@ -313,7 +356,7 @@ int drv_port_packet_open(const char *args, struct drv_port **port, struct drv_po
 
 	if (!k)
 		return -ENOMEM;
-	k->udp = k->raw = k->both = k->releaser = -1;
+	k->udp = k->raw = k->both = k->links = k->releaser = -1;
 	k->routes = packet_link_open();
 	k->port.ops = &packet_ops;
 	rc = parse_arguments(args, k, why);

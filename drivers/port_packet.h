@@ -46,7 +46,8 @@ struct packet_current {
 struct packet_port {
 	struct drv_port port;
 	int udp, raw;
-	int both;     /* epoll descriptor of udp and raw */
+	int both;     /* epoll descriptor of udp, raw and links */
+	int links;    /* netlink socket with news of links (port_packet_link.c); -1: none */
 	int releaser; /* io_uring with the packet socket (release_later()); -1: none */
 	int routes;   /* netlink socket (port_packet_link.c); -1: none */
 	struct sockaddr_in self;
@@ -71,6 +72,7 @@ struct packet_port {
 	uint32_t silent;      /* peers that the ring has not heard */
 	uint32_t beside;      /* those of them that the UDP socket has heard */
 	uint32_t empty_polls; /* since then */
+	uint32_t quiet_polls; /* empty polls since the port looked at links */
 
 	struct packet_peer *peer;
 	size_t peers, peer_room;
@@ -79,6 +81,11 @@ struct packet_port {
 	unsigned char *tx_memory, *tx_free[PACKET_TX + PACKET_KEPT];
 	unsigned tx_free_count;
 };
+
+/* ---- port_packet.c ---- */
+
+/* Read the news of this host's links; peers that know an old Ethernet address get the new one. */
+void packet_look_at_links(struct packet_port *k);
 
 /* ---- port_packet_ring.c ---- */
 
@@ -122,6 +129,15 @@ int packet_link_open(void);
  */
 bool packet_link_is_used(int routes, const struct sockaddr_in *self, const struct sockaddr_in *to,
 			 const struct sockaddr_ll *link);
+
+/* Open what packet_link_next_change() reads. Returns a descriptor or -1. */
+int packet_link_watch(void);
+
+/*
+ * Read the next change of a link of this host and its Ethernet address. Returns the number of the
+ * interface; 0 if there is no more news, or no descriptor.
+ */
+int packet_link_next_change(int links, unsigned char address[ETH_ALEN]);
 
 /* Internet checksum: add 16-bit words (the last byte of an odd number counts as a word); fold. */
 uint32_t packet_sum(const void *b, size_t bytes, uint32_t sum);

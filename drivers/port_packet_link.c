@@ -36,6 +36,15 @@ struct answer {
 
 #define ATTRIBUTES (sizeof((struct answer *)0)->attribute / sizeof(struct rtattr *))
 
+/* Add attributes to the index. */
+static void index_attributes(struct answer *a, const struct rtattr *at, size_t left)
+{
+	memset(a->attribute, 0, sizeof a->attribute);
+	for (; RTA_OK(at, left); at = RTA_NEXT(at, left))
+		if (at->rta_type < ATTRIBUTES)
+			a->attribute[at->rta_type] = at;
+}
+
 static void add_attribute(struct question *q, unsigned short type, const void *value, size_t bytes)
 {
 	struct rtattr *a = (void *)((char *)q + NLMSG_ALIGN(q->head.nlmsg_len));
@@ -50,9 +59,7 @@ static void add_attribute(struct question *q, unsigned short type, const void *v
 static int ask_kernel(int netlink, struct question *q, unsigned short type, size_t body,
 		      struct answer *a)
 {
-	const struct rtattr *at;
 	ssize_t n;
-	size_t left;
 
 	q->head.nlmsg_flags = NLM_F_REQUEST;
 	if (send(netlink, q, q->head.nlmsg_len, MSG_DONTWAIT) < 0)
@@ -61,7 +68,6 @@ static int ask_kernel(int netlink, struct question *q, unsigned short type, size
 	if (n < 0)
 		return -errno;
 	a->head = (const void *)a->bytes;
-	memset(a->attribute, 0, sizeof a->attribute);
 	if (!NLMSG_OK(a->head, (size_t)n))
 		return -EPROTO;
 	if (a->head->nlmsg_type == NLMSG_ERROR) {
@@ -72,11 +78,8 @@ static int ask_kernel(int netlink, struct question *q, unsigned short type, size
 	}
 	if (a->head->nlmsg_type != type || a->head->nlmsg_len < NLMSG_LENGTH(body))
 		return -EPROTO;
-	left = a->head->nlmsg_len - NLMSG_SPACE(body);
-	for (at = (const void *)((const char *)a->head + NLMSG_SPACE(body)); RTA_OK(at, left);
-	     at = RTA_NEXT(at, left))
-		if (at->rta_type < ATTRIBUTES)
-			a->attribute[at->rta_type] = at;
+	index_attributes(a, (const void *)((const char *)a->head + NLMSG_SPACE(body)),
+			 a->head->nlmsg_len - NLMSG_SPACE(body));
 	return 0;
 }
 
@@ -169,4 +172,42 @@ bool packet_link_is_used(int routes, const struct sockaddr_in *self, const struc
 
 	return routes >= 0 && find_hop(routes, self, to, link->sll_ifindex, &hop) &&
 	       is_address_of(routes, hop, link) && !has_ipsec();
+}
+
+int packet_link_watch(void)
+{
+	struct sockaddr_nl all = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+	int links = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (links >= 0 && bind(links, (const void *)&all, sizeof all)) {
+		close(links);
+		return -1;
+	}
+	return links;
+}
+
+int packet_link_next_change(int links, unsigned char address[ETH_ALEN])
+{
+	struct answer a;
+	ssize_t n;
+
+	/* A datagram tells of one link. If the kernel says that it lost some, go on with the next. */
+	while (links >= 0 && ((n = recv(links, a.bytes, sizeof a.bytes, MSG_DONTWAIT)) >= 0 ||
+			      errno == ENOBUFS)) {
+		const struct ifinfomsg *link;
+		const unsigned char *own;
+
+		a.head = (const void *)a.bytes;
+		if (n < 0 || !NLMSG_OK(a.head, (size_t)n) || a.head->nlmsg_type != RTM_NEWLINK ||
+		    a.head->nlmsg_len < NLMSG_SPACE(sizeof *link))
+			continue;
+		link = NLMSG_DATA(a.head);
+		index_attributes(&a, IFLA_RTA(link), a.head->nlmsg_len - NLMSG_SPACE(sizeof *link));
+		own = value_of(&a, IFLA_ADDRESS, ETH_ALEN);
+		if (own && link->ifi_index > 0) {
+			memcpy(address, own, ETH_ALEN);
+			return link->ifi_index;
+		}
+	}
+	return 0;
 }

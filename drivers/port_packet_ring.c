@@ -55,8 +55,9 @@ _Static_assert((BEFORE_IP + UDP_HEADERS) % 16 == 0, "data of a frame is aligned"
 #define LONG_WAIT_NS 50000u
 #define MISSED_MAX   16u
 #define SURPLUS_MAX  64u
-#define ASK_ROUNDS   15u /* Mask: ask the socket for silent peers at one empty poll in 16. */
-#define BESIDE_MAX   4u  /* datagrams until the log says that the ring does not hear a peer */
+#define ASK_ROUNDS   15u   /* Mask: ask the socket for silent peers at one empty poll in 16. */
+#define LINK_ROUNDS  4095u /* Mask: look at links at one empty poll in 4096. */
+#define BESIDE_MAX   4u    /* datagrams until the log says that the ring does not hear a peer */
 
 static struct packet_port *packet_of(struct drv_port *p)
 {
@@ -122,7 +123,7 @@ bool packet_parse(struct packet_seen *s, const struct virtio_net_hdr *v, const u
 	memcpy(&h, ip, sizeof h);
 	memcpy(&udp, ip + sizeof h, sizeof udp);
 	s->bytes = ntohs(udp.len);
-	if (s->bytes <= sizeof udp || s->bytes + sizeof h > whole)
+	if (s->bytes < sizeof udp || s->bytes + sizeof h > whole)
 		return false;
 	s->bytes -= (uint32_t)sizeof udp;
 	s->from = (struct sockaddr_in){
@@ -513,6 +514,8 @@ static bool next_packet(struct packet_port *k)
 		peer = peer_of(k, &s.from);
 		if (peer >= 0)
 			learn_link(k, &k->peer[peer], h);
+		if (!s.bytes) /* It only tells of the link. */
+			goto drop;
 		if (!s.is_long) {
 			c = (struct packet_current){.data = (unsigned char *)h + h->tp_net +
 							    UDP_HEADERS,
@@ -582,6 +585,8 @@ int packet_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 		become_whole(k);
 	while (got < n && (k->current.data || next_packet(k)) && lend_frame(k, &f[got]))
 		got++;
+	if (!got && !(++k->quiet_polls & LINK_ROUNDS))
+		packet_look_at_links(k);
 	p->stat.rx_frames += got;
 	return (int)got;
 }
@@ -607,6 +612,7 @@ int packet_arm(struct drv_port *p)
 {
 	struct packet_port *k = packet_of(p);
 
+	packet_look_at_links(k);
 	/* What no slot asks for would end each sleep at once. */
 	k->surplus += !k->surplus;
 	return k->both;

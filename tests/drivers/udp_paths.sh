@@ -53,14 +53,17 @@ job "one link, nothing named" packet "" ""
 body=big job "one link" packet 10.78.0.1 udp:10.78.0.2:7001
 job "loss and disorder" packet 10.78.0.1 10.78.0.2 --seed 3 --fault loss=0.05,dup=0.05,reorder=0.1,corrupt=0.01
 
-# While it runs: the interface is down for a while, has another Ethernet address, has a smaller MTU.
+# While it runs, again and again: the interface is down for a moment, has another Ethernet address, the hosts forget
+# each other's.
 during() { # what, commands
-	(sleep 0.4; eval "$2") &
+	touch "$log.runs"
+	(i=0; while [ -e "$log.runs" ] && [ $((++i)) -lt 90 ]; do sleep 0.1; eval "$2"; done) &
 	body=big job "$1" packet 10.78.0.1 10.78.0.2
+	rm "$log.runs"
 	wait $!
 }
 during "down and up" "ip -n $b link set qt0 down; sleep 0.2; ip -n $b link set qt0 up"
-during "another Ethernet address" "ip -n $b link set qt0 address 02:00:00:00:00:77"
+during "another Ethernet address" "ip -n $b link set qt0 address 02:00:00:00:00:\$((10 + i))"
 during "neighbours forgotten" "ip -n $a neigh flush dev qt0; ip -n $b neigh flush dev qt0"
 
 # IPsec for what leaves: the IP layer has to send. (level use: without keys it sends in the clear.)
