@@ -28,8 +28,11 @@ for case in 'barrier|barrier|2' 'allreduce|allreduce|2' 'receiver|a receiver|2' 
 		rm -rf "$QUINTORUS_RUN_DIR" "$dir/go" "$dir/away"
 		torus run -n 3 $hosts "$task" "$how" "$dir/go" "$dir/away" >"$dir/log" 2>&1 </dev/null &
 		job=$!
+		# The last task has left the first barrier, and the others are not shown in it any more.
+		until=$((SECONDS + 60 * ${QT_SCALE:-1}))
+		until [ -e "$dir/away" ] || [ $SECONDS -ge $until ]; do sleep 0.05; done
 		# The task that makes no call waits for nothing.
-		until_holds "k[0]['waits_in'] == '$in' and last(0) == $who and k[0]['waits'] > 0 and k[2]['waits_in'] == '' and k[2]['waits_for'] is None" "$how $hosts"
+		until_holds "k[0]['collectives_done'] == 1 and k[1]['collectives_done'] == 1 and k[0]['waits_in'] == '$in' and last(0) == $who and k[0]['waits'] > 0 and k[2]['waits_in'] == '' and k[2]['waits_for'] is None" "$how $hosts"
 		if [ "$how" = barrier ] && [ -z "$hosts" ]; then
 			t top --once
 			said out '^ +0  joined .* barrier, for 2$' "text"
