@@ -191,7 +191,7 @@ int packet_link_next_change(int links, unsigned char address[ETH_ALEN])
 	struct answer a;
 	ssize_t n;
 
-	/* A datagram tells of one link. If the kernel says that it lost some, go on with the next. */
+	/* A datagram tells of one link. If the kernel has lost some, go on with the next. */
 	while (links >= 0 && ((n = recv(links, a.bytes, sizeof a.bytes, MSG_DONTWAIT)) >= 0 ||
 			      errno == ENOBUFS)) {
 		const struct ifinfomsg *link;
