@@ -311,6 +311,8 @@ int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, vo
 		for_active(ws, i) if (ws->wire[i].has_deferred)
 		    wire_rx_offer_deferred(ws, &ws->wire[i]);
 	n = drv_port_rx(ws->port, f, DRV_PORT_BURST);
+	ws->burst = f;
+	ws->burst_frames = n;
 	for (int k = 0; k < n; k++) {
 		if (k + 1 < n)
 			__builtin_prefetch(f[k + 1].data);
@@ -318,6 +320,8 @@ int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, vo
 	}
 	if (n > 0)
 		drv_port_rx_done(ws->port, f, (unsigned)n);
+	ws->burst = NULL;
+	ws->burst_frames = 0;
 	for_active(ws, i) service_wire(ws, &ws->wire[i]);
 	ws->polling = 0;
 	if (n < 0 || ws->error)
@@ -327,6 +331,14 @@ int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, vo
 	 * frames.
 	 */
 	return ws->delivered ? ws->delivered : n == DRV_PORT_BURST;
+}
+
+void drv_wires_abandon_poll(struct drv_wires *ws)
+{
+	if (ws->burst_frames > 0)
+		drv_port_rx_done(ws->port, ws->burst, (unsigned)ws->burst_frames);
+	ws->burst_frames = 0;
+	ws->polling = 0;
 }
 
 static uint64_t earlier_of(uint64_t a, uint64_t b)

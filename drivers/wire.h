@@ -209,6 +209,13 @@ void drv_wire_flush(struct drv_wires *wires, uint32_t host, int now);
 int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn, void *arg);
 
 /*
+ * fn ends the process and never returns to the poll that called it: give the frames of that poll
+ * back to the port, so that polls may follow. The rest of them is lost here, and their senders may
+ * take the runs for delivered.
+ */
+void drv_wires_abandon_poll(struct drv_wires *wires);
+
+/*
  * Return the time at which to poll next if nothing arrives (same clock as the poll; in the past: at
  * once), or UINT64_MAX if no timer runs.
  */

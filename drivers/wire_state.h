@@ -189,6 +189,8 @@ struct drv_wires {
 	uint32_t kept, keep_max;    /* buffers of the port that the wires keep; most of them */
 	uint64_t now;               /* time of the last poll */
 	int polling;
+	struct drv_frame *burst; /* frames of the poll that is running, and their number */
+	int burst_frames;
 	enum drv_frame_cover want_cover;
 	bool confirm_acks;      /* acknowledgements may be forged: query the peer of an idle wire */
 	uint64_t life;          /* life of this process; see struct drv_frame_note */

@@ -109,6 +109,11 @@ struct mu_process {
 
 extern struct mu_process mu_self;
 
+/* Real time: the channel that this thread polls; NULL: none. If a callback polls another
+ * channel, it is that one, and its engine.outer is the first. */
+extern _Thread_local struct mu_channel *mu_polled_channel
+    __attribute__((tls_model("initial-exec")));
+
 /*
  * The lock of a queue. The user thread of channel ch has it already while it dispatches records
  * from the wires of that queue on ch. Returns false if another thread holds it.

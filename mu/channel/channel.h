@@ -118,6 +118,8 @@ struct mu_near_path {
 struct mu_channel_engine {
 	struct mu_spinlock lock;
 	uint32_t in_callback; /* the user thread holds the lock and may be in a callback */
+	/* User thread: the channel in whose callback it began to poll this one; NULL: none. */
+	struct mu_channel *outer;
 	struct mu_inj_engine inj, rget;
 	atomic_u32 node_fifos; /* bitmap: FIFOs of the node that this channel's engine runs */
 	/* Written before the engine takes space in a ring of this host; NULL: a death ends the

@@ -276,6 +276,17 @@ static void drain_injection(struct mu_process *p, uint64_t ns)
 	}
 }
 
+/* Does this thread poll the channel, because it exits in one of its callbacks? It has the lock of
+ * the engine then. */
+static bool is_in_poll_of(const struct mu_channel *ch)
+{
+	const struct mu_channel *polled = mu_polled_channel;
+
+	while (polled && polled != ch)
+		polled = polled->engine.outer;
+	return polled != NULL;
+}
+
 /*
  * The same at exit, where other threads may be in calls: only the locks protect the channels. In
  * virtual time one thread runs, which may hand over the turn, so it holds no lock.
@@ -296,7 +307,10 @@ static void drain_at_exit(struct mu_process *p, uint64_t ns)
 			struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
 
 			if (ch && mu_has_pending_injection(ch)) {
-				mu_engine_run(ch);
+				if (is_in_poll_of(ch))
+					mu_engine_inject(ch);
+				else
+					mu_engine_run(ch);
 				busy = 1;
 			}
 		}
@@ -322,6 +336,8 @@ static void finish_at_exit(void)
 	if (p->forked || p->pid != getpid() || !mu_lock_try(&attach_lock))
 		return;
 	if (p->refs) {
+		if (p->remote->holds_port)
+			mu_wire_abandon_rounds(p);
 		drain_at_exit(p, EXIT_FLUSH_MS * 1000000u);
 		if (p->remote->holds_port)
 			mu_wire_finish(p, EXIT_LOCK_MS, EXIT_FLUSH_MS);

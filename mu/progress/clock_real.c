@@ -16,6 +16,8 @@
 #include "mu/segment/directory.h"
 #include "mu/transport/transport.h"
 
+_Thread_local struct mu_channel *mu_polled_channel __attribute__((tls_model("initial-exec")));
+
 static int real_join(struct mu_process *p)
 {
 	int rc = p->remote->open(p), connected;
@@ -45,6 +47,8 @@ static int real_poll(struct mu_channel *ch)
 	atomic_store_relaxed(&ch->progress.stamp, atomic_load_relaxed(&ch->progress.stamp) + 1);
 	if (mu_lock_try(&ch->engine.lock)) {
 		ch->engine.in_callback = 1;
+		ch->engine.outer = mu_polled_channel;
+		mu_polled_channel = ch;
 		if (ch->p->remote->has_poll && !mu_idle_thread.helping)
 			n = ch->p->remote->poll(ch->p, ch);
 		if (mu_has_records(ch))
@@ -55,6 +59,7 @@ static int real_poll(struct mu_channel *ch)
 		}
 		if (mu_has_new_deaths(ch))
 			gone = mu_apply_deaths(ch);
+		mu_polled_channel = ch->engine.outer;
 		ch->engine.in_callback = 0;
 		mu_lock_release(&ch->engine.lock);
 	}

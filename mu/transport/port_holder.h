@@ -80,6 +80,9 @@ struct mu_channel;
 /* Inside a task that holds the port (it holds the lock of the queue): the same round; records for
  * channel `ch` (NULL: none) are dispatched in place, the others go through the rings. */
 int mu_holder_poll_for(struct mu_holder *holder, struct mu_channel *ch);
+/* The caller is in a dispatch function of this round and exits: end the round, and take no run in
+ * later ones. */
+void mu_holder_abandon_round(struct mu_holder *holder);
 /* One record to another host. range: a remote task named the payload's address; else NULL. */
 struct mu_checked_range;
 int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, const void *header,

@@ -67,6 +67,7 @@ struct mu_holder {
 	uint32_t rounds;
 	uint64_t bad;
 	int armed, broken;
+	bool exits; /* the process exits in a dispatch function: no run is taken any more */
 	uint32_t deaths_seen, announcements_seen;
 	atomic_u32 piece_bytes; /* largest payload of a record to all hosts that have this queue */
 	struct drv_port_stat port_published;

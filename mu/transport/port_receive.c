@@ -11,6 +11,7 @@
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
+#include "drivers/wire.h"
 #include "mu/engine/engine.h"
 #include "mu/engine/memory.h"
 #include "mu/process.h"
@@ -216,6 +217,8 @@ int mu_holder_take_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
 {
 	struct mu_holder *h = arg;
 
+	if (__builtin_expect(h->exits, 0))
+		return -EAGAIN;
 	if (kind == MU_RUN_RECORD)
 		return on_record(h, payload, bytes);
 	if (kind == MU_RUN_SHORTS)
@@ -229,4 +232,12 @@ int mu_holder_take_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
 	if (!h->bad++)
 		drv_warn("wire: a run of unknown kind %u from host %u was dropped", kind, host);
 	return 0;
+}
+
+void mu_holder_abandon_round(struct mu_holder *h)
+{
+	DRV_ASSERT(mu_lock_is_held(&h->queue->lock));
+	h->exits = true;
+	drv_wires_abandon_poll(h->wires);
+	atomic_ptr_store_relaxed(&h->queue->dispatching, NULL);
 }

@@ -150,6 +150,9 @@ void mu_none_announce(struct mu_process *p);
 uint32_t mu_wire_piece_bytes(const struct mu_process *p);
 int mu_wire_open(struct mu_process *p);
 void mu_wire_close(struct mu_process *p, int flush_ms);
+/* This thread exits, perhaps in dispatch functions: end the rounds of the queues that it is in, so
+ * that it has no lock of them. */
+void mu_wire_abandon_rounds(struct mu_process *p);
 /* The process exits with its port open: send what waits, and wait at most flush_ms until it is
  * acknowledged. A queue that another thread keeps for
  * lock_ms is left out. */

@@ -51,6 +51,16 @@ static inline struct mu_queue *queue_to(struct mu_process *p, unsigned c, uint32
 	return &p->queue[c < n ? c : c % n];
 }
 
+void mu_wire_abandon_rounds(struct mu_process *p)
+{
+	for (const struct mu_channel *ch = mu_polled_channel; ch; ch = ch->engine.outer)
+		for (unsigned q = 0; q < p->queues; q++)
+			if (atomic_ptr_load_relaxed(&p->queue[q].dispatching) == ch) {
+				mu_holder_abandon_round(p->queue[q].holder);
+				mu_lock_release(&p->queue[q].lock);
+			}
+}
+
 void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms)
 {
 	uint64_t until = drv_clock_ns() + (uint64_t)lock_ms * 1000000u;
