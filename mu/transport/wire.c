@@ -135,17 +135,19 @@ static int wire_store(struct mu_channel *ch, uint32_t task, const struct mu_stor
 	return rc;
 }
 
-static void flush_queue(struct mu_queue *q, const struct mu_channel *ch)
+/* Returns false if another thread uses the queue. */
+static bool flush_queue(struct mu_queue *q, const struct mu_channel *ch)
 {
-	if (mu_queue_try_lock(q, ch)) {
-		mu_holder_flush(q->holder);
-		mu_queue_unlock(q, ch);
-	}
+	if (!mu_queue_try_lock(q, ch))
+		return false;
+	mu_holder_flush(q->holder);
+	mu_queue_unlock(q, ch);
+	return true;
 }
 
 static void wire_flush(struct mu_process *p, struct mu_channel *ch)
 {
-	uint32_t others;
+	uint32_t others, left = 0;
 
 	if (!ch) {
 		for (unsigned q = 0; q < p->queues; q++)
@@ -156,7 +158,11 @@ static void wire_flush(struct mu_process *p, struct mu_channel *ch)
 	if (__builtin_expect(!atomic_load_relaxed(&ch->queues.dirty), 1))
 		return;
 	for (others = atomic_exchange_acquire(&ch->queues.dirty, 0); others; others &= others - 1)
-		flush_queue(&p->queue[__builtin_ctz(others)], ch);
+		if (!flush_queue(&p->queue[__builtin_ctz(others)], ch))
+			left |= others & -others;
+	/* The next flush of this channel tries these again. */
+	if (left)
+		atomic_fetch_or_relaxed(&ch->queues.dirty, left);
 }
 
 /* Answer the gets that arrived for channels which idle threads help to serve. They come before
