@@ -3,9 +3,8 @@
  * packet: UDP over IPv4 past the kernel's IP layer, through a packet socket. Needs CAP_NET_RAW and
  * Linux 6.2.
  *
- *   spec      packet:ADDRESS[:PORT][,frame=BYTES][,ring=small]
- *             as uring, whose ports it reaches. ring=small: a ring of 4 MiB instead of 16, in
- *             which joined datagrams have no room: they are read from the UDP socket
+ *   spec      packet:ADDRESS[:PORT][,frame=BYTES]
+ *             as uring, whose ports it reaches
  *   address   ADDRESS:PORT
  *
  * A packet socket sees each datagram before the IP layer does and copies it into a ring that this
@@ -328,20 +327,15 @@ static int parse_arguments(const char *args, struct packet_port *k, struct drv_p
 	uint64_t frame = UDP_FRAME_MAX;
 	int rc = drv_port_arg_next(&args, word, sizeof word, &value);
 
-	k->is_whole = true;
 	if (rc <= 0 || value || udp_parse_address(word, 0, &k->self) ||
 	    k->self.sin_addr.s_addr == htonl(INADDR_ANY))
 		return drv_port_fail(why, -EINVAL,
 				     "write packet:ADDRESS or packet:ADDRESS:PORT with an IPv4 "
 				     "address of this host that the others reach");
 	while ((rc = drv_port_arg_next(&args, word, sizeof word, &value)) > 0)
-		if (!strcmp(word, "ring") && value && !strcmp(value, "small"))
-			k->is_whole = false;
-		else if (strcmp(word, "frame") ||
-			 drv_port_arg_u64(value, 64, UDP_FRAME_MAX, &frame))
-			return drv_port_fail(
-			    why, -EINVAL,
-			    "'%s': known are frame=BYTES (64 .. 65507) and ring=small", word);
+		if (strcmp(word, "frame") || drv_port_arg_u64(value, 64, UDP_FRAME_MAX, &frame))
+			return drv_port_fail(why, -EINVAL,
+					     "'%s': known is frame=BYTES (64 .. 65507)", word);
 	if (rc)
 		return drv_port_fail(why, rc, "an argument is too long");
 	k->port.frame_bytes_max = (uint32_t)frame;

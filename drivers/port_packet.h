@@ -16,9 +16,9 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5
 #endif
 
-#define PACKET_TX   64u  /* send buffers */
-#define PACKET_KEPT 256u /* and those that the caller may keep */
-#define PACKET_LONG 16u  /* buffers for datagrams that arrived joined */
+#define PACKET_TX     64u  /* send buffers */
+#define PACKET_KEPT   256u /* and those that the caller may keep */
+#define PACKET_UDP_RX 16u  /* buffers for what is read from the UDP socket */
 
 struct packet_peer {
 	struct sockaddr_in address;
@@ -26,9 +26,10 @@ struct packet_peer {
 	/* Where its last packet came from: interface and Ethernet address; sent to `own`. */
 	struct sockaddr_ll link;
 	unsigned char own[ETH_ALEN];
-	bool is_heard;  /* by the ring */
-	bool is_direct; /* The kernel sends to that address too, so frames may pass it by. */
-	uint32_t heard; /* packets over this link while it was not */
+	bool is_heard;   /* by the ring */
+	bool is_direct;  /* The kernel sends to that address too, so frames may pass it by. */
+	uint32_t heard;  /* packets while it was not (packet_link_is_due()) */
+	uint32_t steady; /* packets over this link in a row */
 	/* Frames or trains that were sent since the last one came from it. */
 	uint32_t unheard;
 	uint32_t beside; /* datagrams that only the UDP socket has heard */
@@ -39,7 +40,7 @@ struct packet_current {
 	unsigned char *data; /* NULL: none */
 	uint32_t bytes, at;  /* of all frames; lent already */
 	uint32_t segment;    /* bytes of a frame */
-	uint32_t slot;       /* of the ring; from `slots` on a long buffer */
+	uint32_t slot;       /* of the ring; from `slots` on a buffer of the UDP socket */
 	int peer;
 };
 
@@ -56,19 +57,16 @@ struct packet_port {
 
 	/* The ring. */
 	unsigned char *ring;
-	bool is_whole; /* Its slots take joined datagrams too. */
 	uint32_t blocks, block_bytes, block_slots, slot_bytes, slots;
 	uint32_t next; /* slot that is read next */
 	struct packet_current current;
-	/* Frames lent of each slot and long buffer, plus 1 while it contains more. */
+	/* Frames lent of each slot and buffer of the socket, plus 1 while it contains more. */
 	uint16_t *lent;
 
 	/* What the UDP socket takes. */
-	unsigned char *long_memory, *long_free[PACKET_LONG];
-	unsigned long_free_count;
-	uint64_t waiting_ns;  /* since then the next slot waits for its datagram; 0: it does not */
-	uint32_t missed;      /* datagrams in a row that did not come */
-	uint32_t surplus;     /* reads of the socket that are left although no slot asks for one */
+	unsigned char *udp_memory, *udp_free[PACKET_UDP_RX];
+	unsigned udp_free_count;
+	bool has_rest;        /* It may have datagrams that the ring has had too. */
 	uint32_t silent;      /* peers that the ring has not heard */
 	uint32_t beside;      /* those of them that the UDP socket has heard */
 	uint32_t empty_polls; /* since then */
@@ -100,23 +98,33 @@ int packet_arm(struct drv_port *p);
 /* There is one more peer that was not heard yet. */
 void packet_ring_add_silent(struct packet_port *k);
 
-/* A packet with UDP to this port, of which the ring may have the headers only. */
+/* A packet with UDP to this port. */
 struct packet_seen {
 	struct sockaddr_in from;
 	const unsigned char *data; /* of its first datagram */
 	uint32_t bytes;            /* of data, all datagrams together */
 	uint32_t segment;          /* of each datagram but the last, which may be shorter */
-	bool is_long;              /* More than one frame: the data is in the UDP socket. */
 };
 
 /*
- * Read the headers of a packet. ip: its IP header, of which, with what follows, `here` bytes are
- * here of `whole` that it has. has_sum: somebody has checked its checksum, or it has none yet.
- * frame_max: longest frame of the port. is_whole: nothing is long. Returns false if it is not
- * sound: nothing outside of those bytes is read, and `data` and `bytes` lie inside.
+ * Read the headers of a packet. ip: its IP header and what follows, `here` bytes together. has_sum:
+ * somebody has checked its checksum, or it has none yet. frame_max: longest frame of the port.
+ * Returns false if it is not sound: nothing outside of those bytes is read, and `data` and `bytes`
+ * lie inside.
  */
 bool packet_parse(struct packet_seen *s, const struct virtio_net_hdr *v, const unsigned char *ip,
-		  uint32_t here, uint32_t whole, bool has_sum, uint32_t frame_max, bool is_whole);
+		  uint32_t here, bool has_sum, uint32_t frame_max);
+
+/*
+ * A packet has come from a peer that is not direct. is_new: over another link than the last one.
+ * Should the kernel be asked whether it sends over this link? It may not know the neighbour yet, so
+ * the answer is yes after 1, 2, 4 .. packets, and then at least once in PACKET_ASK_MAX. The count
+ * starts again at a new link only if the old one was steady, so packets that alternate between
+ * links cost few questions.
+ */
+#define PACKET_STEADY  64u   /* packets in a row over one link */
+#define PACKET_ASK_MAX 1024u /* a power of two */
+bool packet_link_is_due(struct packet_peer *q, bool is_new);
 
 /* ---- port_packet_link.c ---- */
 

@@ -2,15 +2,7 @@
 /*
  * How the packet port hears. The kernel copies each datagram into a slot of the ring before its IP
  * layer sees it.
- *
- * With ring=small, of datagrams that it has joined (a train that crossed a veth, UDP_GRO) it copies
- * the headers only: their data stays where it is until this process reads it from the UDP socket,
- * so that the sender, in whose time a veth delivers, does not copy it. The slot keeps the order and
- * tells when to read; a socket without datagrams is not asked.
- *
- * The socket gets a joined datagram a moment after the slot, or not at all: its buffer is full, or
- * a firewall drops it. After LONG_WAIT_NS the port goes on. After MISSED_MAX in a row it takes a
- * larger ring and lets the kernel copy everything.
+ * A slot has room for datagrams that the kernel has joined (a train that crossed a veth, UDP_GRO).
  *
  * Until the ring has heard a peer, the socket passes all datagrams and is asked now and then. So a
  * peer whose packets the ring does not see, because IPsec or a translation of addresses changes
@@ -33,7 +25,6 @@
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
-#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/port_packet.h"
 
@@ -46,18 +37,13 @@
 	(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(struct virtio_net_hdr) + RESERVED_BYTES)
 _Static_assert((BEFORE_IP + UDP_HEADERS) % 16 == 0, "data of a frame is aligned");
 
-#define RING_BYTES       (4u << 20)
-#define RING_WHOLE_BYTES (16u << 20)
-#define BLOCK_BYTES      (1u << 20)
-#define HEADERS_BYTES    64u /* what the ring gets of a long datagram */
+#define RING_BYTES   (16u << 20)
+#define BLOCK_BYTES  (1u << 20)
+#define PACKET_BYTES 65536u /* the longest packet of IPv4, of joined datagrams too */
 
-#define LONG_BYTES   65536u
-#define LONG_WAIT_NS 50000u
-#define MISSED_MAX   16u
-#define SURPLUS_MAX  64u
-#define ASK_ROUNDS   15u   /* Mask: ask the socket for silent peers at one empty poll in 16. */
-#define LINK_ROUNDS  4095u /* Mask: look at links at one empty poll in 4096. */
-#define BESIDE_MAX   4u    /* datagrams until the log says that the ring does not hear a peer */
+#define ASK_ROUNDS  15u   /* Mask: ask the socket for silent peers at one empty poll in 16. */
+#define LINK_ROUNDS 4095u /* Mask: look at links at one empty poll in 4096. */
+#define BESIDE_MAX  4u    /* datagrams until the log says that the ring does not hear a peer */
 
 static struct packet_port *packet_of(struct drv_port *p)
 {
@@ -113,29 +99,26 @@ static bool is_sum_right(const struct iphdr *ip, const struct udphdr *udp)
 }
 
 bool packet_parse(struct packet_seen *s, const struct virtio_net_hdr *v, const unsigned char *ip,
-		  uint32_t here, uint32_t whole, bool has_sum, uint32_t frame_max, bool is_whole)
+		  uint32_t here, bool has_sum, uint32_t frame_max)
 {
 	struct iphdr h;
 	struct udphdr udp;
 
-	if (here < UDP_HEADERS || here > whole)
+	if (here < UDP_HEADERS)
 		return false;
 	memcpy(&h, ip, sizeof h);
 	memcpy(&udp, ip + sizeof h, sizeof udp);
 	s->bytes = ntohs(udp.len);
-	if (s->bytes < sizeof udp || s->bytes + sizeof h > whole)
+	if (s->bytes < sizeof udp || s->bytes + sizeof h > here)
 		return false;
 	s->bytes -= (uint32_t)sizeof udp;
 	s->from = (struct sockaddr_in){
 	    .sin_family = AF_INET, .sin_port = udp.source, .sin_addr.s_addr = h.saddr};
 	s->data = ip + UDP_HEADERS;
-	s->is_long = s->bytes > frame_max && !is_whole;
 	s->segment = s->bytes;
-	if (s->is_long)
-		return true;
 	if (v->gso_type == VIRTIO_NET_HDR_GSO_UDP_L4 && v->gso_size && v->gso_size < s->bytes)
 		s->segment = v->gso_size;
-	if (s->bytes + UDP_HEADERS > here || s->segment > frame_max)
+	if (s->segment > frame_max)
 		return false;
 	return has_sum || !udp.check || s->segment < s->bytes ||
 	       is_sum_right((const void *)ip, (const void *)(ip + sizeof h));
@@ -161,63 +144,44 @@ static int attach_filter(int fd, struct sock_filter *code, size_t n)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) ? -errno : 0;
 }
 
-static int pass_nothing(int fd)
+/* Let a socket pass the first bytes of everything. */
+static int pass(int fd, uint32_t bytes)
 {
-	struct sock_filter none = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, bytes);
 
-	return attach_filter(fd, &none, 1);
+	return attach_filter(fd, &all, 1);
 }
 
 #define LOAD(size, at)       BPF_STMT(BPF_LD | (size) | BPF_ABS, (uint32_t)(at))
 #define DROP_UNLESS(v, left) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (v), 0, (left))
-#define UDP_LENGTH           (SKF_NET_OFF + 24)
 
-/* Length in the UDP header of the longest datagram that is not long. */
-static uint32_t whole_max(const struct packet_port *k)
-{
-	return k->is_whole ? UINT16_MAX : k->port.frame_bytes_max + (uint32_t)sizeof(struct udphdr);
-}
-
-/*
- * The ring: UDP to this host, address and port that is no fragment and has no IP options; of a long
- * datagram the headers.
- */
+/* The ring: UDP to this host, address and port that is no fragment and has no IP options. */
 static int filter_ring(const struct packet_port *k)
 {
 	struct sock_filter code[] = {
 	    LOAD(BPF_H, SKF_NET_OFF + 22),
-	    DROP_UNLESS(ntohs(k->self.sin_port), 14),
+	    DROP_UNLESS(ntohs(k->self.sin_port), 11),
 	    LOAD(BPF_W, SKF_NET_OFF + 16),
-	    DROP_UNLESS(ntohl(k->self.sin_addr.s_addr), 12),
+	    DROP_UNLESS(ntohl(k->self.sin_addr.s_addr), 9),
 	    LOAD(BPF_W, SKF_AD_OFF + SKF_AD_PKTTYPE),
-	    DROP_UNLESS(PACKET_HOST, 10),
+	    DROP_UNLESS(PACKET_HOST, 7),
 	    LOAD(BPF_B, SKF_NET_OFF),
-	    DROP_UNLESS(0x45, 8),
+	    DROP_UNLESS(0x45, 5),
 	    LOAD(BPF_B, SKF_NET_OFF + 9),
-	    DROP_UNLESS(IPPROTO_UDP, 6),
+	    DROP_UNLESS(IPPROTO_UDP, 3),
 	    LOAD(BPF_H, SKF_NET_OFF + 6),
-	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, IP_MF | IP_OFFMASK, 4, 0),
-	    LOAD(BPF_H, UDP_LENGTH),
-	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, whole_max(k), 1, 0),
+	    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, IP_MF | IP_OFFMASK, 1, 0),
 	    BPF_STMT(BPF_RET | BPF_K, 0x40000),
-	    BPF_STMT(BPF_RET | BPF_K, HEADERS_BYTES),
 	    BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 
 	return attach_filter(k->raw, code, sizeof code / sizeof *code);
 }
 
-/* The UDP socket: everything while peers are silent, otherwise what the ring has headers of. */
+/* The UDP socket: everything while peers are silent, otherwise nothing. */
 static int filter_socket(const struct packet_port *k)
 {
-	struct sock_filter code[] = {
-	    LOAD(BPF_H, UDP_LENGTH),
-	    BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, k->silent ? 0 : whole_max(k), 0, 1),
-	    BPF_STMT(BPF_RET | BPF_K, 0x40000),
-	    BPF_STMT(BPF_RET | BPF_K, 0),
-	};
-
-	return attach_filter(k->udp, code, sizeof code / sizeof *code);
+	return k->silent ? pass(k->udp, 0x40000) : pass(k->udp, 0);
 }
 
 void packet_ring_add_silent(struct packet_port *k)
@@ -234,8 +198,17 @@ static void hear_first(struct packet_port *k, struct packet_peer *q)
 	k->beside -= q->beside != 0;
 	if (!--k->silent) {
 		filter_socket(k);
-		k->surplus = SURPLUS_MAX; /* what it has taken before */
+		k->has_rest = true;
 	}
+}
+
+/* Did a packet come over the same link as the last one of this peer? */
+static bool is_over_link(const struct packet_peer *q, const struct sockaddr_ll *from,
+			 const struct ethhdr *e)
+{
+	return q->link.sll_ifindex == from->sll_ifindex &&
+	       !memcmp(q->link.sll_addr, e->h_source, ETH_ALEN) &&
+	       !memcmp(q->own, e->h_dest, ETH_ALEN);
 }
 
 /* Has the number one bit? */
@@ -244,9 +217,20 @@ static bool is_power_of_two(uint32_t n)
 	return !(n & (n - 1));
 }
 
+bool packet_link_is_due(struct packet_peer *q, bool is_new)
+{
+	if (is_new) {
+		if (q->steady >= PACKET_STEADY)
+			q->heard = 0;
+		q->steady = 0;
+	}
+	q->steady++;
+	q->heard++;
+	return is_power_of_two(q->heard) || !(q->heard % PACKET_ASK_MAX);
+}
+
 /*
- * Note the link that a packet came over, and ask the kernel whether it sends there. It may not know
- * the neighbour yet, so it is asked again after 1, 2, 4 .. packets.
+ * Note the link that a packet came over, and ask the kernel now and then whether it sends there.
  *
  * Without Ethernet the UDP socket sends; over loopback too, where the IP layer takes own addresses
  * only from its own sockets, so a port of uring would hear nothing.
@@ -254,6 +238,8 @@ static bool is_power_of_two(uint32_t n)
 static void note_link(struct packet_port *k, struct packet_peer *q, const struct sockaddr_ll *from,
 		      const struct ethhdr *e)
 {
+	bool is_new = !is_over_link(q, from, e);
+
 	if (!q->is_heard)
 		hear_first(k, q);
 	if (from->sll_hatype != ARPHRD_ETHER) {
@@ -261,18 +247,15 @@ static void note_link(struct packet_port *k, struct packet_peer *q, const struct
 		q->link.sll_ifindex = 0;
 		return;
 	}
-	if (q->link.sll_ifindex != from->sll_ifindex ||
-	    memcmp(q->link.sll_addr, e->h_source, ETH_ALEN) ||
-	    memcmp(q->own, e->h_dest, ETH_ALEN)) {
+	if (is_new) {
 		q->link = (struct sockaddr_ll){.sll_family = AF_PACKET,
 					       .sll_protocol = htons(ETH_P_IP),
 					       .sll_ifindex = from->sll_ifindex,
 					       .sll_halen = ETH_ALEN};
 		memcpy(q->link.sll_addr, e->h_source, ETH_ALEN);
 		memcpy(q->own, e->h_dest, ETH_ALEN);
-		q->heard = 0;
 	}
-	q->is_direct = is_power_of_two(++q->heard) &&
+	q->is_direct = packet_link_is_due(q, is_new) &&
 		       packet_link_is_used(k->routes, &k->self, &q->address, &q->link);
 }
 
@@ -283,11 +266,10 @@ static void learn_link(struct packet_port *k, struct packet_peer *q, const struc
 	const struct ethhdr *e = (const void *)((const char *)h + h->tp_mac);
 
 	q->unheard = 0;
-	if (__builtin_expect(q->is_direct && q->link.sll_ifindex == from->sll_ifindex &&
-				 !memcmp(q->link.sll_addr, e->h_source, ETH_ALEN) &&
-				 !memcmp(q->own, e->h_dest, ETH_ALEN),
-			     1))
+	if (__builtin_expect(q->is_direct && is_over_link(q, from, e), 1)) {
+		q->steady++;
 		return;
+	}
 	note_link(k, q, from, e);
 }
 
@@ -309,8 +291,8 @@ static uint32_t segment_of(struct msghdr *m)
 }
 
 /*
- * Read from the socket into a long buffer. Returns 1; 0 if nothing is there; -1 if frames must be
- * returned first. A datagram that is no frame of this port has 0 bytes in c.
+ * Read from the socket into one of its buffers. Returns 1; 0 if nothing is there; -1 if frames must
+ * be returned first. A datagram that is no frame of this port has 0 bytes in c.
  */
 static int read_socket(struct packet_port *k, struct packet_current *c)
 {
@@ -326,19 +308,21 @@ static int read_socket(struct packet_port *k, struct packet_current *c)
 	unsigned char *to;
 	ssize_t n;
 
-	if (!k->long_free_count)
+	if (!k->udp_free_count)
 		return -1;
-	to = k->long_free[k->long_free_count - 1];
-	iov = (struct iovec){to, LONG_BYTES};
+	to = k->udp_free[k->udp_free_count - 1];
+	iov = (struct iovec){to, PACKET_BYTES};
 	n = recvmsg(k->udp, &m, MSG_DONTWAIT);
-	if (n < 0)
+	if (n < 0) {
+		k->has_rest = false;
 		return 0;
-	*c = (struct packet_current){.data = to,
-				     .bytes = (uint32_t)n,
-				     .segment = segment_of(&m),
-				     .slot = k->slots +
-					     (uint32_t)((size_t)(to - k->long_memory) / LONG_BYTES),
-				     .peer = m.msg_namelen == sizeof from ? peer_of(k, &from) : -1};
+	}
+	*c = (struct packet_current){
+	    .data = to,
+	    .bytes = (uint32_t)n,
+	    .segment = segment_of(&m),
+	    .slot = k->slots + (uint32_t)((size_t)(to - k->udp_memory) / PACKET_BYTES),
+	    .peer = m.msg_namelen == sizeof from ? peer_of(k, &from) : -1};
 	if (!c->segment || c->segment > c->bytes)
 		c->segment = c->bytes;
 	if (c->segment > k->port.frame_bytes_max || m.msg_flags & MSG_TRUNC)
@@ -346,10 +330,7 @@ static int read_socket(struct packet_port *k, struct packet_current *c)
 	return 1;
 }
 
-/*
- * Read what the ring has not had: long datagrams, and all of peers that it does not hear. Returns
- * as read_socket().
- */
+/* Read what comes from peers that the ring does not hear. Returns as read_socket(). */
 static int read_unseen(struct packet_port *k, struct packet_current *c)
 {
 	for (int i = 0; i < DRV_PORT_BURST; i++) {
@@ -359,8 +340,7 @@ static int read_unseen(struct packet_port *k, struct packet_current *c)
 			return rc;
 		if (!c->bytes)
 			k->port.stat.rx_dropped++;
-		else if (c->peer >= 0 &&
-			 (c->bytes > k->port.frame_bytes_max || !k->peer[c->peer].is_heard))
+		else if (c->peer >= 0 && !k->peer[c->peer].is_heard)
 			return rc;
 	}
 	return 0;
@@ -369,7 +349,7 @@ static int read_unseen(struct packet_port *k, struct packet_current *c)
 static void begin_current(struct packet_port *k, const struct packet_current *c)
 {
 	if (c->slot >= k->slots)
-		k->long_free_count--;
+		k->udp_free_count--;
 	k->lent[c->slot] = 1;
 	k->current = *c;
 }
@@ -390,82 +370,22 @@ static bool has_slot(const struct packet_port *k)
 	       !k->lent[k->next];
 }
 
-/* Read what no slot asks for. Returns true if there was something. */
+/* Read from the socket. Returns true if there was something that the ring does not hear. */
 static __attribute__((noinline)) bool next_beside(struct packet_port *k)
 {
 	struct packet_current c;
 	struct packet_peer *q;
 
-	if (!k->surplus && !k->beside && k->empty_polls++ & ASK_ROUNDS)
+	if (!k->has_rest && !k->beside && k->empty_polls++ & ASK_ROUNDS)
 		return false;
-	if (read_unseen(k, &c) <= 0) {
-		k->surplus -= k->surplus != 0;
+	if (read_unseen(k, &c) <= 0)
 		return false;
-	}
 	q = &k->peer[c.peer];
-	if (!q->is_heard) {
-		/* The ring has a datagram before the socket does: this may be the one. */
-		if (!q->beside && has_slot(k))
-			return false;
-		note_beside(k, q);
-	}
+	/* The ring has a datagram before the socket does: this may be the one. */
+	if (!q->beside && has_slot(k))
+		return false;
+	note_beside(k, q);
 	begin_current(k, &c);
-	return true;
-}
-
-/*
- * Give the kernel larger slots, which take joined datagrams: they do not come out of the UDP
- * socket. Nothing of the ring may be lent.
- */
-static void become_whole(struct packet_port *k)
-{
-	struct drv_port_why why = {""};
-	struct packet_port old = *k;
-	int rc;
-
-	k->is_whole = true;
-	rc = packet_ring_open(k, &why);
-	if (rc) {
-		packet_ring_close(k);
-		*k = old;
-		k->missed = 0;
-		drv_warn("port packet: joined datagrams do not arrive: does a firewall drop UDP to "
-			 "this host? No larger ring: %s",
-			 why.text);
-		return;
-	}
-	drv_info("port packet: joined datagrams do not come out of the UDP socket; the kernel "
-		 "copies them into the ring");
-	packet_ring_close(&old);
-}
-
-/*
- * Take the joined datagrams of the next slot, which has their headers. Returns false if they are
- * not here yet, or frames must be returned first.
- */
-static bool take_long(struct packet_port *k, int peer, struct packet_current *c)
-{
-	uint64_t now;
-	int rc = read_unseen(k, c);
-
-	if (rc > 0) {
-		if (c->peer != peer)
-			k->surplus = SURPLUS_MAX; /* An older one: the slot's own remains. */
-		k->waiting_ns = 0;
-		k->missed = 0;
-		return true;
-	}
-	if (rc < 0)
-		return false;
-	now = drv_clock_fast_ns();
-	if (!k->waiting_ns)
-		k->waiting_ns = now;
-	if (now - k->waiting_ns <= LONG_WAIT_NS)
-		return false;
-	k->waiting_ns = 0;
-	k->missed++;
-	k->surplus = SURPLUS_MAX; /* It may come later. */
-	c->bytes = 0;
 	return true;
 }
 
@@ -476,23 +396,13 @@ static bool open_slot(struct packet_port *k, const struct tpacket2_hdr *h, struc
 {
 	uint32_t link = (uint32_t)(h->tp_net - h->tp_mac);
 
-	if (h->tp_snaplen < link || h->tp_len < link)
+	if (h->tp_snaplen < link)
 		return false;
 	return packet_parse(
 	    s, (const void *)((const char *)h + h->tp_mac - sizeof(struct virtio_net_hdr)),
-	    (const unsigned char *)h + h->tp_net, h->tp_snaplen - link, h->tp_len - link,
-	    h->tp_status & (TP_STATUS_CSUM_VALID | TP_STATUS_CSUMNOTREADY), k->port.frame_bytes_max,
-	    k->is_whole);
-}
-
-/* Slots were missing where the socket may have had room. The kernel says so until it is asked. */
-static void note_losses(struct packet_port *k)
-{
-	struct tpacket_stats losses;
-	socklen_t n = sizeof losses;
-
-	getsockopt(k->raw, SOL_PACKET, PACKET_STATISTICS, &losses, &n);
-	k->surplus = SURPLUS_MAX;
+	    (const unsigned char *)h + h->tp_net, h->tp_snaplen - link,
+	    h->tp_status & (TP_STATUS_CSUM_VALID | TP_STATUS_CSUMNOTREADY),
+	    k->port.frame_bytes_max);
 }
 
 /* Begin with the next datagrams. Returns false if none are there. */
@@ -503,46 +413,31 @@ static bool next_packet(struct packet_port *k)
 		uint32_t status = atomic_load_acquire(&h->tp_status), slot = k->next;
 		struct packet_current c;
 		struct packet_seen s;
-		int peer = -1;
+		int peer;
 
 		if (!(status & TP_STATUS_USER) || k->lent[slot])
-			return __builtin_expect(k->surplus || k->silent, 0) && next_beside(k);
-		if (__builtin_expect(status & TP_STATUS_LOSING && !k->surplus, 0))
-			note_losses(k);
-		if (__builtin_expect(!open_slot(k, h, &s), 0))
-			goto drop;
+			return __builtin_expect(k->has_rest || k->silent, 0) && next_beside(k);
+		k->next = (slot + 1) % k->slots;
+		if (__builtin_expect(!open_slot(k, h, &s), 0)) {
+			k->port.stat.rx_dropped++;
+			return_slot(k, slot);
+			continue;
+		}
 		peer = peer_of(k, &s.from);
 		if (peer >= 0)
 			learn_link(k, &k->peer[peer], h);
-		if (!s.bytes) /* It only tells of the link. */
-			goto drop;
-		if (!s.is_long) {
-			c = (struct packet_current){.data = (unsigned char *)h + h->tp_net +
-							    UDP_HEADERS,
-						    .bytes = s.bytes,
-						    .segment = s.segment,
-						    .slot = slot,
-						    .peer = peer};
-			k->next = (slot + 1) % k->slots;
-			begin_current(k, &c);
-			return true;
+		if (__builtin_expect(!s.bytes, 0)) { /* It only tells of the link. */
+			k->port.stat.rx_dropped++;
+			return_slot(k, slot);
+			continue;
 		}
-		if (peer < 0) {
-			k->surplus = SURPLUS_MAX;
-			goto drop;
-		}
-		if (!take_long(k, peer, &c))
-			return false;
-		if (!c.bytes)
-			goto drop;
-		k->next = (slot + 1) % k->slots;
-		return_slot(k, slot);
+		c = (struct packet_current){.data = (unsigned char *)h + h->tp_net + UDP_HEADERS,
+					    .bytes = s.bytes,
+					    .segment = s.segment,
+					    .slot = slot,
+					    .peer = peer};
 		begin_current(k, &c);
 		return true;
-	drop:
-		k->port.stat.rx_dropped++;
-		k->next = (slot + 1) % k->slots;
-		return_slot(k, slot);
 	}
 }
 
@@ -580,9 +475,6 @@ int packet_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct packet_port *k = packet_of(p);
 	unsigned got = 0;
 
-	/* All frames have been returned. */
-	if (__builtin_expect(k->missed >= MISSED_MAX, 0) && !k->current.data && !k->is_whole)
-		become_whole(k);
 	while (got < n && (k->current.data || next_packet(k)) && lend_frame(k, &f[got]))
 		got++;
 	if (!got && !(++k->quiet_polls & LINK_ROUNDS))
@@ -603,8 +495,8 @@ void packet_rx_done(struct drv_port *p, struct drv_frame *f, unsigned n)
 		if (slot < k->slots)
 			return_slot(k, slot);
 		else
-			k->long_free[k->long_free_count++] =
-			    k->long_memory + (size_t)(slot - k->slots) * LONG_BYTES;
+			k->udp_free[k->udp_free_count++] =
+			    k->udp_memory + (size_t)(slot - k->slots) * PACKET_BYTES;
 	}
 }
 
@@ -613,8 +505,8 @@ int packet_arm(struct drv_port *p)
 	struct packet_port *k = packet_of(p);
 
 	packet_look_at_links(k);
-	/* What no slot asks for would end each sleep at once. */
-	k->surplus += !k->surplus;
+	/* What lies in the UDP socket would end each sleep at once. */
+	k->has_rest = true;
 	return k->both;
 }
 
@@ -646,11 +538,9 @@ static void release_later(struct packet_port *k)
 
 static void choose_sizes(struct packet_port *k)
 {
-	uint32_t data = k->is_whole ? 65536 : k->port.frame_bytes_max + UDP_HEADERS;
-
-	k->slot_bytes = ((uint32_t)BEFORE_IP + data + 63) & ~63u;
+	k->slot_bytes = ((uint32_t)BEFORE_IP + PACKET_BYTES + 63) & ~63u;
 	k->block_bytes = BLOCK_BYTES;
-	k->blocks = (k->is_whole ? RING_WHOLE_BYTES : RING_BYTES) / BLOCK_BYTES;
+	k->blocks = RING_BYTES / BLOCK_BYTES;
 	k->block_slots = BLOCK_BYTES / k->slot_bytes;
 	k->slots = k->blocks * k->block_slots;
 }
@@ -695,13 +585,12 @@ static int bind_ring(struct packet_port *k, struct drv_port_why *why)
 
 static int make_buffers(struct packet_port *k)
 {
-	k->lent = calloc(k->slots + PACKET_LONG, sizeof *k->lent);
-	k->long_memory = aligned_alloc(64, (size_t)PACKET_LONG * LONG_BYTES);
-	if (!k->lent || !k->long_memory)
+	k->lent = calloc(k->slots + PACKET_UDP_RX, sizeof *k->lent);
+	k->udp_memory = aligned_alloc(64, (size_t)PACKET_UDP_RX * PACKET_BYTES);
+	if (!k->lent || !k->udp_memory)
 		return -ENOMEM;
-	k->long_free_count = 0;
-	for (unsigned i = 0; i < PACKET_LONG; i++)
-		k->long_free[k->long_free_count++] = k->long_memory + (size_t)i * LONG_BYTES;
+	for (unsigned i = 0; i < PACKET_UDP_RX; i++)
+		k->udp_free[k->udp_free_count++] = k->udp_memory + (size_t)i * PACKET_BYTES;
 	return 0;
 }
 
@@ -709,11 +598,6 @@ int packet_ring_open(struct packet_port *k, struct drv_port_why *why)
 {
 	int bytes = 8 << 20;
 
-	k->raw = k->releaser = -1;
-	k->ring = k->long_memory = NULL;
-	k->lent = NULL;
-	k->next = 0;
-	k->waiting_ns = 0;
 	choose_sizes(k);
 	if (make_buffers(k))
 		return -ENOMEM;
@@ -731,7 +615,7 @@ void packet_ring_close(struct packet_port *k)
 {
 	/* Until a worker has released it, the socket must not fill a ring that is not read. */
 	if (k->raw >= 0) {
-		pass_nothing(k->raw);
+		pass(k->raw, 0);
 		epoll_ctl(k->both, EPOLL_CTL_DEL, k->raw, NULL);
 	}
 	if (k->ring)
@@ -740,6 +624,6 @@ void packet_ring_close(struct packet_port *k)
 		close(k->raw);
 	if (k->releaser >= 0)
 		close(k->releaser);
-	free(k->long_memory);
+	free(k->udp_memory);
 	free(k->lent);
 }
