@@ -101,13 +101,17 @@ static inline uint32_t agas_block_pins(const struct agas_block *b)
 	return (uint32_t)(atomic_load_acquire(&b->word) & AGAS_PINS);
 }
 
-/* Change the state and keep the pins. Returns the pins at that instant. Under the library's lock.
+/*
+ * Change the state and keep the pins. Returns the pins at that instant. Under the library's lock.
+ * Sequentially consistent: the owner closes a block and then claims what near accesses have
+ * entered, while a source enters and then reads the state (emu/near_access.h). One of them must see
+ * the other.
  */
 static inline uint32_t agas_block_set_state(struct agas_block *b, enum agas_state to)
 {
 	uint64_t old = atomic_load_relaxed(&b->word);
 
-	while (!atomic_cas_acq_rel(&b->word, &old, (uint64_t)to << 32 | (old & AGAS_PINS)))
+	while (!atomic_cas_seq_cst(&b->word, &old, (uint64_t)to << 32 | (old & AGAS_PINS)))
 		;
 	return (uint32_t)(old & AGAS_PINS);
 }
