@@ -311,6 +311,9 @@ static void test_negotiated(gex_Rank_t peer)
 		sd = gex_AM_PrepareRequestMedium(team, peer, NULL, part, sizes[s], NULL, 0, 2);
 		fill_pattern(gex_AM_SrcDescAddr(sd), part, (unsigned)s);
 		gex_AM_CommitRequestMedium(sd, H_NP, part, (int)s, (int)part);
+		/* nothing of what was prepared */
+		sd = gex_AM_PrepareRequestMedium(team, peer, NULL, sizes[s], sizes[s], NULL, 0, 2);
+		gex_AM_CommitRequestMedium2(sd, H_NP, 0, (int)s, 0);
 		sd = gex_AM_PrepareRequestMedium(team, peer, buf, sizes[s], sizes[s], &lc, 0, 2);
 		REQUIRE(gex_AM_SrcDescAddr(sd) == buf);
 		fill_pattern(buf, sizes[s], (unsigned)s + 9);
@@ -321,7 +324,7 @@ static void test_negotiated(gex_Rank_t peer)
 		fill_pattern(gex_AM_SrcDescAddr(sd), sizes[s], (unsigned)s + 3);
 		gex_AM_CommitRequestLong2(sd, H_NP, sizes[s], part_of(peer, me), (int)s + 3,
 					  (int)sizes[s]);
-		GASNET_BLOCKUNTIL(replies == 4);
+		GASNET_BLOCKUNTIL(replies == 5);
 	}
 	replies = 0;
 	for (int count = 0; done < 300000; count++) { /* streaming */
@@ -724,7 +727,7 @@ int main(int argc, char **argv)
 		test_rma(peer);
 		test_events(peer);
 		test_root_first(peer);
-		test_overwritten(peer, (is_virtual ? 200 : 2000) / (int)n);
+		test_overwritten(peer, (is_virtual ? 200 : 10000) / (int)n);
 		run_barrier();
 	}
 	test_flood(is_virtual ? 30 : 300);
