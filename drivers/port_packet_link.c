@@ -36,10 +36,9 @@ struct answer {
 
 #define ATTRIBUTES (sizeof((struct answer *)0)->attribute / sizeof(struct rtattr *))
 
-/* Add attributes to the index. */
+/* Add attributes to an empty index. */
 static void index_attributes(struct answer *a, const struct rtattr *at, size_t left)
 {
-	memset(a->attribute, 0, sizeof a->attribute);
 	for (; RTA_OK(at, left); at = RTA_NEXT(at, left))
 		if (at->rta_type < ATTRIBUTES)
 			a->attribute[at->rta_type] = at;
@@ -99,7 +98,7 @@ static bool find_hop(int routes, const struct sockaddr_in *self, const struct so
 	    .head.nlmsg_type = RTM_GETROUTE,
 	    .head.nlmsg_len = NLMSG_LENGTH(sizeof q.route),
 	    .route = {.rtm_family = AF_INET, .rtm_dst_len = 32, .rtm_src_len = 32}};
-	struct answer a;
+	struct answer a = {.head = NULL};
 	const struct rtmsg *route;
 	const uint32_t *out, *gateway;
 	uint8_t udp = IPPROTO_UDP;
@@ -129,7 +128,7 @@ static bool is_address_of(int routes, uint32_t neighbour, const struct sockaddr_
 	    .head.nlmsg_type = RTM_GETNEIGH,
 	    .head.nlmsg_len = NLMSG_LENGTH(sizeof q.neighbour),
 	    .neighbour = {.ndm_family = AF_INET, .ndm_ifindex = link->sll_ifindex}};
-	struct answer a;
+	struct answer a = {.head = NULL};
 	const struct ndmsg *n;
 	const unsigned char *address;
 
@@ -148,7 +147,7 @@ static bool has_ipsec(void)
 	struct question q = {.head.nlmsg_type = XFRM_MSG_GETSPDINFO,
 			     .head.nlmsg_len = NLMSG_LENGTH(sizeof q.flags),
 			     .flags = UINT32_MAX};
-	struct answer a;
+	struct answer a = {.head = NULL};
 	const struct xfrmu_spdinfo *counts = NULL;
 	int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_XFRM);
 
@@ -198,6 +197,7 @@ int packet_link_next_change(int links, unsigned char address[ETH_ALEN])
 		const unsigned char *own;
 
 		a.head = (const void *)a.bytes;
+		memset(a.attribute, 0, sizeof a.attribute);
 		if (n < 0 || !NLMSG_OK(a.head, (size_t)n) || a.head->nlmsg_type != RTM_NEWLINK ||
 		    a.head->nlmsg_len < NLMSG_SPACE(sizeof *link))
 			continue;
