@@ -39,7 +39,6 @@
 #include "mu/transport/transport.h"
 
 /* How long a task that leaves steps its router, which may have packets of others all the time. */
-#define ROUTER_MS 100
 /* At exit: how long the task waits for the receivers of what it has sent, and for the lock of its
  * port, which another thread may hold. */
 #define EXIT_FLUSH_MS 2000
@@ -248,11 +247,11 @@ static void output_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Send what is in the injection FIFOs and in the router before the task leaves; at most this long.
- * No other thread is in a call. */
+/* Send what is in the injection FIFOs before the task leaves; at most this long. No other thread is
+ * in a call. */
 static void drain_injection(struct mu_process *p, uint64_t ns)
 {
-	uint64_t until = drv_clock_ns() + ns, router_until = drv_clock_ns() + ROUTER_MS * 1000000u;
+	uint64_t until = drv_clock_ns() + ns;
 	int busy = 1;
 
 	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
@@ -264,12 +263,6 @@ static void drain_injection(struct mu_process *p, uint64_t ns)
 				mu_make_room(ch);
 				busy = 1;
 			}
-		}
-		/* Where this task holds the port nobody else steps the router. */
-		if (p->remote->holds_port && p->remote->has_work(p) &&
-		    drv_clock_ns() < router_until) {
-			p->remote->poll(p, NULL);
-			busy = 1;
 		}
 		if (busy)
 			sched_yield();

@@ -6,13 +6,11 @@
 
 const struct mu_transport *mu_transport_choose(const struct mu_host *host)
 {
-	bool holds_port = host->holder == MU_HOLDER_TASK;
-
 	if (host->clock == MU_CLOCK_VIRTUAL)
 		return &mu_transport_virtual;
 	if (host->fabric == MU_FABRIC_TORUS)
-		return holds_port ? &mu_transport_router_port : &mu_transport_router;
-	if (holds_port)
+		return &mu_transport_router;
+	if (host->holder == MU_HOLDER_TASK)
 		return &mu_transport_wire;
 	return host->holder == MU_HOLDER_AGENT ? &mu_transport_outbound : &mu_transport_none;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transport of fabric torus in real time: packets go into this node's router (node_live.h), and the
- * thread that polls steps the routers. The task holds the port of its host too if it is alone
- * there.
+ * thread that polls steps the routers. The agent holds the port of the host, also for a task that is
+ * alone there.
  */
 #include <errno.h>
 
@@ -13,14 +13,11 @@
 
 static int router_open(struct mu_process *p)
 {
-	int rc = mu_live_open(p->host, &p->live);
-
-	return rc || !p->remote->holds_port ? rc : mu_wire_open(p);
+	return mu_live_open(p->host, &p->live);
 }
 
 static void router_close(struct mu_process *p, int flush_ms)
 {
-	mu_wire_close(p, flush_ms);
 	mu_live_close(p->live);
 	p->live = NULL;
 }
@@ -80,22 +77,20 @@ static const struct mu_node_ops router_node = {
     .send = router_send_node,
 };
 
-#define ROUTER_OPS                                                                                 \
-	.near = MU_NEAR_NODE, .has_poll = true, .open = router_open, .close = router_close,        \
-	.send_short = mu_none_send_short, .send_piece = router_send_piece, .store = mu_none_store, \
-	.poll = router_poll, .flush = router_flush, .has_work = router_has_work,                   \
-	.piece_bytes = mu_none_piece_bytes, .is_cut = router_is_cut, .node = &router_node
-
 const struct mu_transport mu_transport_router = {
     MU_TRANSPORT_WITHOUT_PORT,
-    ROUTER_OPS,
+    .near = MU_NEAR_NODE,
+    .has_poll = true,
+    .open = router_open,
+    .close = router_close,
+    .send_short = mu_none_send_short,
+    .send_piece = router_send_piece,
+    .store = mu_none_store,
+    .poll = router_poll,
+    .flush = router_flush,
+    .has_work = router_has_work,
+    .piece_bytes = mu_none_piece_bytes,
+    .is_cut = router_is_cut,
+    .node = &router_node,
     .name = "router",
-};
-
-const struct mu_transport mu_transport_router_port = {
-    ROUTER_OPS,
-    .name = "router, port",
-    .holds_port = true,
-    .sleep = mu_wire_sleep,
-    .announce = mu_none_announce,
 };

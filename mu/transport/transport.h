@@ -114,7 +114,7 @@ struct mu_transport {
 };
 
 extern const struct mu_transport mu_transport_none, mu_transport_wire, mu_transport_outbound,
-    mu_transport_router, mu_transport_router_port, mu_transport_virtual;
+    mu_transport_router, mu_transport_virtual;
 
 /* The transport of the tasks of this host. */
 const struct mu_transport *mu_transport_choose(const struct mu_host *host);
@@ -145,11 +145,8 @@ void mu_none_announce(struct mu_process *p);
 #define MU_TRANSPORT_WITHOUT_POLL                                                                  \
 	.poll = mu_none_poll, .flush = mu_none_flush, .has_work = mu_none_has_work
 
-/* wire.c, for other transports through a wire: the largest piece to another host; the port that
- * this task holds. */
+/* wire.c, for other transports through a wire: the largest piece to another host. */
 uint32_t mu_wire_piece_bytes(const struct mu_process *p);
-int mu_wire_open(struct mu_process *p);
-void mu_wire_close(struct mu_process *p, int flush_ms);
 /* This thread exits, perhaps in dispatch functions: end the rounds of the queues that it is in, so
  * that it has no lock of them. */
 void mu_wire_abandon_rounds(struct mu_process *p);
@@ -157,7 +154,6 @@ void mu_wire_abandon_rounds(struct mu_process *p);
  * acknowledged. A queue that another thread keeps for
  * lock_ms is left out. */
 void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms);
-void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns);
 
 /* near.c, engine: one piece to a near task. 0, -EAGAIN or another negative errno. */
 int mu_near_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *h,

@@ -24,12 +24,12 @@
 #define IDLE_LOOKS  8u  /* it polls orphans once in so many of its polls; a power of two */
 #define BUSY_LOOKS  64u /* after it found something there: in so many polls that follow */
 
-int mu_wire_open(struct mu_process *p)
+static int wire_open(struct mu_process *p)
 {
 	return mu_holders_open(p);
 }
 
-void mu_wire_close(struct mu_process *p, int flush_ms)
+static void wire_close(struct mu_process *p, int flush_ms)
 {
 	mu_holders_close(p, flush_ms);
 }
@@ -297,7 +297,7 @@ static bool arm_queue(struct mu_queue *q, struct arming *a)
 	return true;
 }
 
-void mu_wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns)
+static void wire_sleep(struct mu_process *p, struct mu_wakeup *region, int64_t ns)
 {
 	struct arming a = {.count = 0, .limit = ns};
 	struct timespec t;
@@ -356,15 +356,15 @@ const struct mu_transport mu_transport_wire = {
     .near = MU_NEAR_HOST,
     .has_poll = true,
     .holds_port = true,
-    .open = mu_wire_open,
-    .close = mu_wire_close,
+    .open = wire_open,
+    .close = wire_close,
     .send_short = wire_send_short,
     .send_piece = wire_send_piece,
     .store = wire_store,
     .poll = wire_poll,
     .flush = wire_flush,
     .has_work = wire_has_work,
-    .sleep = mu_wire_sleep,
+    .sleep = wire_sleep,
     .piece_bytes = mu_wire_piece_bytes,
     .announce = wire_announce,
 };
