@@ -270,7 +270,7 @@ static int open_best_udp(const char *args, struct drv_port **port, struct drv_po
 	char spec[256];
 	struct drv_port_why first = {""};
 	struct opening o = {.most = 1, .why = why};
-	int rc = -EINVAL;
+	int rc = -EINVAL, first_rc = -EINVAL;
 
 	for (size_t i = 0; i < sizeof best_first / sizeof *best_first; i++) {
 		if ((size_t)snprintf(spec, sizeof spec, "%s:%s", best_first[i], args) >=
@@ -282,12 +282,14 @@ static int open_best_udp(const char *args, struct drv_port **port, struct drv_po
 			why->chosen = best_first[i];
 			return 0;
 		}
-		if (!i)
+		if (!i) {
 			first = *why;
+			first_rc = rc;
+		}
 		drv_debug("port udp: not %s: %s", spec, why->text);
 	}
 	/* What is wrong with the arguments is wrong for both. */
-	if (rc == -EINVAL) {
+	if (rc == -EINVAL && first_rc == -EINVAL) {
 		drv_port_fail(why, rc,
 			      "write udp:ADDRESS or udp:ADDRESS:PORT with an IPv4 address of this "
 			      "host that the others reach; ,frame=BYTES (64 .. 65507) may follow");
