@@ -267,7 +267,7 @@ static int device_open(const char *spec, struct opening *o)
 static int open_best_udp(const char *args, struct drv_port **port, struct drv_port_why *why)
 {
 	static const char *const best_first[] = {"packet", "uring"};
-	char spec[256];
+	char spec[256] = "";
 	struct drv_port_why first = {""};
 	struct opening o = {.most = 1, .why = why};
 	int rc = -EINVAL, first_rc = -EINVAL;

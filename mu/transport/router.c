@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Transport of fabric torus in real time: packets go into this node's router (node_live.h), and the
- * thread that polls steps the routers. The agent holds the port of the host, also for a task that is
- * alone there.
+ * thread that polls steps the routers. The agent holds the port of the host, also where a task is
+ * alone.
  */
 #include <errno.h>
 

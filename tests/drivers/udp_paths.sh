@@ -62,7 +62,7 @@ during() { # what, commands
 	rm "$log.runs"
 	wait $!
 }
-during "down and up" "ip -n $b link set qt0 down; sleep 0.2; ip -n $b link set qt0 up"
+during "down and up" "ip -n $b link set qt0 down; sleep 0.2; ip -n $b link set qt0 up; sleep 1"
 during "another Ethernet address" "ip -n $b link set qt0 address 02:00:00:00:00:\$((10 + i))"
 during "neighbours forgotten" "ip -n $a neigh flush dev qt0; ip -n $b neigh flush dev qt0"
 
