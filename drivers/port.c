@@ -311,7 +311,7 @@ static int driver_open(const char *spec, struct opening *o)
 		return wrapper_open(spec, strcspn(spec, "("), o);
 	do {
 		size_t n = strcspn(spec, "&");
-		char one[SPEC_BYTES];
+		char one[SPEC_BYTES] = "";
 
 		if (n >= sizeof one)
 			rc = drv_port_fail(o->why, -EINVAL,
