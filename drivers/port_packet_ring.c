@@ -184,6 +184,12 @@ static int filter_socket(const struct packet_port *k)
 	return k->silent ? pass(k->udp, 0x40000) : pass(k->udp, 0);
 }
 
+void packet_ring_add_silent(struct packet_port *k)
+{
+	if (!k->silent++)
+		filter_socket(k);
+}
+
 /* ---- where a packet came from ---- */
 
 static void hear_first(struct packet_port *k, struct packet_peer *q)
@@ -322,21 +328,6 @@ static int read_socket(struct packet_port *k, struct packet_current *c)
 	if (c->segment > k->port.frame_bytes_max || m.msg_flags & MSG_TRUNC)
 		c->bytes = 0;
 	return 1;
-}
-
-/*
- * What the socket has now came while its sender was unknown, and the ring has lent it so. It must
- * not be lent again as a frame of the new peer.
- */
-void packet_ring_add_silent(struct packet_port *k)
-{
-	struct packet_current c;
-
-	/* Bounded, since a stranger may send faster than this reads. */
-	for (int i = 0; i < 4096 && read_socket(k, &c) > 0; i++)
-		;
-	if (!k->silent++)
-		filter_socket(k);
 }
 
 /* Read what comes from peers that the ring does not hear. Returns as read_socket(). */
