@@ -218,7 +218,8 @@ static void tell_address(struct packet_port *k, int interface, const unsigned ch
 		if (q->link.sll_ifindex != interface || !memcmp(q->own, address, ETH_ALEN))
 			continue;
 		q->is_direct = false;
-		q->link.sll_ifindex = 0;
+		q->heard = 0; /* Ask the kernel again at the next packet. */
+		memcpy(q->own, address, ETH_ALEN);
 		sendto(k->udp, NULL, 0, MSG_DONTWAIT, (const void *)&q->address, sizeof q->address);
 	}
 }

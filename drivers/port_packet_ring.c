@@ -413,20 +413,19 @@ static bool next_packet(struct packet_port *k)
 		uint32_t status = atomic_load_acquire(&h->tp_status), slot = k->next;
 		struct packet_current c;
 		struct packet_seen s;
-		int peer;
+		int peer = -1;
+		bool is_sound;
 
 		if (!(status & TP_STATUS_USER) || k->lent[slot])
 			return __builtin_expect(k->has_rest || k->silent, 0) && next_beside(k);
 		k->next = (slot + 1) % k->slots;
-		if (__builtin_expect(!open_slot(k, h, &s), 0)) {
-			k->port.stat.rx_dropped++;
-			return_slot(k, slot);
-			continue;
-		}
-		peer = peer_of(k, &s.from);
+		is_sound = open_slot(k, h, &s);
+		if (is_sound)
+			peer = peer_of(k, &s.from);
 		if (peer >= 0)
 			learn_link(k, &k->peer[peer], h);
-		if (__builtin_expect(!s.bytes, 0)) { /* It only tells of the link. */
+		/* An empty datagram only tells of the link. */
+		if (__builtin_expect(!is_sound || !s.bytes, 0)) {
 			k->port.stat.rx_dropped++;
 			return_slot(k, slot);
 			continue;

@@ -38,7 +38,6 @@
 #include "mu/progress/idle.h"
 #include "mu/transport/transport.h"
 
-/* How long a task that leaves steps its router, which may have packets of others all the time. */
 /* At exit: how long the task waits for the receivers of what it has sent, and for the lock of its
  * port, which another thread may hold. */
 #define EXIT_FLUSH_MS 2000

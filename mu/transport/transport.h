@@ -151,8 +151,7 @@ uint32_t mu_wire_piece_bytes(const struct mu_process *p);
  * that it has no lock of them. */
 void mu_wire_abandon_rounds(struct mu_process *p);
 /* The process exits with its port open: send what waits, and wait at most flush_ms until it is
- * acknowledged. A queue that another thread keeps for
- * lock_ms is left out. */
+ * acknowledged. A queue that another thread keeps for lock_ms is left out. */
 void mu_wire_finish(struct mu_process *p, int lock_ms, int flush_ms);
 
 /* near.c, engine: one piece to a near task. 0, -EAGAIN or another negative errno. */
