@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Show what of meson test --print-errorlogs a reader needs: each failure with its reason, and that it goes on.
 
-usage: meson test ... | show.py NAME [--all]
+usage: meson test ... | show.py NAME FAILURES [--all]
 Reads meson's output, prints a line for every 40 tests that ended well (--all: a line for each), and for each that
-did not its line and at most 14 of its lines: those that look like a reason, else its last ones.
+did not its line and at most LINES of its lines: those that look like a reason, else its last ones. What failed is also
+appended to the file FAILURES, shorter, for the end of the run.
 """
 import re
 import sys
@@ -15,21 +16,28 @@ REASON = re.compile(
     r"^not ok|does not hold|failed: |error: |ERROR|runtime error|WARNING: |SUMMARY|^FAIL|status [1-9]"
     r"|^ *(Previous|Read|Write|Atomic) |^ *#[0-5] "
 )
-LINES, WIDTH = 14, 300
+LINES, SUMMARY_LINES, WIDTH = 14, 8, 300
+AFTER_FAIL = 4  # A test in bash prints what the job said after its line FAIL.
 
 
-def tell(lines):
-    """The lines of a failed test that explain it."""
+def tell(test, lines, failures):
+    """Print the lines of a failed test that explain it, and append the first of them to the open file failures."""
     lines = [l for l in lines if l and not re.match(">>> |―", l)]
-    found = [l for l in lines if REASON.search(l) and not re.search("warning: ", l)]
-    for line in (found[:LINES] if found else lines[-6:]):
-        print("      " + line[:WIDTH])
+    found, last_fail = [], -AFTER_FAIL - 1
+    for i, line in enumerate(lines):
+        last_fail = i if line.startswith("FAIL") else last_fail
+        if i - last_fail <= AFTER_FAIL or (REASON.search(line) and "warning: " not in line):
+            found.append(line)
+    shown = ["      " + line[:WIDTH] for line in (found[:LINES] if found else lines[-6:])]
+    print(*shown, sep="\n")
+    print(test, *shown[:SUMMARY_LINES], sep="\n", file=failures, flush=True)
 
 
 def main():
-    name, show_all = sys.argv[1], "--all" in sys.argv[2:]
+    name, show_all = sys.argv[1], "--all" in sys.argv[3:]
+    failures = open(sys.argv[2], "a", encoding="utf-8")
     start = time.monotonic()
-    has_failed, lines = False, []
+    has_failed, test, lines = False, "", []
     for line in sys.stdin:
         line = line.rstrip()
         m = TEST.match(line)
@@ -37,10 +45,10 @@ def main():
             lines.append(line)
             continue
         if has_failed:
-            tell(lines)
+            tell(test, lines, failures)
         if not m:
             break
-        has_failed, lines = m.group(3) not in ("OK", "SKIP", "EXPECTEDFAIL"), []
+        has_failed, test, lines = m.group(3) not in ("OK", "SKIP", "EXPECTEDFAIL"), f"{name}: {line.strip()}", []
         if has_failed or show_all:
             print(line)
         elif int(m.group(1)) % 40 == 0:
