@@ -536,7 +536,10 @@ static pami_result_t barrier_of(pami_geometry_t g)
 	return o.local_result;
 }
 
-/* "barriers": and allreduces, one after the other until one ends with an error or is refused. */
+/*
+ * "barriers": and allreduces, one after the other until one ends with an error or is refused. The
+ * last task prints the process that started it, its host's agent.
+ */
 static int barriers_until_death(void)
 {
 	pami_result_t result = PAMI_SUCCESS;
@@ -550,8 +553,8 @@ static int barriers_until_death(void)
 			WAIT(o.local);
 			result = o.local_result;
 		}
-		if (n == 10 && me == 0)
-			printf("up\n");
+		if (n == 10 && me == tasks - 1)
+			printf("agent %d\n", (int)getppid());
 	}
 	CHECK_EQ(result, PAMI_SHUTDOWN);
 	printf("survivor %zu: %s\n", me, check_failures ? "wrong" : "right");

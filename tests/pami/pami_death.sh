@@ -72,7 +72,9 @@ for fabric in express torus; do
 	torus run --on-death error --timeout $limit -n 3 --hosts local,local,local --fabric $fabric "$task" barriers \
 		>"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!
-	until_said "$dir/out" up && kill -9 "$(pgrep -P $pid | tail -1)"
+	# The task itself says which agent: process numbers start again at a small one at some time, so the highest
+	# number among the agents need not be that of the last host.
+	until_said "$dir/out" '^agent [0-9]*$' && kill -9 "$(sed -n 's/^agent //p' "$dir/out")"
 	wait $pid
 	status=$?
 	[ "$(grep -c '^survivor [01]: right$' "$dir/out")" = 2 ] ||
