@@ -44,6 +44,11 @@ static void exchange_frame(struct side *s, int from, uint32_t bytes, uint32_t ke
 				got = side_receive(s, &f, 1, 10000);
 			}
 			if (got) {
+				if (f.bytes != bytes || f.peer != s->peer)
+					fprintf(stderr,
+						"failed: side %d, attempt %d: %u bytes of peer %d, "
+						"not %u of %d\n",
+						s->index, attempt, f.bytes, f.peer, bytes, s->peer);
 				REQUIRE(f.bytes == bytes);
 				REQUIRE(f.peer == s->peer);
 				REQUIRE(((uintptr_t)f.data & 7) == 0);
