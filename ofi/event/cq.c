@@ -216,15 +216,20 @@ static const char *strerror_of(struct fid_cq *cq, int error, const void *data, c
 	return why;
 }
 
+bool ofi_cq_has_news(struct ofi_cq *cq)
+{
+	if (is_empty(cq))
+		poll_endpoints(cq);
+	return !is_empty(cq);
+}
+
 int ofi_cq_trywait(struct ofi_cq *cq)
 {
 	eventfd_t count;
 
 	if (cq->event_fd >= 0)
 		eventfd_read(cq->event_fd, &count);
-	if (is_empty(cq))
-		poll_endpoints(cq);
-	return is_empty(cq) ? 0 : -FI_EAGAIN;
+	return ofi_cq_has_news(cq) ? -FI_EAGAIN : 0;
 }
 
 static int cq_control(struct fid *fid, int command, void *arg)

@@ -59,5 +59,8 @@ void ofi_cq_put_error(struct ofi_cq *cq, const struct fi_cq_err_entry *error);
 /* Returns -FI_EAGAIN if the queue has entries to read first, or 0 if the program may wait for the
  * descriptor. */
 int ofi_cq_trywait(struct ofi_cq *cq);
+/* Make progress if the queue is empty. Returns true if it then has entries or errors to read. The
+ * descriptor stays as it is, for another thread may wait for it. Any thread. */
+bool ofi_cq_has_news(struct ofi_cq *cq);
 
 #endif

@@ -33,7 +33,7 @@ static bool has_news(struct member *m)
 	uint64_t value;
 
 	if (m->fid->fclass == FI_CLASS_CQ)
-		return ofi_cq_trywait((struct ofi_cq *)m->fid) != 0;
+		return ofi_cq_has_news((struct ofi_cq *)m->fid);
 	value = fi_cntr_read(cntr) + fi_cntr_readerr(cntr);
 	if (value == m->seen)
 		return false;

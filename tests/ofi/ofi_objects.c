@@ -5,6 +5,7 @@
  */
 #include "tests/ofi/ofi_job.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -202,6 +203,40 @@ static void poll_sets(void)
 	job_close();
 }
 
+/* A poll set tells of a queue with an entry; its descriptor still wakes a thread that waits. */
+static void poll_keeps_descriptor(void)
+{
+	static const struct setup waits = {.caps = CAPS,
+					   .mr_mode = FI_MR_VIRT_ADDR,
+					   .av = FI_AV_TABLE,
+					   .threading = FI_THREAD_SAFE,
+					   .wait = FI_WAIT_FD};
+	struct fi_poll_attr attr = {0};
+	struct pollfd p = {.events = POLLIN};
+	struct fid_poll *set;
+	void *news = NULL;
+	static char out[8], in[8];
+
+	job_open(&waits);
+	MUST(fi_poll_open(job.domain, &attr, &set));
+	job.cq->fid.context = &job.cq;
+	MUST(fi_poll_add(set, &job.cq->fid, 0));
+	MUST(fi_control(&job.cq->fid, FI_GETWAIT, &p.fd));
+	CHECK_EQ(fi_poll(set, &news, 1), 0);
+	START(fi_trecv(job.ep, in, sizeof in, NULL, job.peer[me], 6, 0, in));
+	START(fi_tinject(job.ep, out, sizeof out, job.peer[me], 6));
+	while (!fi_poll(set, &news, 1))
+		;
+	CHECK(news == &job.cq);
+	CHECK_EQ(poll(&p, 1, 10000), 1);
+	CHECK_EQ(fi_poll(set, &news, 1), 1);
+	CHECK_EQ(poll(&p, 1, 0), 1);
+	wait_for(in);
+	MUST(fi_poll_del(set, &job.cq->fid, 0));
+	MUST(fi_close(&set->fid));
+	job_close();
+}
+
 /* ---- address vectors that change ---- */
 
 static void ring_round(uint64_t tag)
@@ -357,6 +392,7 @@ int main(int argc, char **argv)
 	    {"size_left", size_left},
 	    {"registered_lists", registered_lists},
 	    {"poll_sets", poll_sets},
+	    {"poll_keeps_descriptor", poll_keeps_descriptor},
 	    {"addresses_come_and_go", addresses_come_and_go},
 	    {"clients_come_and_go", clients_come_and_go},
 	    {"two_domains", two_domains},
