@@ -251,6 +251,56 @@ static void compare_and_swap(void)
 	MPI_Win_free(&window);
 }
 
+/* Add 1 to a counter of the target, and return how it was read at first. */
+static long count_one(MPI_Win window, int target)
+{
+	long seen = 0, first = 0, next, old;
+
+	for (int i = 0;; i++) {
+		next = seen + 1;
+		old = -1;
+		MPI_Compare_and_swap(&next, &seen, &old, MPI_LONG, target, 3, window);
+		MPI_Win_flush(target, window);
+		first = i ? first : old;
+		if (old == seen)
+			return first;
+		seen = old;
+	}
+}
+
+/*
+ * All tasks count in all parts of a window at once, each in its own as well. Within a host that
+ * needs mca_osc_quintorus.so.
+ */
+static void compare_and_swap_own(void)
+{
+	enum { ROUNDS = 200 };
+	long memory[4] = {0};
+	int outside = 0, half = 0, old_half = -1, one = 1;
+	MPI_Win window;
+
+	if (!getenv("OMPI_MCA_mca_base_component_path"))
+		return;
+	MPI_Win_create(memory, sizeof memory, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+	MPI_Win_lock_all(0, window);
+	for (int i = 0; i < ROUNDS; i++)
+		for (int t = 0; t < tasks; t++)
+			CHECK(count_one(window, (me + t) % tasks) >= i);
+	MPI_Barrier(MPI_COMM_WORLD);
+	CHECK(count_one(window, me) == (long)ROUNDS * tasks);
+	MPI_Compare_and_swap(&one, &half, &old_half, MPI_INT, me, 2, window);
+	MPI_Win_flush(me, window);
+	CHECK(old_half == 0 && *(int *)&memory[2] == 1);
+	MPI_Win_unlock_all(window);
+	CHECK(memory[3] == (long)ROUNDS * tasks + 1);
+	MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+	MPI_Win_lock(MPI_LOCK_SHARED, me, 0, window);
+	outside = MPI_Compare_and_swap(memory, memory, memory, MPI_LONG, me, 4, window);
+	CHECK(outside != MPI_SUCCESS);
+	MPI_Win_unlock(me, window);
+	MPI_Win_free(&window);
+}
+
 /*
  * Tasks of one host share memory; those of several do not, also if all hosts are on this machine.
  * osc rdma has no shared windows.
@@ -392,6 +442,7 @@ int main(int argc, char **argv)
 	communicators_are_apart();
 	one_sided();
 	compare_and_swap();
+	compare_and_swap_own();
 	neighbours_share_memory(on_each ? on_each : tasks);
 	dynamic_windows(on_each);
 	threads_talk_at_once();
