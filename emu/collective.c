@@ -117,11 +117,12 @@ bool emu_router_class_is_busy(const struct emu_router *r, unsigned route)
 	return r->coll.busy >> route % EMU_CLASSES & 1;
 }
 
-unsigned emu_router_coll_flags(struct emu_router *r, unsigned clear)
+unsigned emu_router_coll_flags(struct emu_router *r, unsigned route, unsigned clear)
 {
-	unsigned flags = r->coll.flags;
+	struct coll_route *k = &r->coll.route[route % EMU_CLASSES];
+	unsigned flags = k->flags;
 
-	r->coll.flags &= ~clear;
+	k->flags &= (uint8_t)~clear;
 	return flags;
 }
 
@@ -252,23 +253,23 @@ static bool headers_differ(const struct emu_packet *a, const struct emu_packet *
  * holds the result. */
 static uint32_t combine_heads(struct step *s, unsigned route, unsigned ports)
 {
-	const struct coll_route *k = &s->r->coll.route[route];
+	struct coll_route *k = &s->r->coll.route[route];
 	unsigned first = ports >> COLL_LOCAL & 1 ? COLL_LOCAL : (unsigned)__builtin_ctz(ports);
 	uint32_t packet = pop_head(s, route, first);
 	struct emu_packet *p = &s->pool[packet];
 	const header *h = coll_header(p);
 
 	if (type_of(h) == MUHWI_COLLECTIVE_TYPE_BROADCAST && first == COLL_LOCAL)
-		s->r->coll.flags |= emu_combine_alone(op_of(h), p->payload, p->bytes);
+		k->flags |= (uint8_t)emu_combine_alone(op_of(h), p->payload, p->bytes);
 	for (unsigned m = ports & ~(1u << first); m; m &= m - 1) {
 		unsigned port = (unsigned)__builtin_ctz(m);
 		struct emu_packet *q = &s->pool[k->queue[port].head];
 		uint32_t bytes = q->bytes < p->bytes ? q->bytes : p->bytes;
 
 		if (headers_differ(p, q))
-			s->r->coll.flags |= EMU_COMBINE_MISMATCH;
-		s->r->coll.flags |=
-		    emu_combine(op_of(h), h->Byte1.Byte1 & 15, p->payload, q->payload, bytes);
+			k->flags |= EMU_COMBINE_MISMATCH;
+		k->flags |= (uint8_t)emu_combine(op_of(h), h->Byte1.Byte1 & 15, p->payload,
+						 q->payload, bytes);
 		s->ops->drop(s->arg, s->r->node, pop_head(s, route, port));
 	}
 	return packet;

@@ -734,9 +734,10 @@ int emu_live_gi_program(struct emu_live *live, uint32_t local_node, unsigned rou
 	return route_program(live, local_node, route, c, 0, SIGNALS_KEPT);
 }
 
-unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned clear)
+unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned route,
+			     unsigned clear)
 {
-	return emu_router_coll_flags(router_of(node_of(live, local_node)), clear);
+	return emu_router_coll_flags(router_of(node_of(live, local_node)), route, clear);
 }
 
 int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route,

@@ -179,9 +179,10 @@ int emu_live_class_set(struct emu_live *live, uint32_t local_node, unsigned rout
 		       const ClassRoute_t *c, int pass);
 int emu_live_gi_set(struct emu_live *live, uint32_t local_node, unsigned route,
 		    const ClassRoute_t *c);
-/* Return the EMU_COMBINE_ bits of the node's router, and clear those in `clear`. Only
- * ops->deliver() may call it, for the node that it delivers to. */
-unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned clear);
+/* Return the EMU_COMBINE_ bits of a class route in the node's router, and clear those in `clear`.
+ * Only ops->deliver() may call it, for the node that it delivers to. */
+unsigned emu_live_coll_flags(struct emu_live *live, uint32_t local_node, unsigned route,
+			     unsigned clear);
 /* Program both, and preset the signals of all members. Call it at the start, before another process
  * opens the memory. */
 int emu_live_class_preset(struct emu_live *live, uint32_t local_node, unsigned route,

@@ -249,8 +249,9 @@ const struct emu_link_sum *emu_router_link_sum(const struct emu_router *r, unsig
  */
 int emu_router_class_set(struct emu_router *r, unsigned route, const ClassRoute_t *c, int pass);
 ClassRoute_t emu_router_class(const struct emu_router *r, unsigned route);
-/* EMU_COMBINE_ flags of the packets combined so far; the call clears those in `clear`. */
-unsigned emu_router_coll_flags(struct emu_router *r, unsigned clear);
+/* EMU_COMBINE_ flags of the packets of a class route combined so far; the call clears those in
+ * `clear`. */
+unsigned emu_router_coll_flags(struct emu_router *r, unsigned route, unsigned clear);
 /* Do packets of this class route wait here? */
 bool emu_router_class_is_busy(const struct emu_router *r, unsigned route);
 

@@ -52,6 +52,7 @@ struct coll_route {
 	uint16_t heads;    /* ports whose queue holds a packet */
 	uint16_t down;
 	uint8_t parent; /* link; COLL_PORTS: this is the root */
+	uint8_t flags;  /* EMU_COMBINE_ flags seen */
 	uint32_t descending;
 	uint8_t count[COLL_PORTS];
 	uint8_t credits[EMU_LINKS];
@@ -72,7 +73,6 @@ struct coll {
 	/* Bit per link whose last packet was a collective one. */
 	uint16_t last;
 	uint8_t slots;
-	uint32_t flags; /* EMU_COMBINE_ flags seen */
 	/* The earliest time at which a collective packet could move by itself; each step computes
 	 * it. */
 	uint64_t next;

@@ -772,9 +772,9 @@ bool emu_world_class_is_busy(struct emu_world *w, uint32_t node, unsigned route)
 	return w->routers && emu_router_class_is_busy(router_of(w, node), route);
 }
 
-unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node)
+unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node, unsigned route)
 {
-	return w->routers ? emu_router_coll_flags(router_of(w, node), ~0u) : 0;
+	return w->routers ? emu_router_coll_flags(router_of(w, node), route, ~0u) : 0;
 }
 
 int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c)

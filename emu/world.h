@@ -140,8 +140,8 @@ int emu_world_class_set(struct emu_world *w, uint32_t node, unsigned route, cons
 			int pass);
 /* Do packets of the route wait at the node? Once it is programmed, emu_world_retry(). */
 bool emu_world_class_is_busy(struct emu_world *w, uint32_t node, unsigned route);
-/* EMU_COMBINE_ bits since the last call. */
-unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node);
+/* EMU_COMBINE_ bits of a class route since the last call for it. */
+unsigned emu_world_coll_flags(struct emu_world *w, uint32_t node, unsigned route);
 int emu_world_gi_set(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c);
 void emu_world_gi_preset(struct emu_world *w, uint32_t node, unsigned route, unsigned bits);
 int emu_world_gi_program(struct emu_world *w, uint32_t node, unsigned route, const ClassRoute_t *c,

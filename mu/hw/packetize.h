@@ -23,6 +23,11 @@ static inline unsigned mu_packet_type(const MUHWI_PacketHeader_t *h)
 	return h->NetworkHeader.pt2pt.Byte8.Byte8 & 0xc0;
 }
 
+static inline unsigned mu_coll_route(const MUHWI_PacketHeader_t *h)
+{
+	return h->NetworkHeader.collective.Byte2.Byte2 >> 4;
+}
+
 static inline int mu_is_coll(const MUHWI_PacketHeader_t *h)
 {
 	return h->NetworkHeader.pt2pt.Data_Packet_Type == MUHWI_COLLECTIVE_DATA_PACKET_TYPE;

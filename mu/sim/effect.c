@@ -102,7 +102,7 @@ void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
 	uint32_t channel, local = sim_find_target(s, node, &p->hdr, &channel);
 
 	if (mu_is_coll(&p->hdr) && mu_header_is_raw(&p->hdr) &&
-	    emu_world_coll_flags(s->world, node) & EMU_COMBINE_MISMATCH)
+	    emu_world_coll_flags(s->world, node, mu_coll_route(&p->hdr)) & EMU_COMBINE_MISMATCH)
 		mu_raw_mark_mismatch(&s->pool[packet].hdr);
 	if (local != SIM_NONE && effect_of(&p->hdr) != MUHWI_PACKET_TYPE_GET) {
 		s->task[local].direct++;

@@ -428,7 +428,7 @@ static unsigned choose_queue(const struct mu_sim *s, uint32_t node, unsigned pin
 			     const MUHWI_PacketHeader_t *h)
 {
 	if (mu_is_coll(h))
-		return EMU_INJECTIONS + (h->NetworkHeader.collective.Byte2.Byte2 >> 4);
+		return EMU_INJECTIONS + mu_coll_route(h);
 	if (h->NetworkHeader.pt2pt.Byte2.Deposit)
 		return mu_line_queue(h);
 	if (node_of(s, h) == node)

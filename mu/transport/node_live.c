@@ -275,8 +275,9 @@ static int deliver_any(struct mu_live *l, uint32_t local_node, struct emu_packet
 static int deliver_packet(void *arg, uint32_t local_node, struct emu_packet *packet)
 {
 	struct mu_live *l = arg;
+	unsigned route = mu_coll_route(&packet->hdr);
 	bool differs = mu_is_coll(&packet->hdr) && mu_header_is_raw(&packet->hdr) &&
-		       emu_live_coll_flags(l->emu, local_node, 0) & EMU_COMBINE_MISMATCH;
+		       emu_live_coll_flags(l->emu, local_node, route, 0) & EMU_COMBINE_MISMATCH;
 	int rc;
 
 	if (differs)
@@ -285,7 +286,7 @@ static int deliver_packet(void *arg, uint32_t local_node, struct emu_packet *pac
 	if (rc == -EAGAIN)
 		return rc;
 	if (differs)
-		emu_live_coll_flags(l->emu, local_node, EMU_COMBINE_MISMATCH);
+		emu_live_coll_flags(l->emu, local_node, route, EMU_COMBINE_MISMATCH);
 	note_departure(l, packet);
 	return rc;
 }
@@ -585,10 +586,8 @@ int mu_live_send(struct mu_live *l, uint32_t task, const MUHWI_PacketHeader_t *h
 int mu_live_send_node(struct mu_live *l, const MUHWI_PacketHeader_t *h, const void *payload,
 		      uint32_t bytes)
 {
-	unsigned route = h->NetworkHeader.collective.Byte2.Byte2 >> 4;
-
-	return send_from(l, mu_is_coll(h) ? EMU_INJECTIONS + route : mu_line_queue(h), h, payload,
-			 bytes, 1);
+	return send_from(l, mu_is_coll(h) ? EMU_INJECTIONS + mu_coll_route(h) : mu_line_queue(h), h,
+			 payload, bytes, 1);
 }
 
 /* Have the agent program it: a task that dies in between would leave the router locked. */

@@ -239,7 +239,9 @@ static uint64_t run_trees(struct world *w, const struct emu_shape *shape, unsign
 	CHECK_EQ(w->n->in_use, 0);
 	for (uint32_t i = 0; i < w->n->nodes; i++) {
 		CHECK(!emu_router_busy(net_router(w->n, i)));
-		CHECK(!(emu_router_coll_flags(net_router(w->n, i), ~0u) & EMU_COMBINE_MISMATCH));
+		for (unsigned k = 0; k < EMU_CLASSES; k++)
+			CHECK(!(emu_router_coll_flags(net_router(w->n, i), k, ~0u) &
+				EMU_COMBINE_MISMATCH));
 	}
 	if (hash)
 		*hash = w->n->hash;
@@ -454,44 +456,56 @@ static void refuses_what_cannot_be(void)
 	net_destroy(n);
 }
 
-/* Contributions that do not match are flagged; so are overflows. */
 static void count_coll(struct net *n, uint32_t node, struct emu_packet *p) {}
 
+/* Contribute a word to a sum over a class route. fifo: what the headers of a route should agree in. */
+static void contribute(struct net *n, uint32_t node, unsigned route, unsigned fifo, uint64_t word)
+{
+	uint32_t i = net_packet(n);
+	struct emu_packet *p = &n->pool[i];
+	MUHWI_CollectiveNetworkHeader_t *h = &p->hdr.NetworkHeader.collective;
+
+	h->Data_Packet_Type = MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+	h->Byte2.Class_Route = route & 15;
+	h->Byte3.Byte3 =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	h->Byte1.Byte1 = 0x40 | 1;
+	p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id = fifo & 1;
+	p->bytes = 8;
+	memcpy(p->payload, &word, 8);
+	CHECK_EQ(emu_router_inject(net_router(n, node), n->pool, 0, i), 0);
+	net_want_step(n, node, 0);
+}
+
+static unsigned flags_of(struct net *n, unsigned route)
+{
+	return emu_router_coll_flags(net_router(n, 0), route, ~0u) |
+	       emu_router_coll_flags(net_router(n, 1), route, ~0u);
+}
+
+/* Contributions that do not match are flagged, and so are overflows; each class route has its
+ * flags. */
 static void disagreement_is_flagged(void)
 {
 	for (unsigned what = 0; what < 3; what++) {
 		struct net *n = net_create(&shapes[1], NULL, 500);
 		ClassRoute_t c[2] = {{BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_LINK_BP, 0},
 				     {BGQ_CLASS_INPUT_LINK_LOCAL, BGQ_CLASS_LINK_BM}};
-		uint64_t big = UINT64_MAX;
-		unsigned flagged;
+		unsigned expected = what == 1   ? (unsigned)EMU_COMBINE_MISMATCH
+				    : what == 2 ? (unsigned)EMU_COMBINE_OVERFLOW
+						: 0u;
 
 		n->on_coll = count_coll;
 		for (uint32_t node = 0; node < 2; node++) {
-			uint32_t i = net_packet(n);
-			struct emu_packet *p = &n->pool[i];
-			MUHWI_CollectiveNetworkHeader_t *h = &p->hdr.NetworkHeader.collective;
-
 			CHECK_EQ(emu_router_class_set(net_router(n, node), 2, &c[node], 0), 0);
-			h->Data_Packet_Type = MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
-			h->Byte2.Class_Route = 2;
-			h->Byte3.Byte3 = MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD |
-					 MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
-			h->Byte1.Byte1 = 0x40 | 1;
-			if (what == 1)
-				p->hdr.messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id =
-				    node & 1;
-			p->bytes = 8;
-			memcpy(p->payload, what == 2 ? &big : &(uint64_t){1}, 8);
-			CHECK_EQ(emu_router_inject(net_router(n, node), n->pool, 0, i), 0);
-			net_want_step(n, node, 0);
+			CHECK_EQ(emu_router_class_set(net_router(n, node), 5, &c[node], 0), 0);
+			contribute(n, node, 2, what == 1 ? node : 0, what == 2 ? UINT64_MAX : 1);
+			contribute(n, node, 5, 0, 1);
 		}
 		net_run(n);
-		flagged = emu_router_coll_flags(net_router(n, 0), ~0u) |
-			  emu_router_coll_flags(net_router(n, 1), ~0u);
-		CHECK_EQ(flagged, what == 1   ? (unsigned)EMU_COMBINE_MISMATCH
-				  : what == 2 ? (unsigned)EMU_COMBINE_OVERFLOW
-					      : 0u);
+		CHECK_EQ(flags_of(n, 5), 0);
+		CHECK_EQ(flags_of(n, 2), expected);
+		CHECK_EQ(flags_of(n, 2), 0);
 		CHECK_EQ(n->in_use, 0);
 		net_destroy(n);
 	}
