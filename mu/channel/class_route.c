@@ -84,14 +84,32 @@ int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, 
 	return mu_class_set_halves(ch, id, MU_ROUTE_BOTH, route, gi);
 }
 
+/* Each task of the node may ask for a half of the route, and the request has one place. Returns
+ * false if another one stands there. */
+static bool begin_request(struct mu_process *p, struct mu_node_class *k)
+{
+	uint32_t writer = 0;
+
+	if (atomic_cas_acq_rel(&k->writer, &writer, p->task + 1))
+		return true;
+	/* A task that died within its request does not end it; the agent may still carry it out. */
+	return mu_host_task_end(p->host, writer - 1) && !atomic_load_acquire(&k->asked) &&
+	       atomic_cas_acq_rel(&k->writer, &writer, p->task + 1);
+}
+
 int mu_class_set_halves(struct mu_channel *ch, unsigned id, unsigned halves,
 			const ClassRoute_t *route, int *gi)
 {
 	struct mu_node_class *k = &own_node()->class[id];
+	int rc;
 
+	if (!begin_request(ch->p, k))
+		return -EAGAIN;
 	k->route = *route;
 	k->halves = halves;
-	return ch->p->remote->node->set_class(ch, id, gi);
+	rc = ch->p->remote->node->set_class(ch, id, gi);
+	atomic_store_release(&k->writer, 0);
+	return rc;
 }
 
 int mu_class_release(struct mu_channel *ch, unsigned id)

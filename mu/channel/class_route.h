@@ -39,9 +39,10 @@ int mu_class_has_world(void);
  * channel its user on the node. */
 int mu_class_claim(struct mu_channel *ch, unsigned id);
 /*
- * Program. 0; 1 .. 5: refused (emu/class.h); -EBUSY, -EAGAIN: packets of it are still there, or the
- * router is at work: poll and ask again. *gi: the result for the global interrupt of the same
- * number, which may be refused where the other was not (4: ids i and i + 8 share links).
+ * Program. 0; 1 .. 5: refused (emu/class.h); -EBUSY, -EAGAIN: packets of it are still there, the
+ * router is at work, or another task of the node programs the route: poll and ask again. *gi: the
+ * result for the global interrupt of the same number, which may be refused where the other was not
+ * (4: ids i and i + 8 share links).
  */
 int mu_class_set(struct mu_channel *ch, unsigned id, const ClassRoute_t *route, int *gi);
 /* As mu_class_set(), for these halves. The signals alone are those of a program, whose nodes are

@@ -45,7 +45,7 @@
 #include "mu/segment/node_table.h"
 
 #define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION  12u
+#define MU_HOST_VERSION  13u
 #define MU_CHANNELS_MAX  64 /* channels of a task at most */
 #define MU_HOSTS_MAX     256
 #define MU_ADDRESS_BYTES 512 /* addresses of all queues of a port, as text */
@@ -271,7 +271,9 @@ struct mu_node_class {
 	/* By user; the owner writes that of EMU_GI_SYSTEM, T 0's MU that of EMU_GI_PROGRAM. */
 	struct mu_node_control control[EMU_GI_USERS];
 	atomic_u64 changes; /* number of changes of status so far */
-	/* A request to program halves of the route, and its results. */
+	/* A request to program halves of the route, and its results. writer: the task whose request
+	 * it is, + 1; 0: there is none. */
+	atomic_u32 writer;
 	ClassRoute_t route;
 	uint32_t halves;
 	int32_t result, gi_result;
