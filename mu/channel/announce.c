@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Announcements: one word for each task of the job, in the segment of each host. A task writes its
- * own word; the port holder sends it to the other hosts (transport/port_holder.c) ahead of anything
+ * own word; the port holder sends it to the other hosts (transport/port_peers.c) ahead of anything
  * that the task sends there afterwards.
  */
 #include "drivers/base/atomic.h"

@@ -1,33 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The holder: records of this host's tasks to the wires to other hosts, its rounds and its sleep.
- * port_receive.c has the way back. Hot where a task holds the port: guarded by
- * bench/micro/pami_latency and bench/micro/pami_rate.
+ * port_receive.c has the way back, port_peers.c what the holder knows of other hosts, port_open.c
+ * its beginning and end. Hot where a task holds the port: guarded by bench/micro/pami_latency and
+ * bench/micro/pami_rate.
  */
 #define _GNU_SOURCE
 #include "mu/transport/port_holder.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/eventfd.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
-#include "drivers/frame.h"
-#include "drivers/port_capture.h"
-#include "drivers/port_fault.h"
 #include "drivers/wire.h"
-#include "emu/faults.h"
 #include "mu/engine/engine.h"
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
 #include "mu/process.h"
-#include "mu/trace.h"
 #include "mu/transport/node_live.h"
 #include "mu/transport/port_holder_state.h"
 #include "mu/transport/transport.h"
@@ -44,14 +38,6 @@
 static void assert_locked(const struct mu_holder *h)
 {
 	DRV_ASSERT(!h->p || mu_lock_is_held(&h->queue->lock));
-}
-
-static void holder_commit_run(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag,
-			      uint32_t bytes)
-{
-	drv_wire_commit(h->wires, host, kind, tag, bytes);
-	h->shorts[host].run = NULL;
-	h->dirty[host / 64] |= 1ull << host % 64;
 }
 
 unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t source,
@@ -71,7 +57,7 @@ unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t so
 
 void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
 {
-	holder_commit_run(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
+	commit_run(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
 }
 
 /* Reserve the place of a short message's payload, 8-byte aligned, in the run before it if that can
@@ -148,7 +134,7 @@ int mu_holder_store(struct mu_holder *h, uint32_t task, const struct mu_store *s
 	if (!run)
 		return -EAGAIN;
 	memcpy(run, store, sizeof *store);
-	holder_commit_run(h, host, MU_RUN_STORE, task, sizeof *store);
+	commit_run(h, host, MU_RUN_STORE, task, sizeof *store);
 	return 0;
 }
 
@@ -216,137 +202,6 @@ void mu_holder_flush(struct mu_holder *h)
 		}
 }
 
-/*
- * Send the announcements to one host. Returns false if there is no room now. With several queues a
- * word that this queue has sent is sent again with its newer number, since the host may have taken
- * an older word with the same number from another queue.
- */
-static bool tell_host(struct mu_holder *h, uint32_t host, uint32_t number)
-{
-	for (uint32_t task = 0; task < h->host->tasks; task++) {
-		const struct mu_task_entry *e = mu_host_entry(h->host, task);
-		struct mu_told told = {atomic_load_acquire(&mu_host_announced(h->host)[task]),
-				       number};
-		uint64_t *known;
-		unsigned char *run;
-
-		if (e->host != h->host->host)
-			continue;
-		known = &h->announced[(uint64_t)host * h->host->locals + e->local];
-		if (*known == told.word && h->queues == 1)
-			continue;
-		run = drv_wire_reserve(h->wires, host, sizeof told);
-		if (!run)
-			return false;
-		memcpy(run, &told, sizeof told);
-		holder_commit_run(h, host, MU_RUN_TOLD, task, sizeof told);
-		*known = told.word;
-	}
-	return true;
-}
-
-void mu_holder_send_announcements(struct mu_holder *h)
-{
-	uint32_t changes = atomic_load_acquire(&h->host->announcements);
-	bool all = true;
-
-	if (changes == h->announcements_seen)
-		return;
-	for (uint32_t i = 0; i < h->host->hosts; i++)
-		if (i != h->host->host && !(h->dropped[i / 64] >> i % 64 & 1))
-			all &= h->connected[i / 64] >> i % 64 & 1 && tell_host(h, i, changes);
-	if (all)
-		h->announcements_seen = changes;
-}
-
-/* The script's faults of the wires of this host become rules of its port. */
-static int add_fault_rules(struct mu_holder *h)
-{
-	struct mu_host *host = h->host;
-	struct emu_faults f;
-	char err[256];
-	int rc;
-
-	_Static_assert(EMU_FAULT_RATE - EMU_FAULT_CUT == DRV_FAULT_RATE, "the same kinds");
-	rc = emu_faults_parse(host->script, &host->shape, host->tasks, host->hosts, host->seed, &f,
-			      err, sizeof err);
-	if (rc)
-		drv_error("%s", err);
-	for (uint32_t i = 0; i < f.count && !rc; i++) {
-		const struct emu_fault *x = &f.fault[i];
-		bool ours = x->at == host->host, other = x->other == host->host;
-		struct drv_fault_rule rule = {
-		    /* The queues of a port share its rate. */
-		    .value = x->kind == EMU_FAULT_RATE ? x->value / h->queues : x->value,
-		    .host = DRV_FAULT_ANY_HOST,
-		    .at_ns = host->start_ns + x->at_ps / 1000,
-		    .end_ns =
-			x->end_ps == UINT64_MAX ? UINT64_MAX : host->start_ns + x->end_ps / 1000,
-		};
-
-		if (x->kind < EMU_FAULT_CUT)
-			continue;
-		rule.kind = (enum drv_fault_kind)(x->kind - EMU_FAULT_CUT);
-		if (x->place == EMU_FAULT_AT_HOST && !ours)
-			rule.host = x->at;
-		else if (x->place == EMU_FAULT_AT_HOSTS && (ours || other))
-			rule.host = ours ? x->other : x->at;
-		else if (x->place != EMU_FAULT_AT_ALL && x->place != EMU_FAULT_AT_HOST)
-			continue;
-		rc = drv_port_fault_rule(h->port, &rule);
-	}
-	emu_faults_free(&f);
-	return rc;
-}
-
-/* Copy address `index` of a list with commas. Returns how many the list has. */
-static unsigned find_address(const char *list, unsigned index, char *text, size_t bytes)
-{
-	unsigned n = 0;
-
-	text[0] = 0;
-	while (*list) {
-		size_t word = strcspn(list, ",");
-
-		if (n++ == index)
-			snprintf(text, bytes, "%.*s", (int)word, list);
-		list += word + (list[word] == ',');
-	}
-	return n;
-}
-
-/* The host has made its port known: connect its queue to this one. */
-static void connect_host(struct mu_holder *h, uint32_t host)
-{
-	const struct mu_peer_host *peer = &h->host->peer[host];
-	char address[DRV_PORT_ADDRESS_BYTES];
-	unsigned queues;
-
-	h->connected[host / 64] |= 1ull << host % 64;
-	h->unconnected--;
-	queues = find_address(peer->address, h->index, address, sizeof address);
-	queues += !queues;                    /* the port refuses an address without text */
-	if (h->index && h->index >= queues) { /* it has fewer queues: nothing takes this one */
-		h->dropped[host / 64] |= 1ull << host % 64;
-		return;
-	}
-	if (h->faulty)
-		drv_port_fault_host(h->faulty, address, host);
-	if (drv_wires_connect(h->wires, host, address))
-		drv_error("wire to host %u: address \"%s\" refused by the port", host, address);
-	if (h->p && !h->index)
-		atomic_store_release(&h->p->queues_to[host],
-				     (uint8_t)(queues < h->queues ? queues : h->queues));
-}
-
-static void connect_ready(struct mu_holder *h)
-{
-	for (uint32_t i = 0; i < h->host->hosts; i++)
-		if (i != h->host->host && !(h->connected[i / 64] >> i % 64 & 1) &&
-		    atomic_load_acquire(&h->host->peer[i].ready))
-			connect_host(h, i);
-}
-
 /* The largest record that all queues of this process can carry. */
 static uint32_t least_of_queues(const struct mu_holder *h)
 {
@@ -396,7 +251,7 @@ static int send_link_run(struct mu_holder *h, const struct drv_ring_record *rec)
 	if (!run)
 		return -EAGAIN;
 	memcpy(run, rec->payload, rec->bytes);
-	holder_commit_run(h, host, rec->header[0], rec->tag, rec->bytes);
+	commit_run(h, host, rec->header[0], rec->tag, rec->bytes);
 	return 0;
 }
 
@@ -444,24 +299,6 @@ static int drain_outbound(struct mu_holder *h)
 	else
 		drv_ring_publish_head(ring, &h->outbound);
 	return n;
-}
-
-/* Tasks have ended: stop waiting for hosts without a living task. */
-static void drop_hosts(struct mu_holder *h, uint32_t deaths)
-{
-	uint64_t living[MU_HOSTS_MAX / 64] = {0};
-
-	for (uint32_t i = 0; i < h->host->tasks; i++)
-		if (!mu_host_task_end(h->host, i))
-			living[mu_host_entry(h->host, i)->host / 64] |=
-			    1ull << mu_host_entry(h->host, i)->host % 64;
-	for (uint32_t i = 0; i < h->host->hosts; i++)
-		if (i != h->host->host && !(living[i / 64] >> i % 64 & 1) &&
-		    (!h->live || mu_host_is_lost(h->host, i))) { /* routers go on without tasks */
-			drv_wires_drop_host(h->wires, i);
-			h->dropped[i / 64] |= 1ull << i % 64;
-		}
-	h->deaths_seen = deaths;
 }
 
 /* Polls and sleeps ask the same clock: another has another origin, and runs apart. */
@@ -534,13 +371,12 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 	int n, sent = 0;
 
 	if (__builtin_expect(deaths != h->deaths_seen, 0))
-		drop_hosts(h, deaths);
+		mu_holder_drop_hosts(h, deaths);
 	if (__builtin_expect(h->unconnected != 0, 0))
-		connect_ready(h);
+		mu_holder_connect_ready(h);
 	if (__builtin_expect(!(h->rounds++ & PIECE_ROUNDS) || h->unconnected, 0))
 		do_seldom_work(h);
-	if (__builtin_expect(atomic_load_acquire(&h->host->announcements) != h->announcements_seen,
-			     0))
+	if (__builtin_expect(atomic_load_acquire(&h->host->announcements) != h->announced.seen, 0))
 		mu_holder_send_announcements(h);
 	if (!h->p)
 		sent = drain_outbound(h);
@@ -632,269 +468,7 @@ void mu_holder_disarm(struct mu_holder *h)
 		return; /* no ring */
 }
 
-static int make_maps(struct mu_holder *h)
-{
-	struct mu_host *host = h->host;
-
-	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
-	h->shorts = calloc(host->hosts, sizeof *h->shorts);
-	h->announced = calloc((size_t)host->hosts * host->locals, sizeof *h->announced);
-	h->published = calloc(host->hosts, sizeof *h->published);
-	return h->tx && h->shorts && h->announced && h->published ? mu_places_make(&h->places, host)
-								  : -ENOMEM;
-}
-
-static void free_holder(struct mu_holder *h)
-{
-	free(h->tx);
-	mu_places_free(&h->places);
-	free(h->shorts);
-	free(h->announced);
-	free(h->published);
-	free(h);
-}
-
-static void publish_address(struct mu_host *host, int ready)
-{
-	atomic_store_release(&host->own_ready, (uint32_t)ready);
-	drv_wake_now(&host->agent_wake);
-}
-
 struct mu_live *mu_holder_live(struct mu_holder *h)
 {
 	return h->live;
-}
-
-/* Traced jobs: note the frames that carry data. */
-static void trace_frame(void *arg, const struct drv_frame_header *header, bool leaves)
-{
-	const struct mu_holder *h = arg;
-	struct mu_trace_event e = {
-	    .key = (uint64_t)header->from << 32 | header->to,
-	    .task = header->source,
-	    .number = header->sequence,
-	    .bytes = header->bytes,
-	    .kind = leaves ? MU_TRACE_OUT : MU_TRACE_IN,
-	};
-
-	if (header->kind != DRV_FRAME_DATA)
-		return;
-	e.begin = e.end = mu_trace_now();
-	mu_trace_put_for(h->host, h->p ? h->p->task : UINT32_MAX, &e);
-}
-
-/* Put what the job wants to see or to break before the port. */
-static int wrap_port(struct mu_holder *h)
-{
-	struct mu_host *host = h->host;
-	int rc = 0;
-
-	if (host->script[0]) {
-		rc = add_fault_rules(h);
-		if (rc)
-			return rc;
-		h->faulty = h->port;
-	}
-	if (host->capture[0])
-		rc = drv_port_capture(&h->port, host->capture, host->host, host->hosts);
-	if (!rc && host->trace_at_pages)
-		rc = drv_port_watch(&h->port, trace_frame, h);
-	return rc;
-}
-
-/* Add the address of the port to the list of this host's. */
-static int list_address(struct mu_holder *h)
-{
-	char *list = h->host->own_address, address[DRV_PORT_ADDRESS_BYTES];
-	size_t used = strlen(list);
-	int rc = drv_port_address(h->port, address, sizeof address);
-
-	if (rc < 0)
-		return rc;
-	if (used + strlen(address) + 2 > sizeof h->host->own_address) {
-		drv_error("port %s: the addresses of its queues are longer than %zu characters; "
-			  "take fewer queues",
-			  h->host->port, sizeof h->host->own_address);
-		return -ENOSPC;
-	}
-	sprintf(list + used, "%s%s", used ? "," : "", address);
-	return 0;
-}
-
-/* Make the holder of queue `index` of `queues`. queue: NULL in an agent. Owns the port, also if it
- * fails. */
-static int make_holder(struct mu_host *host, struct drv_port *port, unsigned index, unsigned queues,
-		       struct mu_queue *queue, struct mu_holder **holder)
-{
-	struct mu_holder *h = calloc(1, sizeof *h);
-	struct drv_wire_conf conf = {.job = host->job,
-				     .self = host->host,
-				     .hosts = host->hosts,
-				     .queue = index,
-				     .seal = (enum drv_seal_kind)host->seal};
-	int rc = -ENOMEM;
-
-	if (!h) {
-		drv_port_close(port);
-		return rc;
-	}
-	memcpy(conf.key, host->key, sizeof conf.key);
-	h->host = host;
-	h->p = queue ? &mu_self : NULL;
-	h->queue = queue;
-	h->index = index;
-	h->queues = queues;
-	h->port = port;
-	h->unconnected = host->hosts - 1;
-	rc = make_maps(h);
-	if (!rc)
-		rc = wrap_port(h);
-	if (!rc)
-		rc = list_address(h);
-	if (!rc)
-		rc = drv_wires_open(&h->wires, h->port, &conf);
-	if (rc) {
-		drv_port_close(h->port);
-		free_holder(h);
-		return rc;
-	}
-	*holder = h;
-	return 0;
-}
-
-int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
-{
-	struct drv_port *port;
-	struct mu_holder *h;
-	char spec[sizeof host->port];
-	int rc;
-
-	snprintf(spec, sizeof spec, "%s", host->port);
-	rc = drv_port_open_named(spec, &port, host->port, sizeof host->port);
-	host->own_address[0] = 0;
-	if (!rc)
-		rc = make_holder(host, port, 0, 1, NULL, &h);
-	if (!rc && host->fabric == MU_FABRIC_TORUS) {
-		rc = mu_live_open_for(host, h, &h->live);
-		if (rc) {
-			drv_wires_close(h->wires);
-			free_holder(h);
-		}
-	}
-	if (!rc)
-		*holder = h;
-	publish_address(host, rc ? rc : 1);
-	return rc;
-}
-
-int mu_holders_open(struct mu_process *p)
-{
-	struct drv_port *port[MU_QUEUES_MAX];
-	struct mu_host *host = p->host;
-	unsigned most = p->channels < MU_QUEUES_MAX ? p->channels : MU_QUEUES_MAX;
-	char spec[sizeof host->port];
-	int n, rc = 0;
-
-	snprintf(spec, sizeof spec, "%s", host->port);
-	p->queues_to = calloc(host->hosts, sizeof *p->queues_to);
-	p->told = calloc(host->tasks, sizeof *p->told);
-	n = p->queues_to && p->told
-		? drv_port_open_queues(spec, most, port, host->port, sizeof host->port)
-		: -ENOMEM;
-	rc = n < 0 ? n : 0;
-	host->own_address[0] = 0;
-	for (int q = 0; q < n; q++) {
-		if (rc)
-			drv_port_close(port[q]);
-		else
-			rc = make_holder(host, port[q], (unsigned)q, (unsigned)n, &p->queue[q],
-					 &p->queue[q].holder);
-	}
-	/* One descriptor for all that the engine thread, which also serves as commthread 0, sleeps
-	 * on. */
-	if (p->area->wake[0].eventfd < 0)
-		p->area->wake[0].eventfd = p->area->wake[1].eventfd = p->area->posted.eventfd =
-		    eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!rc)
-		p->queues = (unsigned)n;
-	else
-		mu_holders_close(p, 0);
-	publish_address(host, rc ? rc : 1);
-	return rc;
-}
-
-/* Hosts whose only task has ended acknowledge nothing. */
-static void drop_departed(struct mu_holder *h)
-{
-	for (uint32_t i = 0; i < h->host->hosts; i++)
-		if (atomic_load_acquire(&h->host->peer[i].departed))
-			drv_wires_drop_host(h->wires, i);
-}
-
-static bool is_settled(struct mu_holder *h)
-{
-	drop_departed(h);
-	return h->broken || drv_wires_are_idle(h->wires);
-}
-
-void mu_holders_wait_idle(struct mu_holder *const *holder, unsigned n, int timeout_ms)
-{
-	uint64_t until = drv_clock_ns() + (uint64_t)timeout_ms * 1000000u;
-
-	for (;;) {
-		int found = 0;
-		bool settled = true;
-
-		for (unsigned i = 0; i < n; i++)
-			settled &= is_settled(holder[i]);
-		if (settled || atomic_load_relaxed(&holder[0]->host->ending) ||
-		    drv_clock_ns() >= until)
-			return;
-		for (unsigned i = 0; i < n; i++)
-			if (!holder[i]->broken && mu_holder_poll_for(holder[i], NULL) > 0)
-				found = 1;
-		if (!found)
-			sched_yield();
-	}
-}
-
-static void discard_holder(struct mu_holder *h)
-{
-	mu_holder_publish(h);
-	mu_live_close(h->live);
-	drv_wires_close(h->wires);
-	free_holder(h);
-}
-
-void mu_holders_close(struct mu_process *p, int timeout_ms)
-{
-	struct mu_holder *holder[MU_QUEUES_MAX];
-	unsigned n = 0;
-
-	while (n < MU_QUEUES_MAX && p->queue[n].holder) {
-		/* The holder checks that its caller has the lock. */
-		mu_lock_acquire(&p->queue[n].lock);
-		holder[n] = p->queue[n].holder;
-		n++;
-	}
-	if (n)
-		mu_holders_wait_idle(holder, n, timeout_ms);
-	for (unsigned q = 0; q < n; q++) {
-		discard_holder(holder[q]);
-		p->queue[q].holder = NULL;
-		mu_lock_release(&p->queue[q].lock);
-	}
-	free(p->queues_to);
-	free(p->told);
-	p->queues_to = NULL;
-	p->told = NULL;
-	p->queues = 0;
-}
-
-void mu_holder_close(struct mu_holder *h, int timeout_ms)
-{
-	if (!h)
-		return;
-	mu_holders_wait_idle(&h, 1, timeout_ms);
-	discard_holder(h);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the parts of the port holder share: its state, and how a run lies on a wire. port_holder.c
- * sends, polls and sleeps; port_receive.c takes what the wires deliver.
+ * sends, polls and sleeps; port_receive.c takes what the wires deliver; port_peers.c joins the other
+ * hosts and tells them what tasks announce; port_open.c opens and closes.
  *
  * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
  * stands for all packets of that stretch of the message; the first packet's header travels.
@@ -24,6 +25,7 @@
 #include <stdint.h>
 
 #include "drivers/base/ring.h"
+#include "drivers/wire.h"
 #include "mu/hw/desc_build.h"
 #include "mu/segment/host.h"
 #include "mu/segment/places.h"
@@ -50,6 +52,12 @@ struct shorts {
 	uint32_t target_task, target_channel;
 };
 
+/* What tasks of this host announce (mu_announce()), and how much of it each host was told. */
+struct announced {
+	uint32_t seen;  /* the number that all hosts know */
+	uint64_t *word; /* [hosts * locals] the word of each local task that each host knows */
+};
+
 struct mu_holder {
 	struct mu_host *host;
 	struct mu_process *p;           /* NULL in an agent */
@@ -68,12 +76,12 @@ struct mu_holder {
 	uint64_t bad;
 	int armed, broken;
 	bool exits; /* the process exits in a dispatch function: no run is taken any more */
-	uint32_t deaths_seen, announcements_seen;
+	uint32_t deaths_seen;
+	struct announced announced;
 	atomic_u32 piece_bytes; /* largest payload of a record to all hosts that have this queue */
 	struct drv_port_stat port_published;
 	struct drv_wire_stat *published; /* [hosts] what mu_holder_publish() has added so far */
-	uint64_t *announced; /* [hosts * locals] the word of each local task that each host knows */
-	struct mu_live *live; /* agent, fabric torus */
+	struct mu_live *live;            /* agent, fabric torus */
 };
 
 /* Returns the task whose channel `number` is at these coordinates; UINT32_MAX: none. */
@@ -88,6 +96,26 @@ static inline uint32_t find_task(const struct mu_holder *h, const MUHWI_PacketHe
 	return find_task_at(h, header->NetworkHeader.pt2pt.Destination.Destination.Destination,
 			    mu_header_number(header));
 }
+
+/* Hand in the run that drv_wire_reserve() gave room for. */
+static inline void commit_run(struct mu_holder *h, uint32_t host, uint32_t kind, uint32_t tag,
+			      uint32_t bytes)
+{
+	drv_wire_commit(h->wires, host, kind, tag, bytes);
+	h->shorts[host].run = NULL;
+	h->dirty[host / 64] |= 1ull << host % 64;
+}
+
+/* port_peers.c: connect the hosts whose address is known by now. */
+void mu_holder_connect_ready(struct mu_holder *h);
+/* Tasks have ended, `deaths` so far: stop waiting for hosts without a living task. */
+void mu_holder_drop_hosts(struct mu_holder *h, uint32_t deaths);
+/* Stop waiting for hosts whose only task has ended: they acknowledge nothing. */
+void mu_holder_drop_departed(struct mu_holder *h);
+/* Add the address of the port to the list of this host's. 0 or a negative errno, logged. */
+int mu_holder_list_address(struct mu_holder *h);
+/* The list is complete (1), or the port failed (negative errno). */
+void mu_holder_publish_address(struct mu_host *host, int ready);
 
 /*
  * port_receive.c: deliver a run that came from a host; drv_wires_poll() calls it. arg: the holder.
