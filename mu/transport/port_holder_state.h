@@ -55,6 +55,7 @@ struct shorts {
 /* What tasks of this host announce (mu_announce()), and how much of it each host was told. */
 struct announced {
 	uint32_t seen;  /* the number that all hosts know */
+	uint32_t *told; /* [hosts] the number that each host knows */
 	uint64_t *word; /* [hosts * locals] the word of each local task that each host knows */
 };
 

@@ -110,9 +110,10 @@ static int make_maps(struct mu_holder *h)
 
 	h->tx = calloc((size_t)host->locals * host->channels, sizeof *h->tx);
 	h->shorts = calloc(host->hosts, sizeof *h->shorts);
+	h->announced.told = calloc(host->hosts, sizeof *h->announced.told);
 	h->announced.word = calloc((size_t)host->hosts * host->locals, sizeof *h->announced.word);
 	h->published = calloc(host->hosts, sizeof *h->published);
-	if (!h->tx || !h->shorts || !h->announced.word || !h->published)
+	if (!h->tx || !h->shorts || !h->announced.told || !h->announced.word || !h->published)
 		return -ENOMEM;
 	return mu_places_make(&h->places, host);
 }
@@ -122,6 +123,7 @@ static void free_holder(struct mu_holder *h)
 	free(h->tx);
 	mu_places_free(&h->places);
 	free(h->shorts);
+	free(h->announced.told);
 	free(h->announced.word);
 	free(h->published);
 	free(h);

@@ -18,11 +18,14 @@
 #include "mu/transport/port_holder_state.h"
 
 /*
- * Send the announcements to one host. Returns false if there is no room now. With several queues a word that this queue has sent is sent again with its newer
+ * Send the announcements to one host, unless it knows this number. Returns false if there is no
+ * room now. With several queues a word that this queue has sent is sent again with its newer
  * number, since the host may have taken an older word with the same number from another queue.
  */
 static bool tell_host(struct mu_holder *h, uint32_t host, uint32_t number)
 {
+	if (h->announced.told[host] == number)
+		return true;
 	for (uint32_t task = 0; task < h->host->tasks; task++) {
 		const struct mu_task_entry *e = mu_host_entry(h->host, task);
 		struct mu_told told = {atomic_load_acquire(&mu_host_announced(h->host)[task]),
@@ -42,6 +45,7 @@ static bool tell_host(struct mu_holder *h, uint32_t host, uint32_t number)
 		commit_run(h, host, MU_RUN_TOLD, task, sizeof told);
 		*known = told.word;
 	}
+	h->announced.told[host] = number;
 	return true;
 }
 
