@@ -130,14 +130,37 @@ static int module_load(const struct driver *d, const struct drv_port_module **mo
 
 #define SPEC_BYTES 1024
 
-/* The ports that are being opened: one for each queue. */
+/* The ports that are being opened: one for each queue; and the specification of what is open. */
 struct opening {
 	unsigned most, count;
 	struct drv_port *port[DRV_PORT_QUEUES_MAX];
 	struct drv_port_why *why;
+	char *text; /* NULL: nobody asks for it */
+	size_t bytes, used;
 };
 
 static int driver_open(const char *spec, struct opening *o);
+
+/* What has no room ends in "...". */
+static __attribute__((format(printf, 2, 3))) void append_text(struct opening *o, const char *format,
+							      ...)
+{
+	va_list ap;
+	int n;
+
+	if (!o->text)
+		return;
+	va_start(ap, format);
+	n = vsnprintf(o->text + o->used, o->bytes - o->used, format, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < o->bytes - o->used) {
+		o->used += (size_t)n;
+		return;
+	}
+	if (o->bytes > 3)
+		memcpy(o->text + o->bytes - 4, "...", 4);
+	o->text = NULL;
+}
 
 static void close_all(struct opening *o)
 {
@@ -161,6 +184,7 @@ static int wrapper_open(const char *spec, size_t n, struct opening *o)
 	for (size_t i = 0; i < sizeof wrappers / sizeof *wrappers; i++) {
 		if (strlen(wrappers[i].name) != n || memcmp(wrappers[i].name, spec, n))
 			continue;
+		append_text(o, "%.*s", (int)(end + 2 - spec), spec);
 		rc = driver_open(end + 2, o);
 		for (unsigned q = 0; q < o->count && !rc; q++)
 			rc = wrappers[i].wrap(args, o->port[q], &o->port[q], o->why);
@@ -204,10 +228,50 @@ static int take_queues(const char *args, char *rest, size_t bytes, unsigned *que
 	return 0;
 }
 
-static int queues_open(drv_port_open_fn open, drv_port_open_queues_fn open_queues, const char *args,
-		       struct opening *o)
+/* Queues of a device have been opened. */
+static void append_device(struct opening *o, bool is_first, const char *driver, const char *args,
+			  unsigned queues)
 {
-	struct drv_port **port = o->port + o->count;
+	append_text(o, "%s%s:%s", is_first ? "" : "&", driver, args);
+	if (queues > 1)
+		append_text(o, "%squeues=%u", *args ? "," : "", queues);
+}
+
+/*
+ * Open a port for each queue by itself. A driver that stands for several (udp) chooses for each,
+ * and may find the first one exhausted: the queues that chose alike are written as one device.
+ */
+static int open_each(const char *name, drv_port_open_fn open, const char *args, unsigned ports,
+		     struct opening *o)
+{
+	const char *before = NULL;
+	unsigned alike = 0;
+	int rc = 0;
+
+	for (unsigned q = 0; q < ports && !rc; q++) {
+		const char *driver;
+
+		o->why->chosen = NULL;
+		rc = open(args, &o->port[o->count], o->why);
+		if (rc)
+			break;
+		driver = o->why->chosen ? o->why->chosen : name;
+		if (alike && driver != before) {
+			append_device(o, o->count == alike, before, args, alike);
+			alike = 0;
+		}
+		before = driver;
+		alike++;
+		o->count++;
+	}
+	if (alike)
+		append_device(o, o->count == alike, before, args, alike);
+	return rc;
+}
+
+static int queues_open(const char *name, drv_port_open_fn open, drv_port_open_queues_fn open_queues,
+		       const char *args, struct opening *o)
+{
 	unsigned n = 1, ports;
 	char rest[SPEC_BYTES];
 	int rc = 0;
@@ -219,16 +283,14 @@ static int queues_open(drv_port_open_fn open, drv_port_open_queues_fn open_queue
 	if (rc)
 		return rc;
 	ports = n < o->most - o->count ? n : o->most - o->count;
-	if (n > 1 && open_queues) {
-		rc = open_queues(args, n, ports, port, o->why);
-		o->count += rc ? 0 : ports;
+	if (n == 1 || !open_queues)
+		return open_each(name, open, args, ports, o);
+	rc = open_queues(args, n, ports, o->port + o->count, o->why);
+	if (rc)
 		return rc;
-	}
-	for (unsigned q = 0; q < ports && !rc; q++) {
-		rc = open(args, &port[q], o->why);
-		o->count += !rc;
-	}
-	return rc;
+	append_device(o, !o->count, name, args, n); /* the device has them all */
+	o->count += ports;
+	return 0;
 }
 
 static int device_open(const char *spec, struct opening *o)
@@ -237,7 +299,7 @@ static int device_open(const char *spec, struct opening *o)
 	const struct drv_port_module *module = NULL;
 
 	if (isdigit((unsigned char)*spec))
-		return queues_open(open_best_udp, NULL, spec, o);
+		return queues_open("udp", open_best_udp, NULL, spec, o);
 	if (spec[n] != ':')
 		return drv_port_fail(o->why, -EINVAL,
 				     "no ':' behind the driver's name; write e.g. shm: or "
@@ -249,9 +311,10 @@ static int device_open(const char *spec, struct opening *o)
 		if (strlen(d->name) != n || memcmp(d->name, spec, n))
 			continue;
 		if (d->open)
-			return queues_open(d->open, NULL, spec + n + 1, o);
+			return queues_open(d->name, d->open, NULL, spec + n + 1, o);
 		rc = module_load(d, &module, o->why);
-		return module ? queues_open(module->open, module->open_queues, spec + n + 1, o)
+		return module ? queues_open(d->name, module->open, module->open_queues,
+					    spec + n + 1, o)
 			      : rc;
 	}
 	return drv_port_fail(
@@ -330,37 +393,24 @@ static int driver_open(const char *spec, struct opening *o)
 /* What stands behind the wrappers of a spec. */
 static const char *innermost(const char *spec)
 {
-	const char *plus = strrchr(spec, '+');
+	const char *end;
 
-	return plus ? plus + 1 : spec;
-}
-
-/* Write the spec with the driver that was chosen in the place of udp. */
-static void write_opened(const char *spec, const char *chosen, char *text, size_t bytes)
-{
-	const char *driver = innermost(spec), *address = driver;
-
-	if (!strncmp(driver, "udp:", 4))
-		address += 4;
-	if (chosen)
-		snprintf(text, bytes, "%.*s%s:%s", (int)(driver - spec), spec, chosen, address);
-	else
-		snprintf(text, bytes, "%s", spec);
+	while (spec[strcspn(spec, ":(&")] == '(' && (end = strstr(spec, ")+")))
+		spec = end + 2;
+	return spec;
 }
 
 int drv_port_open_queues(const char *spec, unsigned most, struct drv_port **port, char *opened,
 			 size_t bytes)
 {
 	struct drv_port_why why = {""};
-	struct opening o = {.most = most, .why = &why};
+	struct opening o = {.most = most, .why = &why, .text = opened, .bytes = bytes};
 	int rc = driver_open(spec, &o);
 
 	if (rc) {
 		drv_error("port %s: %s", spec, why.text[0] ? why.text : strerror(-rc));
 		return rc;
 	}
-	if (opened)
-		write_opened(spec, why.chosen, opened, bytes);
 	memcpy(port, o.port, o.count * sizeof *port);
 	return (int)o.count;
 }

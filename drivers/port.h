@@ -99,13 +99,15 @@ struct drv_port {
  */
 int drv_port_open(const char *spec, struct drv_port **port);
 /*
- * The same. Writes the spec to `opened`, with the driver that was chosen in the place of "udp":
- * "packet:10.0.0.1".
+ * The same. Writes to `opened` the spec of what is open now, with the driver that was chosen in the
+ * place of "udp": "packet:10.0.0.1"; what does not fit into `bytes` ends in "...". Such a text is
+ * for people: a process that may open packet sockets today may not do so tomorrow.
  */
 int drv_port_open_named(const char *spec, struct drv_port **port, char *opened, size_t bytes);
 /*
  * The same with a port for each queue that the specification asks for, at most `most` (1 ..
- * DRV_PORT_QUEUES_MAX). Fills port[] and returns their number; `opened` may be NULL.
+ * DRV_PORT_QUEUES_MAX). Fills port[] and returns their number; `opened` may be NULL. It names the
+ * devices of a list that were opened, and of each as many queues as were.
  * drv_port_close() closes each; what they share goes with the last one.
  */
 int drv_port_open_queues(const char *spec, unsigned most, struct drv_port **port, char *opened,

@@ -447,7 +447,7 @@ static void address_check(struct agent *a)
 		struct ctl_buf b = {0};
 
 		ctl_put_text(&b, a->host->own_address);
-		ctl_put_text(&b, a->host->port);
+		ctl_put_text(&b, a->host->opened);
 		ctl_send_buf(&a->ctl, CTL_OWN_ADDRESS, &b);
 	}
 }

@@ -342,6 +342,7 @@ struct mu_host {
 	uint8_t seal;             /* enum drv_seal_kind of frames between hosts */
 	unsigned char key[DRV_SEAL_KEY_BYTES]; /* key of the job */
 	char port[256];                        /* driver port of this host, "" if none is needed */
+	char opened[384];                      /* the port as its holder opened it, for people */
 	char capture[256]; /* file in which the port records its frames; "": none */
 	char mapping[256];
 	/* Faults (emu/faults.h), "": none. Their times count from start_ns, of drv_clock_ns(). */

@@ -389,7 +389,7 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		if (!h->broken)
 			drv_error(
 			    "port %s: broken (%s); this host cannot reach the others any more",
-			    h->host->port, strerror(-n));
+			    h->host->opened, strerror(-n));
 		h->broken = 1;
 		return n;
 	}

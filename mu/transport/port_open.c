@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -174,11 +173,9 @@ int mu_holder_open(struct mu_host *host, struct mu_holder **holder)
 {
 	struct drv_port *port;
 	struct mu_holder *h;
-	char spec[sizeof host->port];
 	int rc;
 
-	snprintf(spec, sizeof spec, "%s", host->port);
-	rc = drv_port_open_named(spec, &port, host->port, sizeof host->port);
+	rc = drv_port_open_named(host->port, &port, host->opened, sizeof host->opened);
 	host->own_address[0] = 0;
 	if (!rc)
 		rc = make_holder(host, port, 0, 1, NULL, &h);
@@ -200,14 +197,12 @@ int mu_holders_open(struct mu_process *p)
 	struct drv_port *port[MU_QUEUES_MAX];
 	struct mu_host *host = p->host;
 	unsigned most = p->channels < MU_QUEUES_MAX ? p->channels : MU_QUEUES_MAX;
-	char spec[sizeof host->port];
 	int n, rc = 0;
 
-	snprintf(spec, sizeof spec, "%s", host->port);
 	p->queues_to = calloc(host->hosts, sizeof *p->queues_to);
 	p->told = calloc(host->tasks, sizeof *p->told);
 	n = p->queues_to && p->told
-		? drv_port_open_queues(spec, most, port, host->port, sizeof host->port)
+		? drv_port_open_queues(host->port, most, port, host->opened, sizeof host->opened)
 		: -ENOMEM;
 	rc = n < 0 ? n : 0;
 	host->own_address[0] = 0;

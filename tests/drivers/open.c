@@ -412,6 +412,32 @@ static void check_chosen(const char *spec, const char *expected)
 	drv_port_close(p);
 }
 
+/* The same for several queues, with room for `bytes` of the name. */
+static void check_opened(const char *spec, unsigned most, const char *expected, size_t bytes)
+{
+	struct drv_port *p[DRV_PORT_QUEUES_MAX];
+	char opened[200] = "";
+	int n = drv_port_open_queues(spec, most, p, opened, bytes);
+
+	REQUIRE(n > 0);
+	CHECK_STR(opened, expected);
+	while (n)
+		drv_port_close(p[--n]);
+}
+
+static void opened_is_named(void)
+{
+	check_opened("loop:a&loop:b", 16, "loop:a&loop:b", 96);
+	check_opened("loop:a&loop:b", 1, "loop:a", 96);
+	check_opened("loop:a,queues=3&loop:b,queues=2", 4, "loop:a,queues=3&loop:b", 96);
+	check_opened("loop:a,queues=4,frame=100", 1, "loop:a,frame=100", 96);
+	check_opened("fault(loss=0.5)+fault(dup=0.5)+loop:a,queues=4&loop:b", 2,
+		     "fault(loss=0.5)+fault(dup=0.5)+loop:a,queues=2", 96);
+	check_opened("fault(loss=0.5)+loop:a,queues=2", 2, "fault(loss=0.5)+loop:a,queues=2", 32);
+	check_opened("fault(loss=0.5)+loop:a,queues=2", 2, "fault(loss=0.5)+loop:a,queu...", 31);
+	check_opened("fault(loss=0.5)+loop:a&loop:b", 2, "fault(...", 10);
+}
+
 /* In this process sockets of that family are refused. */
 static int deny_sockets(int family)
 {
@@ -440,6 +466,8 @@ static int udp_chooses_child(void *arg)
 	check_chosen("127.0.0.1,frame=2000", "uring:127.0.0.1,frame=2000");
 	check_chosen("fault(loss=0.5)+udp:127.0.0.1", "fault(loss=0.5)+uring:127.0.0.1");
 	check_chosen("uring:127.0.0.1", "uring:127.0.0.1");
+	check_opened("loop:x,queues=2&udp:127.0.0.1,queues=2", 16,
+		     "loop:x,queues=2&uring:127.0.0.1,queues=2", 96);
 	if (deny_uring(EPERM))
 		return 77;
 	CHECK_EQ(open_logged("udp:127.0.0.1", &p), -EPERM);
@@ -459,6 +487,8 @@ static void udp_chooses(void)
 		close(fd);
 		check_chosen("udp:127.0.0.1", "packet:127.0.0.1");
 		check_chosen("127.0.0.1", "packet:127.0.0.1");
+		check_opened("udp:127.0.0.1,queues=2&loop:x&127.0.0.1", 16,
+			     "packet:127.0.0.1,queues=2&loop:x&packet:127.0.0.1", 96);
 	}
 	rc = t_wait(t_child(udp_chooses_child, NULL), 20);
 	if (rc == 77)
@@ -639,6 +669,7 @@ static void reachable_ports(void)
 		    {"shm:a&10.0.0.1", 1, 0},
 		    {"dpdk:net_memif,id=0&dpdk:net_af_packet,iface=veth0", 1, 0},
 		    {"dpdk:net_memif,id=0&dpdk:0000:3b:00.0", 1, 1},
+		    {"dpdk:net_memif,socket=a+10.0.0.1", 0, 0},
 		    {"shm:a&shm:b", 0, 0}};
 
 	for (size_t i = 0; i < sizeof port / sizeof *port; i++) {
@@ -652,5 +683,5 @@ static void reachable_ports(void)
 
 T_MAIN(T(reachable_ports), T(bad_specs), T(several_queues), T(bad_specs_of_uring),
        T(bad_specs_of_dpdk), T(xdp_hears_one_queue), T(a_worker_releases_the_packet_socket),
-       T(modules_are_looked_for), T(uring_denied), T(udp_chooses), T(dpdk_is_a_guest),
-       T(dpdk_after_fork), T(shm_leaves_nothing))
+       T(modules_are_looked_for), T(uring_denied), T(opened_is_named), T(udp_chooses),
+       T(dpdk_is_a_guest), T(dpdk_after_fork), T(shm_leaves_nothing))
