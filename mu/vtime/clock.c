@@ -37,13 +37,17 @@ static int serve_channels(struct mu_process *p)
 
 static int virtual_poll(struct mu_channel *ch)
 {
-	int n, gone = 0;
+	int n = 0, gone = 0;
 
 	mu_vt_check(); /* all effects up to now are in memory then */
 	in_poll++;
-	n = mu_engine_receive(ch, 32, 1);
-	if (mu_has_new_deaths(ch))
-		gone = mu_apply_deaths(ch);
+	if (!ch->engine.in_callback) { /* else the record that is being dispatched is still there */
+		ch->engine.in_callback = 1;
+		n = mu_engine_receive(ch, 32, 1);
+		if (mu_has_new_deaths(ch))
+			gone = mu_apply_deaths(ch);
+		ch->engine.in_callback = 0;
+	}
 	if (gone && ch->death.notify)
 		ch->death.notify(ch->arg);
 	n += gone + mu_call_done_functions(ch);

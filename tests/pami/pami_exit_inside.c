@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Exit inside a dispatch function: each task but 0 calls exit() in the function that the word of
- * task 0 runs, right after it has sent its last messages there. All of them arrive.
+ * task 0 runs, right after it has sent its last messages there by each of its contexts. All of them
+ * arrive. A task with an odd number takes the word in a poll of its own, the others in a poll inside
+ * a dispatch function. A task that holds the port of its host receives nothing by the queue whose
+ * message it dispatches, so the word has come by then to task 2, and comes by another queue, if there
+ * is one, to task 4.
  */
 #include "tests/harness/pami_job.h"
 
-enum { MESSAGES = 200, LONG = 4000, GO = 1, SHORT_WORD, LONG_WORD };
+enum { CONTEXTS = 3, MESSAGES = 200, LONG = 4000, GO = 1, GO_INSIDE, SHORT_WORD, LONG_WORD };
 
 static size_t got;
 static int got_long;
-static unsigned char long_data[LONG];
+static unsigned char long_data[CONTEXTS][LONG];
 
 static void on_short(pami_context_t c, void *cookie, const void *header, size_t header_size,
 		     const void *pipe, size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
@@ -24,51 +28,89 @@ static void on_short(pami_context_t c, void *cookie, const void *header, size_t 
 static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_size,
 		    const void *pipe, size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
 {
+	size_t from;
+
+	memcpy(&from, header, sizeof from);
 	CHECK_EQ(data_size, LONG);
 	*recv = (pami_recv_t){.local_fn = flag_done,
 			      .cookie = &got_long,
 			      .type = PAMI_TYPE_BYTE,
 			      .data_fn = PAMI_DATA_COPY,
-			      .addr = long_data};
+			      .addr = long_data[from % CONTEXTS]};
+}
+
+static void send_last_words(size_t from)
+{
+	pami_endpoint_t to = get_endpoint(0, from);
+	pami_send_t send = {.send = {.header = {&from, sizeof from},
+				     .data = {long_data[from], LONG},
+				     .dispatch = LONG_WORD,
+				     .dest = to}};
+	unsigned char data[100];
+
+	fill_pattern(long_data[from], from, LONG);
+	CHECK_EQ(PAMI_Send(contexts[from], &send), PAMI_SUCCESS);
+	for (int i = 0; i < MESSAGES; i++) {
+		pami_send_immediate_t s = {.header = {&i, sizeof i},
+					   .data = {data, (size_t)i % 100},
+					   .dispatch = SHORT_WORD,
+					   .dest = to};
+
+		fill_pattern(data, (size_t)i, s.data.iov_len);
+		CHECK_EQ(PAMI_Send_immediate(contexts[from], &s), PAMI_SUCCESS);
+	}
 }
 
 static void exit_at_word(pami_context_t c, void *cookie, const void *header, size_t header_size,
 			 const void *pipe, size_t data_size, pami_endpoint_t origin,
 			 pami_recv_t *recv)
 {
-	pami_send_t send = {
-	    .send = {.data = {long_data, LONG}, .dispatch = LONG_WORD, .dest = get_endpoint(0, 0)}};
-	unsigned char data[100];
-
-	fill_pattern(long_data, 7, LONG);
-	CHECK_EQ(PAMI_Send(c, &send), PAMI_SUCCESS);
-	for (int i = 0; i < MESSAGES; i++) {
-		pami_send_immediate_t s = {.header = {&i, sizeof i},
-					   .data = {data, (size_t)i % 100},
-					   .dispatch = SHORT_WORD,
-					   .dest = get_endpoint(0, 0)};
-
-		fill_pattern(data, (size_t)i, s.data.iov_len);
-		CHECK_EQ(PAMI_Send_immediate(c, &s), PAMI_SUCCESS);
-	}
+	PAMI_Context_advance(c, 1); /* the poll that it is in has the context */
+	for (size_t i = 0; i < CONTEXTS; i++)
+		send_last_words(i);
 	exit(check_failures != 0);
+}
+
+static void poll_inside(pami_context_t c, void *cookie, const void *header, size_t header_size,
+			const void *pipe, size_t data_size, pami_endpoint_t origin,
+			pami_recv_t *recv)
+{
+	for (;;)
+		PAMI_Context_advance(contexts[CONTEXTS - 1], 100);
+}
+
+static void send_word(size_t from, size_t task, size_t to, unsigned word)
+{
+	pami_send_immediate_t s = {.dispatch = word, .dest = get_endpoint(task, to)};
+
+	CHECK_EQ(PAMI_Send_immediate(contexts[from], &s), PAMI_SUCCESS);
 }
 
 int main(void)
 {
-	job_begin(1);
-	dispatch_set(context, GO, exit_at_word, NULL, (pami_dispatch_hint_t){0});
-	dispatch_set(context, SHORT_WORD, on_short, NULL, (pami_dispatch_hint_t){0});
-	dispatch_set(context, LONG_WORD, on_long, NULL, (pami_dispatch_hint_t){0});
+	job_begin(CONTEXTS);
+	for (size_t i = 0; i < CONTEXTS; i++) {
+		pami_dispatch_hint_t none = {0};
+
+		dispatch_set(contexts[i], GO, exit_at_word, NULL, none);
+		dispatch_set(contexts[i], GO_INSIDE, poll_inside, NULL, none);
+		dispatch_set(contexts[i], SHORT_WORD, on_short, NULL, none);
+		dispatch_set(contexts[i], LONG_WORD, on_long, NULL, none);
+	}
 	run_barrier();
 	while (me)
-		PAMI_Context_advance(context, 100);
+		PAMI_Context_advancev(contexts, me % 2 ? CONTEXTS : 1, 100);
 	for (size_t t = 1; t < tasks; t++) {
-		pami_send_immediate_t s = {.dispatch = GO, .dest = get_endpoint(t, 0)};
-
-		CHECK_EQ(PAMI_Send_immediate(context, &s), PAMI_SUCCESS);
+		if (t % 4 == 0)
+			send_word(0, t, 0, GO_INSIDE);
+		send_word(t % 4 == 2 ? 0 : CONTEXTS - 1, t, t % 2 ? t % CONTEXTS : CONTEXTS - 1,
+			  GO);
+		if (t % 4 == 2)
+			send_word(0, t, 0, GO_INSIDE);
 	}
-	WAIT(got == MESSAGES * (tasks - 1) && got_long == (int)tasks - 1);
-	CHECK_EQ(count_different(long_data, 7, LONG), 0);
-	return job_end(1) || check_failures;
+	while (got < CONTEXTS * MESSAGES * (tasks - 1) || got_long < CONTEXTS * ((int)tasks - 1))
+		PAMI_Context_advancev(contexts, CONTEXTS, 100);
+	for (size_t i = 0; i < CONTEXTS; i++)
+		CHECK_EQ(count_different(long_data[i], i, LONG), 0);
+	return job_end(CONTEXTS) || check_failures;
 }
