@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the parts of the port holder share: its state, and how a run lies on a wire. port_holder.c
- * sends, polls and sleeps; port_receive.c takes what the wires deliver; port_peers.c joins the other
- * hosts and tells them what tasks announce; port_open.c opens and closes.
+ * sends, polls and sleeps; port_receive.c takes what the wires deliver; port_peers.c joins the
+ * other hosts and tells them what tasks announce; port_open.c opens and closes.
  *
  * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
  * stands for all packets of that stretch of the message; the first packet's header travels.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening and closing the holders of a host's port, one for each of its queues. What the job wants to
- * break, record or trace is put before the port here.
+ * Opening and closing the holders of a host's port, one for each of its queues. What the job wants
+ * to break, record or trace is put before the port here.
  */
 #define _GNU_SOURCE
 #include "mu/transport/port_holder.h"

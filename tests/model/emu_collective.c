@@ -458,7 +458,8 @@ static void refuses_what_cannot_be(void)
 
 static void count_coll(struct net *n, uint32_t node, struct emu_packet *p) {}
 
-/* Contribute a word to a sum over a class route. fifo: what the headers of a route should agree in. */
+/* Contribute a word to a sum over a class route. fifo: in what the headers of a route should agree.
+ */
 static void contribute(struct net *n, uint32_t node, unsigned route, unsigned fifo, uint64_t word)
 {
 	uint32_t i = net_packet(n);
