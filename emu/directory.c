@@ -13,7 +13,7 @@ struct entry {
 	uint32_t node, to;
 	uint16_t version, channel;
 	uint8_t used, state;
-	/* OWNED: the task that has the block, and its lease there; 0: none. */
+	/* HOLD, OWNED: the task that has the block, or will, and its lease there; 0: none. */
 	uint32_t task;
 	uint64_t lease;
 	/* The update that the central table takes at next_at. */
@@ -39,6 +39,7 @@ struct emu_directory {
 	struct emu_directory_conf conf;
 	struct map units, homes, central;
 	struct slot **cached; /* [nodes]; created at first use */
+	uint32_t *waiting;    /* [nodes] packets that wait in the unit */
 	uint64_t random, central_free_at;
 	struct emu_directory_stat *stat, own;
 };
@@ -203,7 +204,7 @@ static uint64_t lease_of(const struct emu_packet *p)
 {
 	const struct emu_bind_lease *b = (const void *)p->payload;
 
-	return b->a.state == EMU_BIND_OWNED && p->bytes >= sizeof(*b) ? b->lease : 0;
+	return b->a.state >= EMU_BIND_HOLD && p->bytes >= sizeof(*b) ? b->lease : 0;
 }
 
 static void take_bind(struct emu_directory *d, uint32_t node, const struct emu_packet *p)
@@ -447,6 +448,19 @@ static enum emu_arrival resend_packet(struct emu_directory *d, uint32_t node, ui
 	return EMU_ARRIVAL_RESEND;
 }
 
+static enum emu_arrival bounce_packet(struct emu_directory *d, uint32_t node, uint32_t here,
+				      struct emu_packet *p)
+{
+	struct emu_address *a = emu_address_of(p);
+
+	d->stat->bounces++;
+	if (a->budget)
+		a->budget--;
+	else
+		a->flags |= EMU_ADDRESS_SOFTWARE;
+	return resend_packet(d, node, here, p);
+}
+
 static void expect_access(struct emu_directory *d, uint32_t task, int change)
 {
 	if (d->conf.expect)
@@ -486,12 +500,7 @@ static enum emu_arrival arrive_message(struct emu_directory *d, uint32_t node, u
 		set_fifo(p, a->channel);
 		return EMU_ARRIVAL_DELIVER;
 	}
-	d->stat->bounces++;
-	if (a->budget)
-		a->budget--;
-	else
-		a->flags |= EMU_ADDRESS_SOFTWARE;
-	return resend_packet(d, node, here, p);
+	return bounce_packet(d, node, here, p);
 }
 
 enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, uint32_t here,
@@ -516,25 +525,65 @@ enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, ui
 	}
 }
 
+/* The block of the packet arrives or has just left. Returns false if the packet has waited too
+ * long, or too many wait. */
+static bool keep_waiting(struct emu_directory *d, uint32_t node, struct emu_address *a)
+{
+	if (!a->budget)
+		return false;
+	a->budget--;
+	if (a->flags & EMU_ADDRESS_WAITS)
+		return true;
+	if (d->waiting[node] == EMU_ADDRESS_WAITING_MAX)
+		return false;
+	d->waiting[node]++;
+	a->flags |= EMU_ADDRESS_WAITS;
+	return true;
+}
+
+static void end_waiting(struct emu_directory *d, uint32_t node, struct emu_address *a)
+{
+	if (a->flags & EMU_ADDRESS_WAITS)
+		d->waiting[node]--;
+	a->flags &= (uint8_t)~EMU_ADDRESS_WAITS;
+}
+
 enum emu_arrival emu_directory_access(struct emu_directory *d, uint32_t node, uint32_t here,
 				      struct emu_packet *p)
 {
 	struct emu_address *a = emu_address_of(p), before = *a;
 	const struct entry *e = map_find(&d->units, node, a->key);
+	enum emu_arrival way;
 
 	expect_access(d, p->route.next, -1);
-	if (!e || e->state != EMU_BIND_OWNED || !e->lease || e->task != p->route.next)
+	if (a->flags & EMU_ADDRESS_WAITS && (!e || e->state < EMU_BIND_HOLD)) {
+		end_waiting(d, node, a);
+		return bounce_packet(d, node, here, p);
+	}
+	if (!e || e->state < EMU_BIND_HOLD || !e->lease || e->task != p->route.next) {
+		end_waiting(d, node, a);
 		return EMU_ARRIVAL_DELIVER;
+	}
 	a->kind = EMU_ADDRESS_ANSWER;
 	a->at = here;
 	a->version = e->version;
 	a->flags = (uint8_t)((a->flags & EMU_ADDRESS_MISLED) | EMU_ADDRESS_BY_UNIT);
-	if (!d->conf.access(d->conf.arg, e->task, e->lease, p)) {
-		*a = before;
-		return EMU_ARRIVAL_DELIVER;
+	way = d->conf.access(d->conf.arg, e->task, e->lease, p);
+	if (way == EMU_ARRIVAL_RESEND) {
+		d->waiting[node] -= (before.flags & EMU_ADDRESS_WAITS) != 0;
+		d->stat->by_unit++;
+		return way;
 	}
-	d->stat->by_unit++;
-	return EMU_ARRIVAL_RESEND;
+	*a = before;
+	if (way == EMU_ARRIVAL_WAIT) {
+		d->stat->held += !(a->flags & EMU_ADDRESS_WAITS);
+		if (keep_waiting(d, node, a)) {
+			expect_access(d, e->task, 1);
+			return way;
+		}
+	}
+	end_waiting(d, node, a);
+	return EMU_ARRIVAL_DELIVER;
 }
 
 /* ---- life, counters ---- */
@@ -550,8 +599,11 @@ struct emu_directory *emu_directory_create(const struct emu_directory_conf *conf
 	while (d->conf.entries & (d->conf.entries - 1))
 		d->conf.entries &= d->conf.entries - 1;
 	d->cached = calloc(conf->nodes, sizeof(*d->cached));
-	if (d->cached)
+	d->waiting = calloc(conf->nodes, sizeof(*d->waiting));
+	if (d->cached && d->waiting)
 		return d;
+	free(d->cached);
+	free(d->waiting);
 	free(d);
 	return NULL;
 }
@@ -563,6 +615,7 @@ void emu_directory_destroy(struct emu_directory *d)
 	for (uint32_t i = 0; i < d->conf.nodes; i++)
 		free(d->cached[i]);
 	free(d->cached);
+	free(d->waiting);
 	free(d->units.at);
 	free(d->homes.at);
 	free(d->central.at);

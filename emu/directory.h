@@ -36,7 +36,9 @@
  *     packet to the old owner any more.
  *   - the old owner's unit says GONE once the data has left; a late packet goes on by the
  *     forward in the old owner's router, or goes home.
- *   - the target's unit says HOLD until the data is there: software queues what arrives.
+ *   - the target's unit says HOLD until the data is there. An access that arrives waits in the
+ *     unit, which looks at the lease again and again, for a bounded time; all else, and what waits
+ *     too long, goes to software, which queues it.
  *   - versions make late updates harmless.
  *   - a packet that has used up EMU_ADDRESS_BUDGET ends at the software of its home, which knows
  *     the owner.
@@ -54,8 +56,9 @@
 
 #include "emu/router.h"
 
-#define EMU_ADDRESS_BUDGET 64u
-#define EMU_ADDRESS_NOBODY UINT32_MAX
+#define EMU_ADDRESS_BUDGET      64u /* hops and looks of a packet at a lease */
+#define EMU_ADDRESS_WAITING_MAX 64u /* packets that wait in a unit for blocks that arrive */
+#define EMU_ADDRESS_NOBODY      UINT32_MAX
 
 enum emu_directory_mode {
 	EMU_DIRECTORY_NONE, /* packets to addresses go to their homes */
@@ -79,7 +82,8 @@ enum emu_address_flag {
 	EMU_ADDRESS_DIRECTED = 4, /* an entry of `version` chose the destination */
 	EMU_ADDRESS_SOFTWARE = 8, /* the budget is spent: home's software takes it */
 	EMU_ADDRESS_MISLED = 16,  /* some entry was wrong; in an ANSWER: replace yours */
-	EMU_ADDRESS_BY_UNIT = 32  /* ANSWER: a struct emu_access, and what it has read */
+	EMU_ADDRESS_BY_UNIT = 32, /* ANSWER: a struct emu_access, and what it has read */
+	EMU_ADDRESS_WAITS = 64    /* in a unit, for its block */
 };
 
 /* BIND: what the messaging unit knows of a block; of one version the larger counts. */
@@ -133,7 +137,7 @@ struct emu_operands {
 	uint64_t operand, expected; /* expected: CAS */
 };
 
-/* The first bytes of a BIND whose state is OWNED. */
+/* The first bytes of a BIND whose state is HOLD or OWNED. */
 struct emu_bind_lease {
 	struct emu_address a;
 	uint64_t lease; /* address of a struct emu_lease of the sender; 0: there is none */
@@ -145,7 +149,9 @@ struct emu_bind_lease {
  */
 struct emu_lease {
 	uint64_t key;
-	uint64_t word; /* the block may be accessed if the upper half is EMU_BIND_OWNED */
+	/* The upper half is EMU_BIND_OWNED if the block may be accessed, EMU_BIND_HOLD if it
+	 * arrives, EMU_BIND_GONE if it has left. */
+	uint64_t word;
 	uint64_t memory, bytes;
 	/* Accesses, and a majority vote of the tasks that made them. */
 	uint32_t uses, voter, votes;
@@ -157,6 +163,14 @@ struct emu_directory_stat {
 #undef EMU_DIRECTORY_COUNTER
 };
 
+enum emu_arrival {
+	EMU_ARRIVAL_DELIVER, /* to the reception FIFO of its header */
+	EMU_ARRIVAL_TAKEN,   /* it wrote a table, and its way ends */
+	EMU_ARRIVAL_RESEND,  /* inject it again, as a new packet: it has another destination */
+	EMU_ARRIVAL_ACCESS,  /* the unit may carry it out: emu_directory_access() */
+	EMU_ARRIVAL_WAIT     /* the same, a little later */
+};
+
 struct emu_directory_conf {
 	uint32_t nodes;
 	enum emu_directory_mode mode;
@@ -165,10 +179,12 @@ struct emu_directory_conf {
 	struct emu_directory_stat *stat; /* where the counters are; NULL: inside */
 	/*
 	 * Carry out an access with a lease of a task, and make the packet its answer, or another
-	 * packet that is to be injected here; the address is the answer's already. Returns false if
-	 * the block is not there; then nothing was done. NULL: units carry out nothing.
+	 * packet that is to be injected here; the address is the answer's already. Returns
+	 * EMU_ARRIVAL_RESEND, or, if nothing was done, EMU_ARRIVAL_WAIT if the block arrives or has
+	 * just left, else
+	 * EMU_ARRIVAL_DELIVER. NULL: units carry out nothing.
 	 */
-	bool (*access)(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
+	enum emu_arrival (*access)(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
 	/* 1: access() will be called for memory of the task; -1: it is over. May be NULL. */
 	void (*expect)(void *arg, uint32_t task, int change);
 	void *arg;
@@ -214,19 +230,12 @@ uint64_t emu_directory_inject_ps(const struct emu_directory *d, const struct emu
 /* Note that a router turns the packet to channel 3. */
 void emu_directory_turn(struct emu_directory *d, struct emu_packet *p);
 
-enum emu_arrival {
-	EMU_ARRIVAL_DELIVER, /* to the reception FIFO of its header */
-	EMU_ARRIVAL_TAKEN,   /* it wrote a table, and its way ends */
-	EMU_ARRIVAL_RESEND,  /* inject it again, as a new packet: it has another destination */
-	EMU_ARRIVAL_ACCESS   /* the unit may carry it out: emu_directory_access() */
-};
-
 /* A packet to an address has arrived at its destination. */
 enum emu_arrival emu_directory_arrive(struct emu_directory *d, uint32_t node, uint32_t here,
 				      struct emu_packet *p, uint64_t now);
 
-/* The packet, an access, has reached the memory of the node. Returns RESEND if it is the answer
- * now, else DELIVER. */
+/* The packet, an access, has reached the memory of the node, or has waited. Returns RESEND if it is
+ * the answer now, else WAIT or DELIVER. */
 enum emu_arrival emu_directory_access(struct emu_directory *d, uint32_t node, uint32_t here,
 				      struct emu_packet *p);
 

@@ -386,6 +386,10 @@ static void handle_addressed(struct emu_world *w, const struct emu_event *e)
 		push_event(w, w->now + w->timing.mu_receive_ps, node, PORT_ADDRESSED, ADDRESSED,
 			   e->arg, MARK_ACCESS);
 		return;
+	case EMU_ARRIVAL_WAIT:
+		push_event(w, w->now + w->timing.address_wait_ps, node, PORT_ADDRESSED, ADDRESSED,
+			   e->arg, MARK_ACCESS);
+		return;
 	case EMU_ARRIVAL_DELIVER:
 		deliver_to_software(w, node, e->arg, w->now);
 		return;

@@ -49,6 +49,7 @@ enum pami_quintorus_address_state {
 	PAMI_QUINTORUS_ADDRESS_FORGET,
 	PAMI_QUINTORUS_ADDRESS_GONE, /* to task `to` */
 	PAMI_QUINTORUS_ADDRESS_HOLD, /* it will be here: give me its messages */
+	/* It is here. After a HOLD that has named the lease nothing needs to say so. */
 	PAMI_QUINTORUS_ADDRESS_OWNED
 };
 
@@ -106,7 +107,7 @@ struct pami_quintorus_operands {
 /* Header of a BIND whose state is OWNED. */
 struct pami_quintorus_bind {
 	struct pami_quintorus_address a;
-	uint64_t lease; /* address of a struct pami_quintorus_lease; 0: none */
+	uint64_t lease; /* HOLD, OWNED: address of a struct pami_quintorus_lease; 0: none */
 };
 
 /*
@@ -118,7 +119,10 @@ struct pami_quintorus_bind {
  */
 struct pami_quintorus_lease {
 	uint64_t key;
-	uint64_t word; /* upper half: PAMI_QUINTORUS_ADDRESS_OWNED if the block may be accessed */
+	/* Upper half: PAMI_QUINTORUS_ADDRESS_OWNED if the block may be accessed. HOLD or GONE: in
+	 * virtual time the unit lets accesses wait, up to some 10 us, until that or the table
+	 * changes. */
+	uint64_t word;
 	uint64_t memory, bytes;
 	/* The unit's: accesses, and a majority vote of the tasks that made them. */
 	uint32_t uses, voter, votes;

@@ -24,6 +24,9 @@ SAME(voter, voter);
 SAME(votes, votes);
 _Static_assert((int)PAMI_QUINTORUS_ADDRESS_OWNED == (int)AGAS_OWNED,
 	       "the state that opens a lease");
+_Static_assert((int)PAMI_QUINTORUS_ADDRESS_HOLD == (int)AGAS_INCOMING &&
+		   (int)PAMI_QUINTORUS_ADDRESS_GONE == (int)AGAS_REMOTE,
+	       "the states for which a unit waits");
 
 struct address_request {
 	struct pami_quintorus_address a;

@@ -392,8 +392,10 @@ static void event_tell_network(const struct event *e)
 
 	if (h && h->version != e->home_version)
 		agas_network_home(e->p.key, h->owner, h->version);
+	/* The first write of a move said where the lease is, or where the block went. */
 	if (b && (s != e->state || b->version != e->version) &&
-	    !(s == AGAS_REMOTE && e->state == AGAS_MOVING_OUT))
+	    !(s == AGAS_REMOTE && e->state == AGAS_MOVING_OUT) &&
+	    !(s == AGAS_OWNED && e->state == AGAS_INCOMING))
 		agas_network_bind(b, s);
 }
 

@@ -162,7 +162,7 @@ static void bind_lease(struct mu_process *p, const struct emu_address *a)
 
 	if (!p->host->directory_units)
 		return;
-	if (a->state == EMU_BIND_OWNED)
+	if (a->state >= EMU_BIND_HOLD)
 		name = mu_lease_name(p, ((const struct emu_bind_lease *)(const void *)a)->lease);
 	e = find_entry(p, UNIT_TABLE, a->key, &old);
 	if (e && name)

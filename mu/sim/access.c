@@ -13,11 +13,6 @@
 #include "mu/process.h"
 #include "mu/sim/state.h"
 
-static bool is_open(const struct emu_lease *l, const struct emu_access *x)
-{
-	return l->word >> 32 == EMU_BIND_OWNED && emu_access_is_inside(l, x);
-}
-
 void sim_address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner)
 {
 	const struct emu_access *x = (const void *)p->payload;
@@ -80,7 +75,7 @@ static void write_lease(struct mu_sim *s, uint32_t local, uint64_t lease, const 
 		  3 * sizeof(l->uses)); /* uses, voter, votes */
 }
 
-bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
+enum emu_arrival sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 {
 	struct mu_sim *s = arg;
 	const struct emu_access *x = (const void *)p->payload;
@@ -89,23 +84,32 @@ bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
 	struct emu_lease l;
 
 	if (s->task[local].state == SIM_TASK_LEFT || s->task[local].dead || !is_sound(x, p))
-		return false;
+		return EMU_ARRIVAL_DELIVER;
 	sim_write_pending(s, local);
-	if (sim_read(s, local, &l, lease, sizeof(l)) || !is_open(&l, x))
-		return false;
+	if (sim_read(s, local, &l, lease, sizeof(l)) || !emu_access_is_inside(&l, x))
+		return EMU_ARRIVAL_DELIVER;
+	switch (l.word >> 32) {
+	case EMU_BIND_OWNED:
+		break;
+	case EMU_BIND_HOLD: /* The block arrives. */
+	case EMU_BIND_GONE: /* It has left, and the table is about to say where it went. */
+		return EMU_ARRIVAL_WAIT;
+	default:
+		return EMU_ARRIVAL_DELIVER;
+	}
 	emu_lease_vote(&l, p->task);
 	if (x->a.state == EMU_ACCESS_LONG_PUT) {
 		if (!sim_long_put_open(s, local, lease, &l, p))
-			return false;
+			return EMU_ARRIVAL_DELIVER;
 		write_lease(s, local, lease, &l);
-		return true;
+		return EMU_ARRIVAL_RESEND;
 	}
 	if (run_access(s, local, l.memory, x, data))
-		return false;
+		return EMU_ARRIVAL_DELIVER;
 	write_lease(s, local, lease, &l);
 	p->bytes = (uint32_t)sizeof(*x) + (x->a.state == EMU_ACCESS_PUT ? 0 : x->bytes);
 	if (x->a.state != EMU_ACCESS_GET)
 		sim_wake(s, local);
 	sim_address_answer(s, p, task);
-	return true;
+	return EMU_ARRIVAL_RESEND;
 }

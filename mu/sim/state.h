@@ -318,7 +318,7 @@ int sim_atomic_load(struct mu_sim *s, uint32_t local, uint64_t va, unsigned op, 
 
 /* sim/access.c: as in struct emu_directory_conf. */
 void sim_access_expect(void *arg, uint32_t task, int change);
-bool sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
+enum emu_arrival sim_access(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p);
 
 /* Let a packet with an access be its answer, from task `owner`. */
 void sim_address_answer(struct mu_sim *s, struct emu_packet *p, uint32_t owner);

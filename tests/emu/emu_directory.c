@@ -91,19 +91,21 @@ static void write_bind(struct run *r, uint32_t node, unsigned b, enum emu_bind s
 }
 
 /* The lease says that a block is open where it is and not about to leave. */
-static bool carry_out(void *arg, uint32_t node, uint64_t lease, struct emu_packet *p)
+static enum emu_arrival carry_out(void *arg, uint32_t node, uint64_t lease, struct emu_packet *p)
 {
 	struct run *r = arg;
 	unsigned b = (unsigned)(lease / 4096 - 1);
 
 	CHECK_EQ(lease, emu_address_of(p)->key);
+	if (r->block[b].moving && r->block[b].next == node)
+		return EMU_ARRIVAL_WAIT;
 	if (r->block[b].owner != node || r->block[b].moving)
-		return false;
+		return EMU_ARRIVAL_DELIVER;
 	r->twice += r->arrived[p->task]++;
 	r->by_unit++;
 	p->hdr.NetworkHeader.pt2pt.Destination.Destination.Destination =
 	    node_word(r, p->task % r->nodes);
-	return true;
+	return EMU_ARRIVAL_RESEND;
 }
 
 /* ---- the library: home, target and owner of a move act one after the other ---- */
@@ -361,13 +363,14 @@ static void late_updates_change_nothing(void)
 }
 
 /* A unit carries out what a lease lets it, and leaves all else to software. */
-static bool is_open;
+static enum emu_arrival lease_says = EMU_ARRIVAL_DELIVER;
 
-static bool carry_out_if_open(void *arg, uint32_t task, uint64_t lease, struct emu_packet *p)
+static enum emu_arrival carry_out_by_lease(void *arg, uint32_t task, uint64_t lease,
+					   struct emu_packet *p)
 {
 	CHECK_EQ(task, 3);
 	CHECK_EQ(lease, 4096);
-	return is_open;
+	return lease_says;
 }
 
 static enum emu_arrival arrive(struct emu_directory *d, struct emu_packet *p)
@@ -380,7 +383,7 @@ static enum emu_arrival arrive(struct emu_directory *d, struct emu_packet *p)
 static void leases_decide(void)
 {
 	struct emu_directory_conf c = {
-	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_if_open};
+	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_by_lease};
 	struct emu_directory *d = emu_directory_create(&c);
 	struct emu_bind_lease b = {.a.key = 64,
 				   .a.at = 5,
@@ -402,7 +405,7 @@ static void leases_decide(void)
 	p.task = 4;
 	memcpy(p.payload, &x, sizeof(x));
 	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER); /* the lease is closed */
-	is_open = true;
+	lease_says = EMU_ARRIVAL_RESEND;
 	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_RESEND);
 	memcpy(&x, p.payload, sizeof(x));
 	CHECK_EQ(x.a.kind, EMU_ADDRESS_ANSWER);
@@ -433,6 +436,82 @@ static void leases_decide(void)
 	p.bytes = sizeof(x);
 	memcpy(p.payload, &x, sizeof(x));
 	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_DELIVER);
+	emu_directory_destroy(d);
+}
+
+/* The packet of an access of the block with key 64, whose home is at 7. */
+static struct emu_packet make_put(void)
+{
+	struct emu_access x = {.a.key = 64,
+			       .a.at = 7,
+			       .a.kind = EMU_ADDRESS_MESSAGE,
+			       .a.state = EMU_ACCESS_PUT,
+			       .a.budget = EMU_ADDRESS_BUDGET};
+	struct emu_packet p = {.bytes = sizeof(x), .task = 4};
+
+	p.hdr.NetworkHeader.pt2pt.Destination.Destination.Destination = 5;
+	memcpy(p.payload, &x, sizeof(x));
+	return p;
+}
+
+/* What the lease and then the table say decides about an access that waits. */
+static void accesses_wait(void)
+{
+	struct emu_directory_conf c = {
+	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_by_lease};
+	struct emu_directory *d = emu_directory_create(&c);
+	struct emu_bind_lease b = {.a.key = 64,
+				   .a.at = 5,
+				   .a.version = 9,
+				   .a.kind = EMU_ADDRESS_BIND,
+				   .a.state = EMU_BIND_HOLD,
+				   .lease = 4096};
+	struct emu_packet bind = {.bytes = sizeof(b), .task = 3}, p, more;
+
+	REQUIRE(d != NULL);
+	memcpy(bind.payload, &b, sizeof(b));
+	CHECK_EQ(arrive(d, &bind), EMU_ARRIVAL_TAKEN);
+	/* The block arrives, and then it is here. */
+	lease_says = EMU_ARRIVAL_WAIT;
+	p = make_put();
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_WAIT);
+	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_WAIT);
+	CHECK_EQ(emu_address_of(&p)->kind, EMU_ADDRESS_MESSAGE);
+	lease_says = EMU_ARRIVAL_RESEND;
+	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_RESEND);
+	CHECK_EQ(emu_address_of(&p)->kind, EMU_ADDRESS_ANSWER);
+	CHECK_EQ(emu_address_of(&p)->flags, EMU_ADDRESS_BY_UNIT);
+	/* It never is: software takes the packet. */
+	lease_says = EMU_ARRIVAL_WAIT;
+	p = make_put();
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_WAIT);
+	for (unsigned i = 1; i < EMU_ADDRESS_BUDGET; i++)
+		CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_WAIT);
+	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_DELIVER);
+	CHECK_EQ(emu_address_of(&p)->flags, 0);
+	/* As many as there is room for. */
+	for (unsigned i = 0; i < EMU_ADDRESS_WAITING_MAX; i++) {
+		p = make_put();
+		CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_WAIT);
+	}
+	more = make_put();
+	CHECK_EQ(arrive(d, &more), EMU_ARRIVAL_DELIVER);
+	/* Software takes over, and there is room again. */
+	lease_says = EMU_ARRIVAL_DELIVER;
+	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_DELIVER);
+	lease_says = EMU_ARRIVAL_WAIT;
+	p = make_put();
+	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_WAIT);
+	CHECK_EQ(emu_directory_stat(d).held, EMU_ADDRESS_WAITING_MAX + 4);
+	/* The table says that the block has left: the packet goes home. */
+	b.a.version++;
+	b.a.state = EMU_BIND_GONE;
+	memcpy(bind.payload, &b, sizeof(b));
+	CHECK_EQ(arrive(d, &bind), EMU_ARRIVAL_TAKEN);
+	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_RESEND);
+	CHECK_EQ(emu_address_of(&p)->kind, EMU_ADDRESS_MESSAGE);
+	CHECK_EQ(p.hdr.NetworkHeader.pt2pt.Destination.Destination.Destination, 7);
+	CHECK_EQ(emu_directory_stat(d).bounces, 1);
 	emu_directory_destroy(d);
 }
 
@@ -467,5 +546,5 @@ static void entries_come_and_go(void)
 	emu_directory_destroy(d);
 }
 
-T_MAIN(T(late_updates_change_nothing), T(leases_decide), T(entries_come_and_go), T(by_home),
-       T(by_routers), T(by_one_table))
+T_MAIN(T(late_updates_change_nothing), T(leases_decide), T(accesses_wait), T(entries_come_and_go),
+       T(by_home), T(by_routers), T(by_one_table))

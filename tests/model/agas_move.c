@@ -17,6 +17,8 @@
  * Or units carry it out without software (emu/directory.h). The table of a unit follows what its
  * software says at any later time, so it may say that the block is here long after it has left, or
  * when it has come back into other memory. The unit believes the lease, and nothing in its table.
+ * It learns the lease when the block begins to arrive. A request that finds the block arriving or
+ * gone waits in the unit, for any time, and then goes to the unit once more, or to software.
  *
  * Or a unit carries out a long put (emu/long_put.h, whose functions run here, too): it pins the
  * block, asks the unit of the source for two packets, and unpins the block after them, or has its
@@ -50,6 +52,7 @@ enum {
 	NOTES,
 	UNIT_STATE,
 	UNIT_MEMORY,
+	UNIT_WAITS,
 	UNIT_PIN,
 	UNIT_UNPIN,
 	LATE_DATA,
@@ -108,6 +111,8 @@ struct state {
 	/* Number of the memory of the block at each rank, 0: none; as the unit was told, and as the
 	 * unit knows. */
 	uint8_t memory[RANKS], told[RANKS], unit[RANKS], memories;
+	/* 1 + the rank in whose unit the request waits, and what it brings for software. */
+	uint8_t unit_waits, waits_hops, waits_flags;
 	/* A long put by units. 1 + the rank whose unit has opened a record, and the memory that the
 	 * record names; packets to come; is the remote get under way; packets under way. */
 	uint8_t writer_unit, writer_memory, left, closed, fetch, packets;
@@ -320,43 +325,12 @@ static void route_request(uint8_t hops, uint8_t flags)
 	}
 }
 
-static bool has_memory(enum agas_state s)
-{
-	return s == AGAS_OWNED || s == AGAS_MOVING_OUT;
-}
-
-/* The state of the block at the loaded rank was `before`: what memory it has now, and what software
- * tells the unit about it. */
-static void tell_unit(enum agas_state before)
-{
-	enum agas_state s = agas_block_state(&block);
-
-	if (!conf.units && !conf.near)
-		return;
-	if (!has_memory(s))
-		now.memory[at_rank] = 0;
-	else if (!has_memory(before))
-		now.memory[at_rank] = ++now.memories;
-	now.told[at_rank] = s == AGAS_OWNED ? now.memory[at_rank] : 0;
-}
-
-/* A request has reached the unit of the loaded rank. Returns false if it leaves it to software. */
-static bool unit_takes_request(void)
-{
-	if (!now.unit[at_rank] || (agas_block_state(&block) != AGAS_OWNED && defect != UNIT_STATE))
-		return false;
-	if (defect == UNIT_MEMORY && now.unit[at_rank] != now.memory[at_rank])
-		note_violation("a unit accessed memory that was released");
-	take_effect();
-	answer_request(0);
-	return true;
-}
-
 static void store_rank(void);
 static void finish_event(void);
 static void request_begin(unsigned first);
 #include "tests/model/agas_long_put.h"
 #include "tests/model/agas_near.h"
+#include "tests/model/agas_unit.h"
 
 static void store_rank(void)
 {
@@ -425,8 +399,7 @@ static void message_take(unsigned from, unsigned to)
 	memset(&now.at[from][to][left], 0, sizeof(m));
 	load_rank(to);
 	if (m.kind == REQUEST) {
-		if (!conf.units || !(conf.lasts ? unit_opens() : unit_takes_request()))
-			route_request(m.hops, m.flags);
+		take_request(m.hops, m.flags);
 	} else if (m.kind == ANSWER) {
 		request_end(m.error);
 	} else if (m.kind == END_NEAR) {
@@ -511,6 +484,8 @@ static void kill_victim(void)
 	now.memory[now.dead] = now.told[now.dead] = now.unit[now.dead] = 0;
 	if (now.writer == now.dead + 1)
 		now.writer = 0;
+	if (now.unit_waits == now.dead + 1)
+		now.unit_waits = now.waits_hops = now.waits_flags = 0;
 	if (now.writer_unit == now.dead + 1)
 		now.writer_unit = now.left = 0;
 	if (now.end == now.dead + 1)
@@ -580,6 +555,8 @@ static bool make_step(unsigned n)
 			return true;
 		}
 	}
+	if (now.unit_waits && make_waiting_step(&n))
+		return true;
 	if (conf.units && conf.lasts && make_unit_step(&n))
 		return true;
 	if (conf.near && make_near_step(&n))
@@ -903,6 +880,7 @@ int main(int argc, char **argv)
 						  "no rank notes what it sent on",
 						  "a unit believes the state in its table",
 						  "a unit believes the memory in its table",
+						  "a unit carries out what has waited",
 						  "a long put by a unit does not pin",
 						  "a unit unpins a block that leaves",
 						  "a unit writes what comes too late",
