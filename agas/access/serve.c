@@ -305,6 +305,18 @@ void agas_serve_parked(struct agas_block *b)
 	}
 }
 
+void agas_serve_drop_parked(struct agas_block *b)
+{
+	struct agas_parked *p;
+
+	while ((p = b->parked_first)) {
+		b->parked_first = p->next;
+		free(p);
+	}
+	b->parked_last = NULL;
+	b->parked = 0;
+}
+
 static void send_update(const struct agas_request *r, const struct agas_block *b)
 {
 	struct agas_reply reply = {.kind = AGAS_REPLY_UPDATE,

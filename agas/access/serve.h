@@ -17,6 +17,8 @@ void agas_serve_receive(pami_context_t context, void *cookie, const void *header
 			pami_recv_t *recv);
 /* Serve the requests that were parked for a block. */
 void agas_serve_parked(struct agas_block *b);
+/* At the end: forget them. Only ranks that have died can wait for an answer. */
+void agas_serve_drop_parked(struct agas_block *b);
 /* A put whose payload came from the source's memory is over: release its pin and answer. */
 void agas_serve_end(const struct agas_request *r, struct agas_block *b, bool ok);
 /* The rank died: tell the sources of requests that this rank has forwarded to it. */

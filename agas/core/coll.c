@@ -7,6 +7,9 @@
 #include "agas/core/world.h"
 #include "drivers/base/log.h"
 
+/* A rank leaves the last meeting after this time at the latest. */
+#define PART_S 1.0
+
 static pami_algorithm_t algorithm[PAMI_XFER_COUNT];
 static pami_geometry_t world_geometry;
 
@@ -123,24 +126,50 @@ static bool have_all_arrived(uint64_t call)
 	return true;
 }
 
+static void meet_send_all(uint64_t call, bool complete)
+{
+	uint32_t r;
+
+	for (r = 0; r < agas_world.space.ranks; r++)
+		if (r != agas_world.me)
+			meet_send(r, call, complete);
+}
+
+static bool have_met(uint64_t call)
+{
+	return meeting.complete >= call || have_all_arrived(call);
+}
+
 int agas_coll_meet(void)
 {
 	uint64_t call = ++meeting.call;
-	uint32_t r;
 
 	if (!agas_world.deaths && !agas_coll_barrier())
 		meeting.complete = call;
 	if (meeting.complete >= call)
 		return 0;
-	for (r = 0; r < agas_world.space.ranks; r++)
-		if (r != agas_world.me)
-			meet_send(r, call, false);
-	while (!have_all_arrived(call))
+	meet_send_all(call, false);
+	while (!have_met(call))
 		agas_poll();
 	if (meeting.complete >= call || meeting.told == agas_world.deaths)
 		return 0;
 	meeting.told = agas_world.deaths;
 	return AGAS_EDEAD;
+}
+
+void agas_coll_part(void)
+{
+	uint64_t call = ++meeting.call;
+	double end;
+
+	if (!agas_world.deaths && !agas_coll_barrier())
+		return;
+	meet_send_all(call, false);
+	end = PAMI_Wtime(agas_world.client) + PART_S;
+	/* No message may come, so this thread must not sleep until one comes. */
+	while (!have_met(call) && PAMI_Wtime(agas_world.client) < end)
+		PAMI_Context_advancev(&agas_world.context, 1, 16);
+	meet_send_all(call, true);
 }
 
 int agas_coll_bcast(void *buf, size_t bytes, uint32_t root)

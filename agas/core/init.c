@@ -345,7 +345,7 @@ void agas_fini(void)
 		 * answers. */
 		agas_coll_meet();
 		agas_blocks_unbind();
-		agas_coll_meet();
+		agas_coll_part();
 	}
 	close_all();
 }

@@ -96,6 +96,13 @@ int agas_coll_barrier(void);
  * ranks have died since the last call that said so; the living have met.
  */
 int agas_coll_meet(void);
+/*
+ * The last meeting, after which no rank answers any more. A rank whose barrier a death has ended
+ * cannot know who has left by a complete barrier, so it waits a second at most. By then every rank
+ * that lives has been here or has asked it for an answer to an earlier meeting; it tells those that
+ * may still come not to wait.
+ */
+void agas_coll_part(void);
 int agas_coll_bcast(void *buf, size_t bytes, uint32_t root);
 int agas_coll_allgather(const void *own, void *all, size_t bytes);
 

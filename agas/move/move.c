@@ -620,6 +620,7 @@ static void release_block(void *arg, uint64_t key, uint64_t value)
 	agas_heap_free(b->memory);
 	agas_heap_free(b->landing);
 	free(b->waiters.at);
+	agas_serve_drop_parked(b);
 	memset(b, 0, sizeof(*b));
 	b->next_free = free_blocks;
 	free_blocks = b;
