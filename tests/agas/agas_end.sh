@@ -15,8 +15,7 @@ survive() {
 	unsound "$*"
 }
 
-steps=${QT_LONG:+100}
-steps=${steps:-6}
+[ "${QT_LONG:-0}" = 0 ] && steps=6 || steps=100
 for ((i = 0; i < steps; i++)); do
 	us=$((RANDOM % 350))
 	survive 4 -n 4 "$task" "$dir/out-of-it" $us
