@@ -3,7 +3,8 @@
  * gexbench: GASNet-EX beside what lies below it, in alternating blocks of one job of two tasks.
  *
  *   pingpong  half round trip of a short message: gex_AM_RequestShort2 and its reply, against
- *             PAMI_Send_immediate of as many bytes
+ *             PAMI_Send_immediate of as many bytes; where the tasks share memory, also against one
+ *             cache line that goes back and forth
  *   rate      short messages in one direction, the same pair
  *   put       blocking puts of 1 MiB, against memcpy of as much private memory
  *   fetchadd  gex_AD_OpNB_U64(FADD) on the task's own segment, against the processor's instruction
@@ -139,6 +140,31 @@ static void pami_on_count(pami_context_t c, void *cookie, const void *header, si
 	counted++;
 }
 
+static uint64_t *lines[2]; /* in the segment of each task; NULL: not mapped */
+static uint64_t line_value;
+
+/* What the processors allow: each task stores to a line that the other polls. */
+static double pingpong_line(void)
+{
+	uint64_t last = line_value + rounds;
+	double start;
+
+	run_barrier();
+	start = now_seconds();
+	while (line_value < last) {
+		line_value++;
+		if (me == 0)
+			atomic_store_release(lines[1], line_value);
+		while (atomic_load_acquire(lines[me]) != line_value)
+			;
+		if (me)
+			atomic_store_release(lines[0], line_value);
+	}
+	start = now_seconds() - start;
+	run_barrier();
+	return start / (double)rounds / 2 * 1e6;
+}
+
 static double rate_gex(void)
 {
 	double start;
@@ -234,12 +260,12 @@ static double add_plain(void)
 static const struct {
 	const char *name, *unit;
 	size_t bytes;
-	double (*gex)(void), (*below)(void);
+	double (*gex)(void), (*below)(void), (*line)(void);
 } pairs[] = {
-    {"pingpong", "us", 8, pingpong_gex, pingpong_pami},
-    {"rate", "M/s", 8, rate_gex, rate_pami},
-    {"put", "GB/s", PUT_BYTES, put_gex, put_memcpy},
-    {"fetchadd", "ns", 8, add_gex, add_plain},
+    {"pingpong", "us", 8, pingpong_gex, pingpong_pami, pingpong_line},
+    {"rate", "M/s", 8, rate_gex, rate_pami, NULL},
+    {"put", "GB/s", PUT_BYTES, put_gex, put_memcpy, NULL},
+    {"fetchadd", "ns", 8, add_gex, add_plain, NULL},
 };
 
 static enum bench_format format = BENCH_TABLE;
@@ -282,27 +308,39 @@ static void choose_rounds(void)
 
 static void run_pair(size_t p)
 {
-	struct bench_samples gex = {0}, below = {0}, ratio = {0};
+	struct bench_samples gex = {0}, below = {0}, ratio = {0}, line = {0}, of_line = {0};
+	bool has_line = pairs[p].line && lines[0] && lines[1];
 	double start = now_seconds();
 
 	choose_rounds();
 	for (int i = 0; i < BLOCKS && has_time(i, start); i++) {
 		double a = pairs[p].gex(), b = pairs[p].below();
+		double c = has_line ? pairs[p].line() : 0;
 
 		if (!i)
 			continue; /* the first warms up */
 		bench_samples_add(&gex, a);
 		bench_samples_add(&below, b);
 		bench_samples_add(&ratio, a / b);
+		if (has_line) {
+			bench_samples_add(&line, c);
+			bench_samples_add(&of_line, a / c);
+		}
 	}
 	if (!me) {
 		print_row(pairs[p].name, "gex", pairs[p].unit, pairs[p].bytes, &gex);
 		print_row(pairs[p].name, "below", pairs[p].unit, pairs[p].bytes, &below);
 		print_row(pairs[p].name, "gex / below", "ratio", pairs[p].bytes, &ratio);
 	}
+	if (!me && has_line) {
+		print_row(pairs[p].name, "line", pairs[p].unit, pairs[p].bytes, &line);
+		print_row(pairs[p].name, "gex / line", "ratio", pairs[p].bytes, &of_line);
+	}
 	bench_samples_free(&gex);
 	bench_samples_free(&below);
 	bench_samples_free(&ratio);
+	bench_samples_free(&line);
+	bench_samples_free(&of_line);
 }
 
 static bool open_pami(void)
@@ -335,7 +373,7 @@ int main(int argc, char **argv)
 	size_t found = 0;
 	gex_Segment_t attached;
 	gex_Client_t client;
-	void *at;
+	void *at, *mapped;
 	gex_EP_t ep;
 
 	if (gex_Client_Init(&client, &ep, &team, "gexbench", &argc, &argv, 0))
@@ -369,8 +407,10 @@ int main(int argc, char **argv)
 	memset(target, 2, PUT_BYTES);
 	segment = gex_Segment_QueryAddr(attached);
 	memset(segment, 0, 2 * PUT_BYTES);
-	gex_Segment_QueryBound(team, 1 - me, &at, NULL, NULL);
+	gex_Segment_QueryBound(team, 1 - me, &at, &mapped, NULL);
 	other_segment = at;
+	lines[me] = (uint64_t *)(void *)(segment + PUT_BYTES + 4096);
+	lines[1 - me] = mapped ? (uint64_t *)mapped + (PUT_BYTES + 4096) / 8 : NULL;
 	gex_AD_Create(&domain, team, GEX_DT_U64, GEX_OP_FADD, 0);
 	if (!me)
 		bench_out_begin(format, facts);

@@ -5,6 +5,9 @@
  *
  *   line     one cache line going back and forth between two processes
  *   ring     the same through drivers/base/ring.h: 8 bytes of payload, and its message rate
+ *   lane     the same through drivers/base/lane.h, in alternating blocks with the bare line: 8
+ *            bytes of payload (half a line), 16 (a line), and 16 in a lane whose first record took
+ *            half a line
  *   flags    the rate of the simplest ring: one sender, 8 bytes and their flag in a slot; one or
  *            four slots a line
  *   memcpy   copying 64 KiB and 1 MiB repeatedly (bandwidth of the cache) and 256 MiB (of the
@@ -15,7 +18,7 @@
  *   port     frames back and forth over a driver port, frames a second, bytes a second
  *   udp      datagrams between two programs that spin on plain UDP sockets
  *
- * usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json]
+ * usage: qlimits line|ring|lane|flags|memcpy|wake|atomic|all [--csv|--json]
  *        qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]
  *        qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]     (address of the serving side)
  * For `port` and `udp` start one with --serve and one without, in their network namespaces; for
@@ -36,6 +39,7 @@
 #include "drivers/base/atomic.h"
 #include "bench/micro/qlimits.h"
 #include "drivers/base/clock.h"
+#include "drivers/base/lane.h"
 #include "drivers/base/ring.h"
 
 static enum bench_format format;
@@ -240,6 +244,132 @@ static void limit_ring(void)
 	limit_out("ring rate", 8, "M/s", &rates);
 }
 
+/* ---- lane ---- */
+
+enum { LANE_BLOCKS = 20, LANE_TRIPS = 5000 };
+
+struct lanes {
+	struct drv_lane there, back;
+	struct lines line;
+};
+
+/* One side of a pair of lanes. */
+struct lane_side {
+	struct drv_lane *out, *in;
+	struct drv_lane_rx rx;
+};
+
+/* As a short message does: the payload in words, then the flag. */
+static inline void lane_send(struct lane_side *s, uint32_t bytes, uint64_t value)
+{
+	struct drv_lane_record *rec;
+	uint64_t flag;
+
+	while (!(rec = drv_lane_reserve(s->out, bytes, &flag)))
+		limit_relax();
+	for (uint32_t i = 0; i < bytes; i += 8)
+		memcpy(rec->payload + i, &value, 8);
+	drv_lane_publish(rec, flag);
+}
+
+static inline uint64_t lane_take(struct lane_side *s, uint32_t bytes)
+{
+	struct drv_lane_record *rec;
+	uint64_t flag = 0, value = 0;
+
+	while (!(rec = drv_lane_peek(s->in, &s->rx, 0, &flag)))
+		limit_relax();
+	if (bytes)
+		memcpy(&value, rec->payload + bytes - 8, 8);
+	drv_lane_release(s->in, &s->rx, rec, flag);
+	return value;
+}
+
+static void lane_answer(struct lane_side *s, uint32_t bytes, uint64_t trips)
+{
+	for (uint64_t i = 0; i < trips; i++)
+		lane_send(s, bytes, lane_take(s, bytes));
+}
+
+static void lane_ask(struct lane_side *s, uint32_t bytes, uint64_t trips)
+{
+	for (uint64_t i = 0; i < trips; i++) {
+		lane_send(s, bytes, i);
+		if (lane_take(s, bytes) != i)
+			abort();
+	}
+}
+
+static const struct {
+	const char *name;
+	uint32_t bytes;
+	int is_shifted;
+} lane_variants[] = {{"lane", 8, 0}, {"lane", 16, 0}, {"lane, shifted", 16, 1}};
+enum { LANE_VARIANTS = sizeof(lane_variants) / sizeof(lane_variants[0]) };
+
+static void line_trips(uint64_t *mine, const uint64_t *theirs, uint64_t from, int asks)
+{
+	for (uint64_t i = from + 1; i <= from + LANE_TRIPS; i++) {
+		if (asks)
+			atomic_store_release(mine, i);
+		while (atomic_load_acquire(theirs) != i)
+			limit_relax();
+		if (!asks)
+			atomic_store_release(mine, i);
+	}
+}
+
+/* Both processes run the same blocks in the same order. */
+static void lane_blocks(struct lanes *shared, int asks, struct bench_samples *samples)
+{
+	struct lane_side side[LANE_VARIANTS];
+	uint64_t start;
+
+	for (int v = 0; v < LANE_VARIANTS; v++) {
+		struct lanes *l = &shared[v];
+
+		side[v] = (struct lane_side){
+		    asks ? &l->there : &l->back, asks ? &l->back : &l->there, {0}};
+		if (lane_variants[v].is_shifted && asks)
+			lane_ask(&side[v], 0, 1);
+		else if (lane_variants[v].is_shifted)
+			lane_answer(&side[v], 0, 1);
+	}
+	for (uint64_t block = 0; block <= LANE_BLOCKS; block++)
+		for (int v = 0; v <= LANE_VARIANTS; v++) {
+			start = drv_clock_ns();
+			if (v == LANE_VARIANTS)
+				line_trips(asks ? &shared->line.there : &shared->line.back,
+					   asks ? &shared->line.back : &shared->line.there,
+					   block * LANE_TRIPS, asks);
+			else
+				(asks ? lane_ask : lane_answer)(&side[v], lane_variants[v].bytes,
+								LANE_TRIPS);
+			if (samples && block)
+				bench_samples_add(&samples[v], (double)(drv_clock_ns() - start) *
+								   0.5e-3 / LANE_TRIPS);
+		}
+}
+
+static void lane_child(void *arg)
+{
+	lane_blocks(arg, 0, NULL);
+}
+
+static void limit_lane(void)
+{
+	struct lanes *shared = map_shared(LANE_VARIANTS * sizeof(*shared));
+	struct bench_samples samples[LANE_VARIANTS + 1] = {{0}};
+	pid_t pid = fork_child(lane_child, shared);
+
+	lane_blocks(shared, 1, samples);
+	waitpid(pid, NULL, 0);
+	munmap(shared, LANE_VARIANTS * sizeof(*shared));
+	for (int v = 0; v < LANE_VARIANTS; v++)
+		limit_out(lane_variants[v].name, lane_variants[v].bytes, "us", &samples[v]);
+	limit_out("line beside lanes", 8, "us", &samples[LANE_VARIANTS]);
+}
+
 enum { FLAG_WORDS = 65536, FLAG_SENDS = 1 << 24 };
 
 struct flags {
@@ -416,7 +546,7 @@ static void limit_atomic(void)
 }
 
 static const char usage[] =
-    "usage: qlimits line|ring|flags|memcpy|wake|atomic|all [--csv|--json]\n"
+    "usage: qlimits line|ring|lane|flags|memcpy|wake|atomic|all [--csv|--json]\n"
     "       qlimits port SPEC --self FILE --peer FILE [--serve] [--csv|--json]\n"
     "       qlimits udp ADDRESS[:PORT] [--serve] [--csv|--json]\n"
     "\n"
@@ -462,9 +592,9 @@ int main(int argc, char **argv)
 		return refuse_argument(what ? what : "");
 	int all = !strcmp(what, "all");
 
-	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "flags") &&
-	    strcmp(what, "memcpy") && strcmp(what, "wake") && strcmp(what, "atomic") &&
-	    strcmp(what, "port") && strcmp(what, "udp"))
+	if (!all && strcmp(what, "line") && strcmp(what, "ring") && strcmp(what, "lane") &&
+	    strcmp(what, "flags") && strcmp(what, "memcpy") && strcmp(what, "wake") &&
+	    strcmp(what, "atomic") && strcmp(what, "port") && strcmp(what, "udp"))
 		return refuse_argument(what);
 	if (!serve)
 		bench_out_begin(format, spec ? (const char *const[]){what, spec, NULL} : NULL);
@@ -476,6 +606,8 @@ int main(int argc, char **argv)
 		limit_line();
 	if (all || !strcmp(what, "ring"))
 		limit_ring();
+	if (all || !strcmp(what, "lane"))
+		limit_lane();
 	if (all || !strcmp(what, "flags"))
 		for (int i = 0; i < 2; i++)
 			limit_flags(i ? "flags packed" : "flags", i ? 2 : 8);

@@ -15,8 +15,11 @@
  *   24  payload  8 bytes here, the rest in the following units
  *
  * The flag contains the position, so the consumer need not clear a record of one unit. It clears
- * the first word of each further unit, since a later lap could read that word as a flag. A producer
- * that dies has either published a record or not; neither stops the lane.
+ * the first word of each further unit, since a later lap could read that word as a flag. The store
+ * is no loss: when the consumer cleared only words that could be flags (one of 512 at random), the
+ * rate of records of two units fell from 35 to 27 M/s, and messages of 448 bytes took 5 % longer
+ * (2026-11-24, AMD EPYC). A producer that dies has either published a record or not; neither stops
+ * the lane.
  *
  * A producer may use a lane and a ring to the same consumer. Its records keep their order:
  *   A ring record behind lane records: when the consumer sees the ring record, it first takes
