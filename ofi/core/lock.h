@@ -19,16 +19,21 @@ struct ofi_lock {
 	bool used;
 };
 
-static inline void ofi_lock(struct ofi_lock *l)
+/* Not inlined, so that callers need no registers for it. */
+static __attribute__((noinline, unused)) void ofi_lock_wait(struct ofi_lock *l)
 {
-	if (!l->used)
-		return;
 	for (unsigned i = 1; atomic_exchange_acquire(&l->taken, 1); i++) {
 		if (i % 64)
 			drv_cpu_relax();
 		else
 			sched_yield();
 	}
+}
+
+static inline void ofi_lock(struct ofi_lock *l)
+{
+	if (l->used && atomic_exchange_acquire(&l->taken, 1))
+		ofi_lock_wait(l);
 }
 
 static inline void ofi_unlock(struct ofi_lock *l)

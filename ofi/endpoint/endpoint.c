@@ -66,14 +66,10 @@ void ofi_ep_sent(struct ofi_ep *ep, struct ofi_cntr *cntr, void *context, uint64
 		 bool wants, int status)
 {
 	ofi_cntr_count(cntr, !status);
-	if (status) {
+	if (status)
 		report_error(ep->transmit.cq, context, flags, status);
-	} else if (wants) {
-		struct ofi_completion c = {.entry = {.op_context = context, .flags = flags},
-					   .source = OFI_NO_ENDPOINT};
-
-		ofi_cq_put(ep->transmit.cq, &c);
-	}
+	else if (wants)
+		ofi_cq_put_own(ep->transmit.cq, context, flags);
 }
 
 /* ---- opening ---- */

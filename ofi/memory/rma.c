@@ -38,14 +38,15 @@ struct served {
 
 static void report_data(struct ofi_ep *ep, uint64_t data, size_t bytes, pami_endpoint_t origin)
 {
-	struct ofi_completion c = {.entry = {.flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
-					     .len = bytes,
-					     .data = data},
-				   .source = origin,
-				   .av = ep->av};
+	struct ofi_completion *c = ep->receive.cq ? ofi_cq_claim(ep->receive.cq) : NULL;
 
-	if (ep->receive.cq)
-		ofi_cq_put(ep->receive.cq, &c);
+	if (!c)
+		return;
+	c->entry = (struct fi_cq_tagged_entry){
+	    .flags = FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA, .len = bytes, .data = data};
+	c->source = origin;
+	c->av = ep->av;
+	ofi_cq_publish(ep->receive.cq);
 }
 
 static void on_served(pami_context_t context, void *cookie, pami_result_t result)

@@ -151,26 +151,36 @@ static __attribute__((noinline)) void report_error(struct ofi_ep *ep, const stru
 		ofi_cq_put_error(ep->receive.cq, &e);
 }
 
-static void report_outcome(struct ofi_ep *ep, const struct ofi_recv *r, const struct outcome *o,
-			   uint64_t flags)
+static inline void report_success(struct ofi_ep *ep, const struct ofi_recv *r,
+				  const struct outcome *o, uint64_t flags)
 {
-	if (o->status || o->sent > o->stored) {
-		report_error(ep, r, o, flags);
-	} else if (r->wants || (flags & FI_MULTI_RECV && ep->receive.cq)) {
-		struct ofi_completion c = {.entry = {.op_context = r->context,
-						     .flags = flags,
-						     .len = o->stored,
-						     .buf = o->at,
-						     .data = o->data,
-						     .tag = o->tag},
-					   .source = o->source,
-					   .av = ep->av};
+	struct ofi_completion *c = ofi_cq_claim(ep->receive.cq);
 
-		ofi_cq_put(ep->receive.cq, &c);
-	}
+	if (!c)
+		return;
+	c->entry = (struct fi_cq_tagged_entry){.op_context = r->context,
+					       .flags = flags,
+					       .len = o->stored,
+					       .buf = o->at,
+					       .data = o->data,
+					       .tag = o->tag};
+	c->source = o->source;
+	c->av = ep->av;
+	ofi_cq_publish(ep->receive.cq);
 }
 
-static void complete_receive(struct ofi_ep *ep, struct ofi_recv *r, const struct outcome *o)
+static inline void report_outcome(struct ofi_ep *ep, const struct ofi_recv *r,
+				  const struct outcome *o, uint64_t flags)
+{
+	if (o->status || o->sent > o->stored)
+		report_error(ep, r, o, flags);
+	else if (r->wants || (flags & FI_MULTI_RECV && ep->receive.cq))
+		report_success(ep, r, o, flags);
+}
+
+/* Inlined, so that the outcome is not built in memory (event/cq.h says why). */
+static inline __attribute__((always_inline)) void
+complete_receive(struct ofi_ep *ep, struct ofi_recv *r, const struct outcome *o)
 {
 	uint64_t flags = r->flags | (o->flags & OFI_WIRE_DATA ? FI_REMOTE_CQ_DATA : 0);
 	bool last = !--r->pending && r->retired;
@@ -492,28 +502,38 @@ static void discard_message(struct ofi_message *m)
 		message_put(m);
 }
 
+static void report_no_message(struct ofi_cq *cq, const struct ofi_wanted *w, uint64_t flags)
+{
+	struct fi_cq_err_entry e = {.op_context = w->context,
+				    .flags = flags,
+				    .tag = w->tag,
+				    .err = FI_ENOMSG,
+				    .prov_errno = FI_ENOMSG};
+
+	ofi_cq_put_error(cq, &e);
+}
+
 static void report_peek(struct ofi_ep *ep, const struct ofi_wanted *w, const struct ofi_message *m)
 {
-	struct ofi_completion c = {.entry = {.op_context = w->context,
-					     .flags = FI_RECV | (w->flags & (FI_TAGGED | FI_MSG))},
-				   .av = ep->av};
+	uint64_t flags = FI_RECV | (w->flags & (FI_TAGGED | FI_MSG));
+	struct ofi_completion *c;
 
-	if (m) {
-		c.entry.flags |= m->flags & OFI_WIRE_DATA ? FI_REMOTE_CQ_DATA : 0;
-		c.entry.len = m->bytes;
-		c.entry.data = m->data;
-		c.entry.tag = m->arrived.tag;
-		c.source = m->arrived.source;
-		ofi_cq_put(ep->receive.cq, &c);
-	} else {
-		struct fi_cq_err_entry e = {.op_context = w->context,
-					    .flags = c.entry.flags,
-					    .tag = w->tag,
-					    .err = FI_ENOMSG,
-					    .prov_errno = FI_ENOMSG};
-
-		ofi_cq_put_error(ep->receive.cq, &e);
+	if (!m) {
+		report_no_message(ep->receive.cq, w, flags);
+		return;
 	}
+	c = ofi_cq_claim(ep->receive.cq);
+	if (!c)
+		return;
+	flags |= m->flags & OFI_WIRE_DATA ? FI_REMOTE_CQ_DATA : 0;
+	c->entry = (struct fi_cq_tagged_entry){.op_context = w->context,
+					       .flags = flags,
+					       .len = m->bytes,
+					       .data = m->data,
+					       .tag = m->arrived.tag};
+	c->source = m->arrived.source;
+	c->av = ep->av;
+	ofi_cq_publish(ep->receive.cq);
 }
 
 static ssize_t peek_message(struct ofi_ep *ep, const struct ofi_wanted *w, pami_endpoint_t source)
@@ -545,13 +565,9 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 	if (!m)
 		return -FI_EINVAL;
 	if (w->flags & FI_DISCARD) {
-		struct ofi_completion c = {
-		    .entry = {.op_context = w->context, .flags = FI_RECV | FI_TAGGED},
-		    .source = OFI_NO_ENDPOINT};
-
 		discard_message(m);
 		if (ofi_wants(&ep->receive, w->flags))
-			ofi_cq_put(ep->receive.cq, &c);
+			ofi_cq_put_own(ep->receive.cq, w->context, FI_RECV | FI_TAGGED);
 		return 0;
 	}
 	r = recv_get(ep);
