@@ -11,6 +11,8 @@
  *	QT_SEED=$RANDOM torus run --clock virtual --fabric torus --shape 2x2x1x1x1 \
  *		--hw agas=hw-torus build/tests/t_fuzz_agas_fuzz --seconds 3600
  *
+ * With --seconds rank 0 prints every 10 seconds, and at the end, how many histories were checked
+ * and how many of them no order explains; the run ends with the batch of the first such one.
  * QT_SEED repeats the choices, not the timing. QT_LONG=N: N times as many rounds.
  */
 #include <limits.h>
@@ -21,6 +23,7 @@
 enum { OPS = 4, RANKS_MAX = 5, BATCH = 64, TRIES = 1 << 16 };
 /* Each word is the only one that is read of its span, which long puts write from end to end. */
 enum { SPAN = 2048 };
+enum { PROGRESS_S = 10 };
 enum kind { PUT, GET, SWAP, ADD, XOR, CAS, KINDS };
 
 struct record {
@@ -227,6 +230,8 @@ static void checker_can_fail(void)
 	CHECK(!is_linearizable());
 }
 
+static uint64_t unexplained; /* histories that this rank has checked */
+
 static void check_batch(gva_t board, int rounds)
 {
 	static struct record all[RANKS_MAX][BATCH][OPS];
@@ -244,6 +249,7 @@ static void check_batch(gva_t board, int rounds)
 			memcpy(&history.op[r * OPS], all[r][b], sizeof(all[r][b]));
 		if (is_linearizable())
 			continue;
+		unexplained++;
 		if (!check_failures++)
 			print_history();
 		fprintf(stderr, "rank %d: no order explains round %d\n", me, b);
@@ -265,19 +271,58 @@ static bool is_enough(gva_t ballot, long n, bool mine_is)
 	return votes != 0;
 }
 
+/* How long to run, from the arguments; 0: not by time. */
+static uint64_t parse_seconds(int argc, char **argv)
+{
+	char *end = "";
+	uint64_t seconds = 0;
+
+	if (argc > 1 && !strcmp(argv[argc - 1], "--seconds"))
+		end = "none";
+	if (argc > 2 && !strcmp(argv[argc - 2], "--seconds")) {
+		seconds = strtoull(argv[argc - 1], &end, 10);
+		if (!seconds || seconds > 1000000)
+			end = argv[argc - 1];
+	}
+	if (!*end)
+		return seconds;
+	fprintf(stderr, "agas_fuzz: --seconds takes a number from 1 to 1000000, not '%s'\n", end);
+	exit(2);
+}
+
+/* Say what has been checked so far. Rank 0. */
+static void print_progress(uint64_t begin, long batches, uint64_t wrong)
+{
+	printf("%.0f s: %ld histories of %d operations checked, %llu that no order explains\n",
+	       (double)(now_ns() - begin) * 1e-9, batches * BATCH, ranks * OPS,
+	       (unsigned long long)wrong);
+	fflush(stdout);
+}
+
+/* What all ranks have found. Collective. */
+static uint64_t sum_unexplained(gva_t word)
+{
+	uint64_t sum = 0;
+
+	CHECK_EQ(agas_fetch_add64(word, unexplained, NULL), 0);
+	CHECK_EQ(agas_barrier(), 0);
+	CHECK_EQ(agas_get(&sum, word, 8), 0);
+	CHECK_EQ(agas_fence(), 0);
+	return sum;
+}
+
 int main(int argc, char **argv)
 {
 	const char *more = getenv("QT_LONG");
 	bool is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
 	long batches = (more && atol(more) ? atol(more) : 1) * (is_virtual ? 3 : 10), n = 0;
-	uint64_t end = UINT64_MAX;
+	uint64_t seconds = parse_seconds(argc, argv), begin = now_ns(), said = begin, wrong;
+	uint64_t end = seconds ? begin + seconds * 1000000000u : UINT64_MAX;
 	gva_t board, ballot, words;
 	int b;
 
-	if (argc > 2 && !strcmp(argv[argc - 2], "--seconds")) {
-		end = now_ns() + strtoull(argv[argc - 1], NULL, 0) * 1000000000u;
+	if (seconds)
 		batches = LONG_MAX;
-	}
 	job_begin();
 	if (ranks > RANKS_MAX) {
 		fprintf(stderr, "at most %d ranks\n", RANKS_MAX);
@@ -300,8 +345,13 @@ int main(int argc, char **argv)
 		if (me == 0)
 			CHECK_EQ(agas_unmap(words, BATCH * SPAN), 0);
 		n++;
+		if (seconds && me == 0 && now_ns() - said >= PROGRESS_S * 1000000000ull) {
+			said = now_ns();
+			print_progress(begin, n, unexplained); /* another rank's end the run */
+		}
 	} while (!is_enough(ballot, n, n >= batches || check_failures || now_ns() >= end));
-	if (me == 0 && batches == LONG_MAX)
-		printf("%ld histories of %d operations checked\n", n * BATCH, ranks * OPS);
+	wrong = sum_unexplained(ballot + 16);
+	if (seconds && me == 0)
+		print_progress(begin, n, wrong);
 	return job_end();
 }
