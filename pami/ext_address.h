@@ -104,7 +104,7 @@ struct pami_quintorus_operands {
 	uint64_t operand, expected; /* expected: CAS */
 };
 
-/* Header of a BIND whose state is OWNED. */
+/* Header of a BIND whose state is HOLD or OWNED. */
 struct pami_quintorus_bind {
 	struct pami_quintorus_address a;
 	uint64_t lease; /* HOLD, OWNED: address of a struct pami_quintorus_lease; 0: none */

@@ -272,12 +272,19 @@ static int deliver_any(struct mu_live *l, uint32_t local_node, struct emu_packet
 	return deliver_to(l, mu_host_entry(h, task)->local, number % h->channels, packet);
 }
 
+/* Have contributions to the result in this packet disagreed? Only packets of the MU's programs say
+ * so. */
+static bool has_mismatch(const struct mu_live *l, uint32_t local_node,
+			 const MUHWI_PacketHeader_t *h)
+{
+	return mu_is_coll(h) && mu_header_is_raw(h) &&
+	       emu_live_coll_flags(l->emu, local_node, mu_coll_route(h), 0) & EMU_COMBINE_MISMATCH;
+}
+
 static int deliver_packet(void *arg, uint32_t local_node, struct emu_packet *packet)
 {
 	struct mu_live *l = arg;
-	unsigned route = mu_coll_route(&packet->hdr);
-	bool differs = mu_is_coll(&packet->hdr) && mu_header_is_raw(&packet->hdr) &&
-		       emu_live_coll_flags(l->emu, local_node, route, 0) & EMU_COMBINE_MISMATCH;
+	bool differs = has_mismatch(l, local_node, &packet->hdr);
 	int rc;
 
 	if (differs)
@@ -286,7 +293,8 @@ static int deliver_packet(void *arg, uint32_t local_node, struct emu_packet *pac
 	if (rc == -EAGAIN)
 		return rc;
 	if (differs)
-		emu_live_coll_flags(l->emu, local_node, route, EMU_COMBINE_MISMATCH);
+		emu_live_coll_flags(l->emu, local_node, mu_coll_route(&packet->hdr),
+				    EMU_COMBINE_MISMATCH);
 	note_departure(l, packet);
 	return rc;
 }

@@ -111,7 +111,6 @@ void mu_holder_connect_ready(struct mu_holder *h)
 			connect_host(h, i);
 }
 
-/* Tasks have ended: stop waiting for hosts without a living task. */
 void mu_holder_drop_hosts(struct mu_holder *h, uint32_t deaths)
 {
 	uint64_t living[MU_HOSTS_MAX / 64] = {0};
@@ -129,7 +128,6 @@ void mu_holder_drop_hosts(struct mu_holder *h, uint32_t deaths)
 	h->deaths_seen = deaths;
 }
 
-/* Hosts whose only task has ended acknowledge nothing. */
 void mu_holder_drop_departed(struct mu_holder *h)
 {
 	for (uint32_t i = 0; i < h->host->hosts; i++)
@@ -137,7 +135,6 @@ void mu_holder_drop_departed(struct mu_holder *h)
 			drv_wires_drop_host(h->wires, i);
 }
 
-/* Add the address of the port to the list of this host's. */
 int mu_holder_list_address(struct mu_holder *h)
 {
 	char *list = h->host->own_address, address[DRV_PORT_ADDRESS_BYTES];

@@ -380,17 +380,30 @@ static enum emu_arrival arrive(struct emu_directory *d, struct emu_packet *p)
 	return way == EMU_ARRIVAL_ACCESS ? emu_directory_access(d, 1, 5, p) : way;
 }
 
-static void leases_decide(void)
+/* A directory whose units access blocks as `lease_says`. */
+static struct emu_directory *create_with_leases(void)
 {
 	struct emu_directory_conf c = {
 	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_by_lease};
-	struct emu_directory *d = emu_directory_create(&c);
-	struct emu_bind_lease b = {.a.key = 64,
-				   .a.at = 5,
-				   .a.version = 9,
-				   .a.kind = EMU_ADDRESS_BIND,
-				   .a.state = EMU_BIND_OWNED,
-				   .lease = 4096};
+
+	return emu_directory_create(&c);
+}
+
+/* What names the lease of the block with key 64 to the unit at 5. */
+static struct emu_bind_lease make_lease(uint8_t state)
+{
+	return (struct emu_bind_lease){.a.key = 64,
+				       .a.at = 5,
+				       .a.version = 9,
+				       .a.kind = EMU_ADDRESS_BIND,
+				       .a.state = state,
+				       .lease = 4096};
+}
+
+static void leases_decide(void)
+{
+	struct emu_directory *d = create_with_leases();
+	struct emu_bind_lease b = make_lease(EMU_BIND_OWNED);
 	struct emu_access x = {.a.key = 64,
 			       .a.at = 5,
 			       .a.kind = EMU_ADDRESS_MESSAGE,
@@ -457,15 +470,8 @@ static struct emu_packet make_put(void)
 /* What the lease and then the table say decides about an access that waits. */
 static void accesses_wait(void)
 {
-	struct emu_directory_conf c = {
-	    .nodes = 2, .mode = EMU_DIRECTORY_HOME, .access = carry_out_by_lease};
-	struct emu_directory *d = emu_directory_create(&c);
-	struct emu_bind_lease b = {.a.key = 64,
-				   .a.at = 5,
-				   .a.version = 9,
-				   .a.kind = EMU_ADDRESS_BIND,
-				   .a.state = EMU_BIND_HOLD,
-				   .lease = 4096};
+	struct emu_directory *d = create_with_leases();
+	struct emu_bind_lease b = make_lease(EMU_BIND_HOLD);
 	struct emu_packet bind = {.bytes = sizeof(b), .task = 3}, p, more;
 
 	REQUIRE(d != NULL);
