@@ -19,6 +19,8 @@
 #define PACKET_TX     64u  /* send buffers */
 #define PACKET_KEPT   256u /* and those that the caller may keep */
 #define PACKET_UDP_RX 16u  /* buffers for what is read from the UDP socket */
+/* Datagrams of the UDP socket that the ring may not have yet: one for each receiving processor. */
+#define PACKET_BESIDE_LENT 16u
 
 struct packet_peer {
 	struct sockaddr_in address;
@@ -42,6 +44,13 @@ struct packet_current {
 	uint32_t segment;    /* bytes of a frame */
 	uint32_t slot;       /* of the ring; from `slots` on a buffer of the UDP socket */
 	int peer;
+};
+
+/* A datagram that the port has lent from the UDP socket and that may come by the ring, too. */
+struct packet_lent {
+	int peer;
+	uint32_t bytes, crc;
+	uint64_t time; /* drv_clock_ns() */
 };
 
 struct packet_port {
@@ -70,6 +79,9 @@ struct packet_port {
 	uint32_t silent;      /* peers that the ring has not heard */
 	uint32_t beside;      /* those of them that the UDP socket has heard */
 	uint32_t empty_polls; /* since then */
+	/* The last datagrams that the socket alone had, oldest first. */
+	struct packet_lent beside_lent[PACKET_BESIDE_LENT];
+	uint32_t beside_lents;
 	uint32_t quiet_polls; /* empty polls since the port looked at links */
 
 	struct packet_peer *peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How the packet port hears. The kernel copies each datagram into a slot of the ring before its IP
- * layer sees it.
+ * layer sees it, or (as seen with Linux 6.18) after.
  * A slot has room for datagrams that the kernel has joined (a train that crossed a veth, UDP_GRO).
  *
  * Until the ring has heard a peer, the socket passes all datagrams and is asked now and then. So a
@@ -25,6 +25,8 @@
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
+#include "drivers/base/crc32c.h"
 #include "drivers/base/log.h"
 #include "drivers/port_packet.h"
 
@@ -41,9 +43,10 @@ _Static_assert((BEFORE_IP + UDP_HEADERS) % 16 == 0, "data of a frame is aligned"
 #define BLOCK_BYTES  (1u << 20)
 #define PACKET_BYTES 65536u /* the longest packet of IPv4, of joined datagrams too */
 
-#define ASK_ROUNDS  15u   /* Mask: ask the socket for silent peers at one empty poll in 16. */
-#define LINK_ROUNDS 4095u /* Mask: look at links at one empty poll in 4096. */
-#define BESIDE_MAX  4u    /* datagrams until the log says that the ring does not hear a peer */
+#define ASK_ROUNDS  15u       /* Mask: ask the socket for silent peers at one empty poll in 16. */
+#define LINK_ROUNDS 4095u     /* Mask: look at links at one empty poll in 4096. */
+#define LENT_NS     30000000u /* longest time from the socket to the ring: a preempted processor */
+#define BESIDE_MAX  4u        /* datagrams until the log says that the ring does not hear a peer */
 
 static struct packet_port *packet_of(struct drv_port *p)
 {
@@ -354,6 +357,47 @@ static void begin_current(struct packet_port *k, const struct packet_current *c)
 	k->current = *c;
 }
 
+/*
+ * Remember a datagram that the port lends from the socket. The kernel may have given it to that
+ * socket first, so the ring may deliver it a second time.
+ */
+static void remember_lent(struct packet_port *k, const struct packet_current *c)
+{
+	if (k->beside_lents == PACKET_BESIDE_LENT)
+		memmove(k->beside_lent, k->beside_lent + 1,
+			--k->beside_lents * sizeof k->beside_lent[0]);
+	k->beside_lent[k->beside_lents++] =
+	    (struct packet_lent){.peer = c->peer,
+				 .bytes = c->bytes,
+				 .crc = drv_crc32c(0, c->data, c->bytes),
+				 .time = drv_clock_ns()};
+}
+
+/*
+ * Was this datagram of the ring lent from the socket already? The ring delivers the datagrams of a
+ * peer in the order of the socket, so what is older than this one never comes, and after the first
+ * one that was not lent no other was. One processor gives a datagram to both in one go, so an equal
+ * one that comes much later is another one.
+ */
+static __attribute__((noinline)) bool was_lent(struct packet_port *k, int peer,
+					       const struct packet_seen *s)
+{
+	uint32_t crc = drv_crc32c(0, s->data, s->bytes), left = 0;
+	bool found = false;
+
+	for (uint32_t i = 0; i < k->beside_lents; i++) {
+		const struct packet_lent l = k->beside_lent[i];
+
+		if (l.peer != peer || found)
+			k->beside_lent[left++] = l;
+		else
+			found = l.bytes == s->bytes && l.crc == crc &&
+				drv_clock_ns() - l.time < LENT_NS;
+	}
+	k->beside_lents = left;
+	return found;
+}
+
 /* The socket has a datagram of a peer that the ring has not heard. */
 static void note_beside(struct packet_port *k, struct packet_peer *q)
 {
@@ -381,10 +425,11 @@ static __attribute__((noinline)) bool next_beside(struct packet_port *k)
 	if (read_unseen(k, &c) <= 0)
 		return false;
 	q = &k->peer[c.peer];
-	/* The ring has a datagram before the socket does: this may be the one. */
+	/* The ring has a datagram, which may be this one. */
 	if (!q->beside && has_slot(k))
 		return false;
 	note_beside(k, q);
+	remember_lent(k, &c);
 	begin_current(k, &c);
 	return true;
 }
@@ -424,6 +469,11 @@ static bool next_packet(struct packet_port *k)
 			peer = peer_of(k, &s.from);
 		if (peer >= 0)
 			learn_link(k, &k->peer[peer], h);
+		if (__builtin_expect(k->beside_lents != 0, 0) && is_sound &&
+		    was_lent(k, peer, &s)) {
+			return_slot(k, slot);
+			continue;
+		}
 		/* An empty datagram only tells of the link. */
 		if (__builtin_expect(!is_sound || !s.bytes, 0)) {
 			k->port.stat.rx_dropped++;

@@ -85,10 +85,16 @@ static int read_way(FILE *file, struct way *w)
 	return rc ? rc : w->steps ? 0 : -ENOENT;
 }
 
+static int bar_column(double at, double whole)
+{
+	double share = whole > 0 ? at / whole : 0;
+
+	return share <= 0 ? 0 : share >= 1 ? BAR : (int)(share * BAR + 0.5);
+}
+
 void explain_print_bar(double from, double to, double whole)
 {
-	int left = whole > 0 ? (int)(from / whole * BAR + 0.5) : 0;
-	int right = whole > 0 ? (int)(to / whole * BAR + 0.5) : 0;
+	int left = bar_column(from, whole), right = bar_column(to, whole);
 
 	printf("|%*s", left, "");
 	for (int k = left; k < right; k++)

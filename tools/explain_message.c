@@ -265,6 +265,12 @@ static void collect_stages(struct stages *st, const struct messages *s, FILE *fi
 	qsort(st->at, st->count, sizeof *st->at, compare_stages);
 }
 
+/* Return the time from `begin` to `at`, in ps: negative if another processor was there first. */
+static double time_since(uint64_t begin, uint64_t at)
+{
+	return (double)(int64_t)(at - begin);
+}
+
 static void print_stages(const struct stages *st, uint64_t begin, double whole)
 {
 	uint64_t reached = begin;
@@ -276,7 +282,7 @@ static void print_stages(const struct stages *st, uint64_t begin, double whole)
 
 		printf("  %12.6f  %10.3f  %10.3f  %-46s ", (double)x->begin / 1e6,
 		       (double)waited / 1e3, (double)(x->end - x->begin) / 1e3, x->text);
-		explain_print_bar((double)(x->begin - waited - begin), (double)(x->end - begin),
+		explain_print_bar(time_since(begin, x->begin - waited), time_since(begin, x->end),
 				  whole);
 		if (x->end > reached)
 			reached = x->end;

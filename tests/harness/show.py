@@ -16,6 +16,9 @@ REASON = re.compile(
     r"^not ok|does not hold|failed: |error: |ERROR|runtime error|WARNING: |SUMMARY|^FAIL|status [1-9]"
     r"|^ *(Previous|Read|Write|Atomic) |^ *#[0-5] "
 )
+# What tests/harness/t.c prints of a case that failed: each condition, then how to repeat the case.
+CASE = re.compile(r"^\S+\.[ch]:\d+: \w+: |^\w+ failed; repeat with: ")
+BEFORE_CASE = 4  # A case prints the last step of each side before the condition.
 LINES, SUMMARY_LINES, WIDTH = 14, 8, 300
 AFTER_FAIL = 4  # A test in bash prints what the job said after its line FAIL.
 
@@ -26,7 +29,8 @@ def tell(test, lines, failures):
     found, last_fail = [], -AFTER_FAIL - 1
     for i, line in enumerate(lines):
         last_fail = i if line.startswith("FAIL") else last_fail
-        if i - last_fail <= AFTER_FAIL or (REASON.search(line) and "warning: " not in line):
+        has_case = any(CASE.match(l) for l in lines[i : i + BEFORE_CASE + 1])
+        if has_case or i - last_fail <= AFTER_FAIL or (REASON.search(line) and "warning: " not in line):
             found.append(line)
     shown = ["      " + line[:WIDTH] for line in (found[:LINES] if found else lines[-6:])]
     print(*shown, sep="\n")
