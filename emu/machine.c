@@ -200,9 +200,13 @@ static const char *nearest_name(const struct emu_machine *m, const char *name)
 	unsigned least = UINT32_MAX;
 	const char *nearest = "";
 	struct emu_machine_row row;
+	char lower[64]; /* of which all names are */
 
+	snprintf(lower, sizeof lower, "%s", name);
+	for (char *c = lower; *c; c++)
+		*c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
 	for (unsigned i = 0; !emu_machine_row(m, i, &row); i++)
-		if (drv_is_nearer(name, row.name, &least))
+		if (drv_is_nearer(lower, row.name, &least))
 			nearest = row.name;
 	return nearest;
 }
@@ -267,6 +271,11 @@ static int item_set(struct emu_machine *m, char *item, char *err, size_t err_byt
 	for (unsigned i = 0; i < ROWS; i++)
 		if (!strcmp(rows[i].name, item))
 			return row_set(m, &rows[i], value + 1, err, err_bytes);
+	if (strpbrk(item, " \t")) {
+		snprintf(err, err_bytes, "'%s=%s': write name=value without blanks", item,
+			 value + 1);
+		return -EINVAL;
+	}
 	snprintf(err, err_bytes,
 		 "there is no row '%s'; the nearest is %s (torus machine lists all)", item,
 		 nearest_name(m, item));

@@ -81,9 +81,9 @@ int emu_timing_set(struct emu_timing *t, const char *text, char *err, size_t err
 		if (end == text + name + 1 || end != text + all ||
 		    !(value >= 0 && value <= VALUE_MAX)) {
 			snprintf(err, err_bytes,
-				 "hardware time '%.*s': the value must be a number from 0 to "
-				 "%g ps",
-				 (int)all, text, VALUE_MAX);
+				 "hardware time '%.*s': the value must be a number from 0 to %g, "
+				 "without a unit: the name has it (hop_ps=38000 or hop_ns=38)",
+				 (int)all, text, VALUE_MAX / unit);
 			return -EINVAL;
 		}
 		*row_value(&next, r) = (uint32_t)(value + 0.5);

@@ -5,13 +5,16 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef QT_HAVE_INIH
 #include <ini.h>
 #endif
+
+#define FILE_BYTES_MAX (1u << 20)
+#define LINE_BYTES_MAX 198u /* the buffer of inih has 200, with the ends of line and text */
 
 struct reader {
 	struct machine *k;
@@ -55,15 +58,19 @@ static bool is_set_before(const struct machine *k, const char *item)
 static int take_line(void *arg, const char *section, const char *name, const char *value)
 {
 	struct reader *r = arg;
+	size_t bytes = strcspn(value, "#"); /* inih ends a value at a semicolon only */
 	char item[256];
 
 	if (r->err[0]) /* inih reads on after an error */
 		return 0;
-	if (strpbrk(value, ",=")) {
-		snprintf(r->err, r->err_bytes, "%s = %s: one value a line", name, value);
+	while (bytes && (value[bytes - 1] == ' ' || value[bytes - 1] == '\t'))
+		bytes--;
+	snprintf(item, sizeof item, "%s=%.*s", name, (int)bytes, value);
+	if (strpbrk(item + strlen(name) + 1, ",=")) {
+		snprintf(r->err, r->err_bytes, "%s = %.*s: one value a line, after one =", name,
+			 (int)bytes, value);
 		return 0;
 	}
-	snprintf(item, sizeof item, "%s=%s", name, value);
 	if (is_set_before(r->k, item)) {
 		snprintf(r->err, r->err_bytes,
 			 "%s: an earlier line of the file has set this row: leave one of them",
@@ -76,32 +83,96 @@ static int take_line(void *arg, const char *section, const char *name, const cha
 	return 1;
 }
 
+/* The path of a machine file, or of one of those that come with torus if no file has the name. */
+static void find_path(const char *file, char *path, size_t path_bytes)
+{
+	static const char *const place[] = {QT_MACHINES_DIR, TOOLS_MACHINES_SOURCE};
+
+	for (size_t i = 0;
+	     !strchr(file, '/') && access(file, R_OK) && i < sizeof place / sizeof *place; i++) {
+		snprintf(path, path_bytes, "%s/%s%s", place[i], file,
+			 strstr(file, ".ini") ? "" : ".ini");
+		if (!access(path, R_OK))
+			return;
+	}
+	snprintf(path, path_bytes, "%s", file);
+}
+
+/* Read all of a file, which may be a pipe. Returns its text, to be freed, or NULL with errno. */
+static char *read_text(const char *path, size_t *bytes)
+{
+	FILE *f = fopen(path, "r");
+	char *text = f ? malloc(FILE_BYTES_MAX + 1) : NULL;
+	int error;
+
+	if (!text) {
+		error = errno;
+		if (f)
+			fclose(f);
+		errno = error;
+		return NULL;
+	}
+	errno = 0;
+	*bytes = fread(text, 1, FILE_BYTES_MAX, f);
+	error = ferror(f) ? errno : *bytes == FILE_BYTES_MAX ? EFBIG : 0;
+	fclose(f);
+	text[*bytes] = 0;
+	if (error) {
+		free(text);
+		errno = error;
+		return NULL;
+	}
+	return text;
+}
+
+/* Return the first line that is no text, or that inih would cut in two, with why; 0: none. */
+static int find_wrong_line(const char *text, size_t bytes, const char **why)
+{
+	const char *at = text, *end = text + bytes;
+
+	for (int line = 1; at < end; line++) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		size_t length = (size_t)((next ? next : end) - at);
+
+		for (size_t i = 0; i < length; i++)
+			if (((unsigned char)at[i] < ' ' && !strchr("\t\r\f", at[i])) ||
+			    at[i] == 0 || at[i] == 127) {
+				*why = "bytes that are no text: a machine file is text";
+				return line;
+			}
+		if (length >= LINE_BYTES_MAX) {
+			*why = "the line is too long: at most 197 characters";
+			return line;
+		}
+		at += length + 1;
+	}
+	return 0;
+}
+
 static int read_file(struct machine *k, const char *file, char *err, size_t err_bytes)
 {
-	char path[1024], why[512] = "";
+	const char *wrong = "write name = value, such as hop_ps = 38000";
+	char path[1024], why[512] = "", *text;
 	struct reader r = {k, why, sizeof why};
-	struct stat status;
+	size_t bytes = 0;
 	int line;
 
-	snprintf(path, sizeof path, "%s", file);
-	if (!strchr(file, '/') && access(file, R_OK))
-		snprintf(path, sizeof path, "%s/%s%s", QT_MACHINES_DIR, file,
-			 strstr(file, ".ini") ? "" : ".ini");
-	/* What can be opened and not read would count as an empty file. */
-	errno = 0;
-	line =
-	    !stat(path, &status) && S_ISDIR(status.st_mode) ? -1 : ini_parse(path, take_line, &r);
+	find_path(file, path, sizeof path);
+	text = read_text(path, &bytes);
+	if (!text) {
+		snprintf(err, err_bytes,
+			 "--machine %s: cannot read it: %s; give the path of a machine file, or "
+			 "bgq, ethernet or successor",
+			 file, strerror(errno));
+		return -EINVAL;
+	}
+	line = find_wrong_line(text, bytes, &wrong);
+	if (!line)
+		line = ini_parse_string(text, take_line, &r);
+	free(text);
 	if (line == 0)
 		return 0;
-	if (line < 0)
-		snprintf(
-		    err, err_bytes,
-		    "--machine %s: cannot read it: %s; give the path of a machine file, or one "
-		    "of those in %s",
-		    file, strerror(errno ? errno : EISDIR), QT_MACHINES_DIR);
-	else
-		snprintf(err, err_bytes, "--machine %s: line %d: %s", path, line,
-			 why[0] ? why : "write name = value, such as hop_ps = 38000");
+	snprintf(err, err_bytes, "--machine %s: line %d: %s", path, line, why[0] ? why : wrong);
 	return -EINVAL;
 }
 #else

@@ -60,12 +60,48 @@ mistake 'rec_fifo = loose\n' 'spill or strict'
 mistake 'mu_atomics = some\n' 'off, chip or full'
 mistake 'agas = here\n' 'line 1: agas=here'
 mistake 'qqqq = 3\n' 'there is no row'
+mistake 'hop_ns = 3us\n' 'from 0 to 4e\+06, without a unit: the name has it'
+mistake 'hop_ps = 3 ns\n' 'from 0 to 4e\+09, without a unit'
+mistake 'hop_us = 3\n' 'no row .hop_us.; the nearest is hop_ps'
+mistake 'COLL_SLOTS = 3\n' 'no row .COLL_SLOTS.; the nearest is coll_slots'
+mistake 'coll_slots == 3\n' 'line 1: coll_slots = = 3: one value a line, after one ='
+mistake 'coll_slots = 3\n\0\1\2\n' 'line 2: bytes that are no text'
+mistake '\177ELF\2\1\1\0\0' 'line 1: bytes that are no text'
+mistake "; $(printf 'x%.0s' {1..300})\n" 'line 1: the line is too long'
+printf '; a comment\n[any]\ncoll_slots = 3 # and one\r\nhop_ns = 3 ; and one' >"$dir/m.ini"
+t machine "$dir/m.ini"
+expect 0 "comments, and a last line without an end"
+said out '^coll_slots +3 ' "comments"
+said out '^hop_ps +3000 ' "comments"
+torus machine <(printf 'coll_slots = 3\n') >"$dir/out" 2>"$dir/err"
+said out '^coll_slots +3 ' "a pipe"
+t machine /dev/zero
+expect 2 "no end"
+said err 'cannot read it: File too large' "no end"
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null && [ "${QT_SANITIZE:-none}" = none ]; then
+	cp "$(command -v torus)" "$dir/torus"
+	chmod 755 "$dir"
+	chmod 600 "$dir/m.ini"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/torus" machine "$dir/m.ini" >"$dir/out" 2>"$dir/err"
+	status=$?
+	expect 2 "a file that this user may not read"
+	said err 'cannot read it: Permission denied' "a file that this user may not read"
+fi
+t machine --hw 'coll_slots = 3'
+expect 2 "--hw with blanks"
+said err "'coll_slots = 3': write name=value without blanks" "--hw with blanks"
 t run --machine "$dir" "$task" exchange
 expect 2 "a directory"
 said err 'cannot read it: Is a directory' "a directory"
 t run --machine "$dir/none.ini" "$task" exchange
 expect 2 "no file"
-said err 'cannot read it' "no file"
+said err 'cannot read it: No such file or directory; give the path of a machine file, or bgq, ethernet or successor' "no file"
+t machine successor
+expect 0 "a machine by its name"
+said out '^hop_ps .*from successor' "a machine by its name"
+sed 's/from successor/from the file/' "$dir/out" >"$dir/a"
+torus machine "$QT_SOURCE/machines/successor.ini" | sed "s,from $QT_SOURCE/machines/successor.ini,from the file," | cmp -s - "$dir/a" ||
+	fail "torus machine successor is not machines/successor.ini"
 t run --hw hop_ns=3 "$task" exchange
 expect 2 "a time in real time"
 said err 'virtual' "a time in real time"
@@ -141,6 +177,14 @@ t topo 4x1x1x1x1 0 1 --hw hop_ns=1000
 said out '1 hops of 1000 ns' "topo: time"
 t topo 4x4x2x1x1
 said out '6 edge-disjoint trees' "topo: colours"
+said out 'class route of all nodes: root [(]2,2,1,0,0[)], depth 5, children' "topo: the tree of the class route"
+for mistake in '4x4|has 2 extents' '0x1x1x1x1|A is 0, expected 1 to 64' '2x2x2x1x1 0 8|no node .8.; give 0 to 7, or A,B,C,D,E below 2x2x2x1x1' \
+	'2x2x2x1x1 0 0,0,2,0,0|no node .0,0,2,0,0.' '2x2x2x1x1 0|perhaps two nodes' '2x2x2x1x1 --hw mesh=Q|letters A to E'; do
+	t topo ${mistake%%|*}
+	expect 2 "topo ${mistake%%|*}"
+	lines err 1 "topo ${mistake%%|*}"
+	said err "${mistake#*|}" "topo ${mistake%%|*}"
+done
 t topo 4x1x1x1x1 --machine nowhere
 expect 2 "topo: no machine"
 
