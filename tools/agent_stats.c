@@ -156,6 +156,7 @@ struct agent_stats {
 	uint32_t commthreads; /* the same */
 	uint32_t *link_row;   /* [nodes * EMU_LINKS] the first row of a link; UINT32_MAX: none */
 	bool links;           /* links are sampled while the job runs */
+	bool has_driver;      /* the file names the driver */
 	uint64_t *waited_ns;  /* [locals] at the last sample */
 	uint64_t sampled_ns;
 };
@@ -396,6 +397,16 @@ void agent_stats_open(struct agent *a)
 
 /* ---- samples ---- */
 
+/* Name the port as it was opened, once it is open. */
+static void sample_driver(const struct agent *a, struct agent_stats *s)
+{
+	if (s->has_driver || a->host->holder == MU_HOLDER_NONE ||
+	    (int32_t)atomic_load_acquire(&a->host->own_ready) <= 0)
+		return;
+	drv_stat_fact(s->file, "driver", a->host->opened);
+	s->has_driver = true;
+}
+
 /* Returns true if the segment has memory there. Reading a hole would allocate some. */
 static bool was_touched(const struct agent *a, const struct mu_channel_area *ch)
 {
@@ -503,6 +514,7 @@ static void sample_stats(struct agent *a, bool with_links)
 		agent_links_each(a, sample_link, s);
 	if (s->wire != s->port)
 		sample_wires(a, s);
+	sample_driver(a, s);
 	drv_stat_sampled(s->file);
 }
 

@@ -236,6 +236,11 @@ int runs_refresh(struct runs_job *j)
 	return 0;
 }
 
+uint32_t runs_host(const struct runs_job *j, uint32_t i)
+{
+	return (uint32_t)strtoul(drv_stat_view_fact(&j->host[i], "host"), NULL, 10);
+}
+
 void runs_close(struct runs_job *j)
 {
 	for (uint32_t i = 0; i < j->hosts; i++)

@@ -39,6 +39,8 @@ int runs_open(struct runs_job *j, const char *which, char *why, size_t why_bytes
 int runs_refresh(struct runs_job *j);
 void runs_close(struct runs_job *j);
 
+/* The number of the host whose file is the i-th. */
+uint32_t runs_host(const struct runs_job *j, uint32_t i);
 bool runs_is_live(const struct runs_job *j);
 /* The last sample of any host, CLOCK_REALTIME. */
 uint64_t runs_sampled_ns(const struct runs_job *j);

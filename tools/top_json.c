@@ -45,6 +45,23 @@ static void print_waits(FILE *f, const struct top *t, const struct top_task *k)
 	fputc('}', f);
 }
 
+/* The hosts of this machine and their drivers, which hosts without wires lack. */
+static void print_hosts(FILE *f, const struct top *t)
+{
+	fprintf(f, "], \"host\": [");
+	for (uint32_t i = 0; i < t->job.hosts; i++) {
+		const char *driver;
+
+		fprintf(f, "%s{\"host\": %u, \"driver\": ", i ? ", " : "", runs_host(&t->job, i));
+		driver = drv_stat_view_fact(&t->job.host[i], "driver");
+		if (driver[0])
+			json_print_text(f, driver);
+		else
+			fprintf(f, "null");
+		fputc('}', f);
+	}
+}
+
 void top_print_json(FILE *f, const struct top *t)
 {
 	const char *comma = "";
@@ -103,5 +120,6 @@ void top_print_json(FILE *f, const struct top *t)
 			(unsigned long long)w->rtt_ns, (unsigned long long)w->window, w->tx_rate,
 			w->rx_rate);
 	}
+	print_hosts(f, t);
 	fprintf(f, "]}\n");
 }

@@ -228,6 +228,19 @@ static void print_links(FILE *f, const struct top *t, const struct top_screen *s
 	free(order);
 }
 
+/* Which driver each host of this machine uses for its frames. */
+static void print_drivers(FILE *f, const struct top *t)
+{
+	for (uint32_t i = 0; i < t->job.hosts; i++) {
+		const char *driver;
+
+		fprintf(f, "  host %u: ", runs_host(&t->job, i));
+		driver = drv_stat_view_fact(&t->job.host[i], "driver");
+		fprintf(f, "%s%s\n", driver[0] ? "driver " : "its port is not open yet", driver);
+	}
+	fputc('\n', f);
+}
+
 static void print_wires(FILE *f, const struct top *t, const struct top_screen *s)
 {
 	unsigned shown = rows_of(s, t->wires);
@@ -254,6 +267,7 @@ static void print_wires(FILE *f, const struct top *t, const struct top_screen *s
 		    (double)w->rtt_ns / 1e3, w->connected ? "" : "  not connected");
 	}
 	fputc('\n', f);
+	print_drivers(f, t);
 }
 
 void top_print(FILE *f, const struct top *t, const struct top_screen *s)

@@ -57,17 +57,18 @@ struct drv_stat *drv_stat_new(uint32_t families_max, uint32_t rows_max)
 
 void drv_stat_fact(struct drv_stat *s, const char *key, const char *value)
 {
-	size_t used = strlen(s->head.facts), room = sizeof s->head.facts - used;
-	int n = snprintf(s->head.facts + used, room, "%s=%s", key, value);
+	char *facts = s->map ? s->map->facts : s->head.facts;
+	size_t used = strlen(facts), room = sizeof s->head.facts - used;
+	char line[sizeof s->head.facts];
+	int n = snprintf(line, sizeof line, "%s=%s", key, value);
 
-	if (n < 0 || (size_t)n + 2 > room) {
-		s->head.facts[used] = '\0';
+	if (n < 0 || (size_t)n + 2 > room)
 		return;
-	}
-	for (char *c = s->head.facts + used; *c; c++)
+	for (char *c = line; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
-	strcat(s->head.facts, "\n");
+	line[n] = '\n';
+	memcpy(facts + used, line, (size_t)n + 1); /* zeros follow */
 }
 
 uint32_t drv_stat_family_add(struct drv_stat *s, const char *name, const char *unit,
@@ -256,10 +257,15 @@ int drv_stat_view_open(struct drv_stat_view *v, const char *path)
 
 int drv_stat_view_refresh(struct drv_stat_view *v)
 {
+	char facts[sizeof v->head.facts];
 	uint64_t sampled;
 	int rc =
 	    read_all(v->fd, &sampled, sizeof sampled, offsetof(struct drv_stat_head, sampled_ns));
 
+	if (!rc)
+		rc = read_all(v->fd, facts, sizeof facts, offsetof(struct drv_stat_head, facts));
+	if (!rc && is_text(facts, sizeof facts))
+		memcpy(v->head.facts, facts, sizeof facts);
 	if (!rc)
 		rc = read_all(v->fd, v->value, v->head.rows * sizeof *v->value, v->head.values_at);
 	if (rc)

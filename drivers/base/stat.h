@@ -55,9 +55,10 @@ struct drv_stat; /* a file being made, then the mapped file */
 
 /* Begin a file with room for this many rows. Returns NULL if there is no memory. */
 struct drv_stat *drv_stat_new(uint32_t families_max, uint32_t rows_max);
-/* Add a fact, a family, a row. Texts are cut to their room. Before drv_stat_publish(). A row past
- * the room given to drv_stat_new() is left out: its number is UINT32_MAX, which set ignores. */
+/* Add a fact, at any time; one that has no room is left out. */
 void drv_stat_fact(struct drv_stat *s, const char *key, const char *value);
+/* Add a family, a row. Texts are cut to their room. Before drv_stat_publish(). A row past the room
+ * given to drv_stat_new() is left out: its number is UINT32_MAX, which set ignores. */
 uint32_t drv_stat_family_add(struct drv_stat *s, const char *name, const char *unit,
 			     enum drv_stat_kind kind, const char *help);
 uint32_t drv_stat_row_add(struct drv_stat *s, uint32_t family, const char *label);
@@ -86,7 +87,7 @@ struct drv_stat_view {
 /* Open and read. 0; -EPROTO: no such file of this version; else a negative errno. All sizes and
  * texts are checked. */
 int drv_stat_view_open(struct drv_stat_view *v, const char *path);
-/* Read the values again, and whether the owner lives. 0 or a negative errno. */
+/* Read the values and facts again, and whether the owner lives. 0 or a negative errno. */
 int drv_stat_view_refresh(struct drv_stat_view *v);
 void drv_stat_view_close(struct drv_stat_view *v);
 /* The value of a fact; "" if there is none. Valid until the next call of this thread. */

@@ -143,7 +143,25 @@ rm -f "$QUINTORUS_RUN_DIR"/*
 torus run -n 3 --hosts local,local,local --fault loss=0.1,seed=5 --timeout 5 "$task" busy >/dev/null 2>&1 </dev/null
 t top --once --json
 expect 0 "wires"
+json '[h["driver"] for h in sorted(d["host"], key=lambda h: h["host"])] == ["fault(loss=0.1,seed=5)+shm:"] * 3' "the drivers"
 json 'len(d["wire"]) == 6 and all(w["tx_frames"] > 0 for w in d["wire"]) and sum(w["resent"] for w in d["wire"]) > 0' wires
+
+t top --once
+said out '^  host 2: driver .*shm:' "the drivers"
+
+# UDP takes the best driver that works here: the one that the report names.
+torus run -n 2 --hosts 'local=udp:127.0.0.1;local=udp:127.0.0.1' --report=json "$task" exchange >/dev/null 2>"$dir/report"
+t top --once --json
+python3 - "$dir/out" "$dir/report" <<'P' || fail "drivers differ from the report: $(tail -c 300 "$dir/out")"
+import json, sys
+top = json.load(open(sys.argv[1]))
+report = json.loads([l for l in open(sys.argv[2]) if l.startswith('{')][0])
+named = {h['host']: h['driver'] for h in top['host']}
+sys.exit([named[0], named[1]] != [h['port'] for h in report['hosts']] or 'udp' in named[0])
+P
+torus run -n 2 "$task" exchange >/dev/null 2>&1
+t top --once --json
+json 'd["host"] == [{"host": 0, "driver": None}]' "one host has no driver"
 
 # No more than four jobs stay.
 for i in 1 2 3 4 5 6; do
