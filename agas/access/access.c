@@ -10,6 +10,7 @@
 #include "agas/access/serve.h"
 #include "agas/core/world.h"
 #include "agas/move/move.h"
+#include "drivers/base/copy.h"
 
 /* ---- put and get ---- */
 
@@ -33,7 +34,7 @@ static bool copy_here(enum agas_request_kind kind, gva_t gva, char *lva, size_t 
 		return false;
 	at = (char *)b->memory + agas_offset_of(s, gva);
 	if (kind == AGAS_REQUEST_PUT)
-		memcpy(at, lva, bytes);
+		drv_copy_words(at, lva, bytes);
 	else
 		memcpy(lva, at, bytes);
 	used_here(b);

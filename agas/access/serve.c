@@ -10,6 +10,7 @@
 #include "agas/memory/heap.h"
 #include "agas/move/move.h"
 #include "drivers/base/assert.h"
+#include "drivers/base/copy.h"
 #include "drivers/base/log.h"
 
 /* A request that waits for its block to arrive. */
@@ -210,7 +211,7 @@ static void pull_start(const struct agas_request *r, struct agas_block *b, void 
 				 .addr = {.local = at, .remote = from}};
 
 	if (r->source == agas_world.me)
-		memcpy(at, from, r->bytes);
+		drv_copy_words(at, from, r->bytes);
 	if (!p) {
 		agas_serve_end(r, b, r->source == agas_world.me);
 		return;
@@ -235,7 +236,7 @@ static void carry_out(const struct agas_request *r, struct agas_block *b, const 
 	count_use(b, r->source);
 	switch ((enum agas_request_kind)r->kind) {
 	case AGAS_REQUEST_PUT:
-		memcpy(at, payload, r->bytes);
+		drv_copy_words(at, payload, r->bytes);
 		break;
 	case AGAS_REQUEST_GET:
 		answer_data(r, b, at);

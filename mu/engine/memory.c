@@ -25,6 +25,7 @@
 
 #include "mu/engine/memory.h"
 #include "drivers/base/atomic.h"
+#include "drivers/base/copy.h"
 #include "mu/process.h"
 
 int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bool write)
@@ -333,8 +334,10 @@ int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes,
 	return 0;
 }
 
-/* What a put writes: an aligned word in one store, after all that was put before, because programs
- * watch such words. */
+/*
+ * What a put writes: an aligned word in one store, after all that was put before, because programs
+ * watch such words; and each word once, because other programs change them by atomic operations.
+ */
 static void put_bytes(void *to, const void *from, uint64_t bytes)
 {
 	uint64_t word8;
@@ -347,7 +350,7 @@ static void put_bytes(void *to, const void *from, uint64_t bytes)
 		memcpy(&word4, from, 4);
 		atomic_store_release((uint32_t *)to, word4);
 	} else {
-		memcpy(to, from, bytes);
+		drv_copy_words(to, from, bytes);
 	}
 }
 
@@ -395,7 +398,7 @@ int mu_copy_from(struct mu_process *p, uint32_t local, void *to, uint64_t from, 
 	void *direct = mu_host_translate(p->host, local, from, bytes);
 
 	if (direct) {
-		memcpy(to, direct, bytes);
+		drv_copy_words(to, direct, bytes);
 		return 0;
 	}
 	return mu_copy_by_kernel((pid_t)atomic_load_relaxed(&mu_host_area(p->host, local)->pid), to,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/copy.h"
 #include "drivers/base/log.h"
 #include "pami/core/context.h"
 #include "pami/core/dispatch.h"
@@ -491,7 +492,7 @@ static uint32_t store_bytes(struct pami_inbound *in, const unsigned char *from, 
 	uint32_t taken = bytes < left ? bytes : (uint32_t)left;
 
 	if (base && taken)
-		memcpy(base + at, from, taken);
+		drv_copy_words(base + at, from, taken);
 	in->got += taken;
 	return taken;
 }
