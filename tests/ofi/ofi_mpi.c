@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static int me, tasks, level;
 
@@ -401,7 +403,7 @@ static void die_now(const char *how, const char *file)
 	FILE *f = fopen(file, "w");
 	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
+	syscall(SYS_clock_gettime, CLOCK_REALTIME, &now); /* real, also in virtual time */
 	fprintf(f, "%lld\n", now.tv_sec * 1000LL + now.tv_nsec / 1000000);
 	fclose(f);
 	if (!strcmp(how, "kill"))
@@ -413,10 +415,57 @@ static void die_now(const char *how, const char *file)
 	_Exit(3);
 }
 
+static void *die_soon(void *argv)
+{
+	char **a = argv;
+	struct timespec pause = {.tv_nsec = 200000000};
+
+	syscall(SYS_nanosleep, &pause, NULL);
+	die_now(a[2], a[4]);
+	return NULL;
+}
+
+/* Never returns: what all tasks do until the launcher ends them. */
+static void work_until_killed(const char *what)
+{
+	enum { BYTES = 4 << 20 };
+	char *out = calloc(1, BYTES), *in = malloc(BYTES);
+	int next = (me + 1) % tasks, previous = (me + tasks - 1) % tasks;
+
+	if (!strcmp(what, "barrier"))
+		MPI_Barrier(MPI_COMM_WORLD); /* Task 1 does not come. */
+	if (!strcmp(what, "receive"))
+		MPI_Recv(in, 8, MPI_BYTE, next, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (!strcmp(what, "allreduce"))
+		MPI_Allreduce(out, in, 8, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	while (!strcmp(what, "rendezvous"))
+		MPI_Sendrecv(out, BYTES, MPI_BYTE, next, 98, in, BYTES, MPI_BYTE, previous, 98,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	while (!strcmp(what, "compute"))
+		;
+	printf("FAIL: %s returned\n", what);
+	exit(99);
+}
+
+/*
+ * Task 1 dies: outside MPI if the others are in a barrier, otherwise by a thread of its own while
+ * it does the same as they.
+ */
+static void die_at_work(char **argv)
+{
+	pthread_t t;
+
+	if (me == 1 && !strcmp(argv[3], "barrier"))
+		die_now(argv[2], argv[4]);
+	if (me == 1)
+		pthread_create(&t, NULL, die_soon, argv);
+	work_until_killed(argv[3]);
+}
+
 /*
  * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts N": on
- * several hosts of N tasks. "die HOW OTHERS FILE": task 1 dies and writes the time into FILE, while
- * the others wait or compute.
+ * several hosts of N tasks. "die HOW WORK FILE": task 1 dies and writes the time into FILE, while
+ * all do that work.
  */
 int main(int argc, char **argv)
 {
@@ -428,13 +477,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_size(MPI_COMM_WORLD, &tasks);
 	messages_go_round_the_ring();
-	if (die) {
-		if (me == 1)
-			die_now(argv[2], argv[4]);
-		while (!strcmp(argv[3], "compute"))
-			;
-		MPI_Barrier(MPI_COMM_WORLD);
-	}
+	if (die)
+		die_at_work(argv);
 	wildcards_match_everybody();
 	collectives_compute();
 	check_reductions(MPI_COMM_WORLD);

@@ -49,22 +49,27 @@ run 2 "two tasks" mpirun.openmpi -np 2 --mca osc_rdma_priority 99 "$tmp/program"
 run 3 "one-sided through btl ofi" mpirun.openmpi -np 3 --mca osc rdma "$tmp/program"
 run 4 "two hosts of two tasks" mpirun.openmpi -np 4 --mca osc rdma "$QT_SOURCE/tests/harness/part.sh" 2 shm: "$tmp/program"
 
-# dies LAUNCHER...: task 1 dies in each way while the others compute or wait; the launcher ends with its status. How long that took
-# is printed: less than a second on a machine that is free.
+# dies LAUNCHER...: task 1 dies in each way while the others compute, or all are in a call; the launcher ends with its status. How
+# long that took is printed: less than a second on a machine that is free.
 dies() {
-	local how status others rc ms slowest=0
-	while read -r how status others; do
+	local how status work rc ms slowest=0
+	while read -r how status work; do
 		rm -f "$tmp/at"
-		timeout $limit "$@" "$tmp/program" die "$how" "$others" "$tmp/at" >"$tmp/out" 2>&1
+		timeout $limit "$@" "$tmp/program" die "$how" "$work" "$tmp/at" >"$tmp/out" 2>&1 </dev/null # mpirun would read the list
 		rc=$?
 		ms=$(($(date +%s%3N) - $(cat "$tmp/at" 2>/dev/null || echo 0)))
 		slowest=$((ms > slowest ? ms : slowest))
 		[ $rc = "$status" ] && continue
-		say FAIL "$1: death by $how, others $others: status $rc after $ms ms: $(tail -n 5 "$tmp/out")"
+		say FAIL "$1: death by $how, work $work: status $rc after $ms ms: $(tail -n 5 "$tmp/out")"
 	done <<-EOF
-		exit 3 wait
+		exit 3 barrier
 		kill 137 compute
-		abort 7 wait
+		kill 137 receive
+		kill 137 allreduce
+		kill 137 rendezvous
+		abort 7 barrier
+		abort 7 receive
+		abort 7 rendezvous
 		segv 139 compute
 	EOF
 	say ok "$1: deaths end the job: $slowest ms at most"
@@ -102,7 +107,7 @@ if [ -e "$QT_BUILD/tools/libqt_pmix_server.so" ]; then
 	fi
 	dies "$tmp/own" -n 3
 	dies "$tmp/own" -n 4 --hosts local,local
-	out=$(timeout $limit "$tmp/own" -n 3 "$tmp/program" die exit wait "$tmp/at" 2>&1)
+	out=$(timeout $limit "$tmp/own" -n 3 "$tmp/program" die exit barrier "$tmp/at" 2>&1)
 	if [ $? = 3 ] && grep -q 'task 1 .* exit status 3' <<<"$out"; then
 		say ok "torus run --mpi: a death is named"
 	else
