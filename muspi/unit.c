@@ -46,18 +46,23 @@ static const char *const rule_name[] = {
 #include "muspi/rules.def"
 #undef RULE
 };
-static const char *const rule_text[] = {
-#define RULE(name, text) text,
-#include "muspi/rules.def"
-#undef RULE
-};
 
 void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 {
 	if (atomic_fetch_add_relaxed(&unit.refused[rule], 1) >= 8)
 		return;
-	drv_warn("MU: %s 0x%llx: %s (rule %s)", field, (unsigned long long)value, rule_text[rule],
-		 rule_name[rule]);
+	/* A format for each rule, because drv_warn() limits the lines of each format. */
+	switch (rule) {
+#define RULE(name, text)                                                                           \
+	case RULE_##name:                                                                          \
+		drv_warn("MU: %s 0x%llx: " text " (rule " #name ")", field,                        \
+			 (unsigned long long)value);                                               \
+		break;
+#include "muspi/rules.def"
+#undef RULE
+	case UNIT_RULES:
+		break;
+	}
 }
 
 /* How often a rule was broken in this process; UINT64_MAX: there is no such rule. For programs and

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Every rule of the MU that one process can break (class_mismatch takes two): a descriptor or
- * packet that breaks it is refused and counted, and the FIFO goes on behind it. Packets go to the
- * own node, so that all counters are in this process.
+ * packet that breaks it is refused, counted, and named on standard error by field, value and rule;
+ * and the FIFO goes on behind it. Packets go to the own node, so that all counters are in this
+ * process, and all lines of this rank in its own file.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <spi/include/kernel/MU.h>
 #include <spi/include/kernel/collective.h>
@@ -51,8 +53,70 @@ static void send_one(MUHWI_Descriptor_t *d)
 		;
 }
 
-/* Send it, and see the rule's counter rise by one. */
-static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d)
+static const struct rule {
+	const char *name, *text;
+} rules[] = {
+#define RULE(name, text) {#name, text},
+#include "muspi/rules.def"
+#undef RULE
+};
+
+static const char *text_of(const char *rule)
+{
+	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+		if (!strcmp(rules[i].name, rule))
+			return rules[i].text;
+	return "";
+}
+
+/* Standard error of this process goes into a file while rules are broken. */
+static FILE *lines;
+static int terminal;
+
+static void catch_lines(void)
+{
+	lines = tmpfile();
+	terminal = dup(2);
+	if (!lines || terminal < 0 || dup2(fileno(lines), 2) < 0)
+		exit(2);
+}
+
+static void say(const char *rule, const char *what, const char *text)
+{
+	dprintf(terminal, "rule %s: %s: %s\n", rule, what, text);
+	bad = 1;
+}
+
+static void forget_lines(void)
+{
+	if (ftruncate(fileno(lines), 0) || lseek(fileno(lines), 0, SEEK_SET))
+		exit(2);
+}
+
+/*
+ * The line of the last refusal has the field, its value and the rule; each rule has its first eight
+ * lines, and no case here breaks one more often.
+ */
+static void check_line(const char *rule, const char *field, uint64_t value)
+{
+	char want[400], all[8192], *at;
+	ssize_t n;
+
+	n = pread(fileno(lines), all, sizeof all - 1, 0);
+	all[n > 0 ? n : 0] = 0;
+	forget_lines();
+	snprintf(want, sizeof want, "MU: %s 0x%llx: %s (rule %s)\n", field,
+		 (unsigned long long)value, text_of(rule), rule);
+	at = strstr(all, want);
+	if (!at)
+		say(rule, "no line", want);
+	if (!at || strchr(all, '\n')[1])
+		say(rule, "it wrote", all);
+}
+
+/* Send it, and see the rule's counter rise by one, and its line. */
+static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d, const char *field,
+			   uint64_t value)
 {
 	uint64_t before = quintorus_mu_refused(rule);
 
@@ -60,17 +124,19 @@ static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d)
 	for (int i = 0; i < 2000000 && quintorus_mu_refused(rule) == before; i++)
 		quintorus_mu_poll();
 	if (quintorus_mu_refused(rule) != before + 1) {
-		fprintf(stderr, "rule %s: %llu, then %llu\n", rule, (unsigned long long)before,
+		dprintf(terminal, "rule %s: %llu, then %llu\n", rule, (unsigned long long)before,
 			(unsigned long long)quintorus_mu_refused(rule));
 		bad = 1;
 	}
+	check_line(rule, field, value);
 	reset_descriptors();
 }
 
-#define BAD(rule, d, change)                                                                       \
+/* Break a rule by a change to a descriptor; the line names this field and value. */
+#define BAD(rule, d, change, field, value)                                                         \
 	do {                                                                                       \
 		change;                                                                            \
-		expect_refusal(#rule, &d);                                                         \
+		expect_refusal(#rule, &d, field, value);                                           \
 	} while (0)
 #define CHECK_WHO "rank %u", Kernel_GetRank()
 #include "tests/harness/check_count.h"
@@ -135,62 +201,76 @@ static void set_up(void)
 
 static void wrong_descriptors_are_refused(void)
 {
-	BAD(data_type, f, MUSPI_SetDataPacketType(&f, 0x33));
-	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0xe0));
-	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x80));
-	BAD(channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0x20));
-	BAD(system_channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x60));
-	BAD(system_channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0xc0));
-	BAD(map_empty, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0));
-	BAD(map_unknown, f, MUSPI_SetTorusInjectionFIFOMap(&f, 1 << 16));
-	BAD(map_system, f, MUSPI_SetTorusInjectionFIFOMap(&f, 4));
-	BAD(map_kind, f, MUSPI_SetTorusInjectionFIFOMap(&f, 2));
-	BAD(map_kind, c, MUSPI_SetTorusInjectionFIFOMap(&c, 0x20));
-	BAD(map_local, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0x8000));
-	BAD(hints, f, MUSPI_SetHintsABCD(&f, 0xc0));
-	BAD(hints, f, MUSPI_SetHints(&f, 0, 0xc0));
+	BAD(data_type, f, MUSPI_SetDataPacketType(&f, 0x33), "Data_Packet_Type", 0x33);
+	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0xe0), "Virtual_channel", 7);
+	BAD(channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x80), "Virtual_channel", 4);
+	BAD(channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0x20), "Virtual_channel", 1);
+	BAD(system_channel, f, MUSPI_SetPt2PtVirtualChannel(&f, 0x60), "Virtual_channel", 3);
+	BAD(system_channel, c, MUSPI_SetCollectiveVirtualChannel(&c, 0xc0), "Virtual_channel", 6);
+	BAD(map_empty, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0), "Torus_FIFO_Map", 0);
+	BAD(map_unknown, f, MUSPI_SetTorusInjectionFIFOMap(&f, 1 << 16), "Torus_FIFO_Map", 1 << 16);
+	BAD(map_system, f, MUSPI_SetTorusInjectionFIFOMap(&f, 4), "Torus_FIFO_Map", 4);
+	BAD(map_kind, f, MUSPI_SetTorusInjectionFIFOMap(&f, 2), "Torus_FIFO_Map", 2);
+	BAD(map_kind, c, MUSPI_SetTorusInjectionFIFOMap(&c, 0x20), "Torus_FIFO_Map", 0x20);
+	BAD(map_local, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0x8000), "Torus_FIFO_Map", 0x8000);
+	BAD(hints, f, MUSPI_SetHintsABCD(&f, 0xc0), "hints", 0x300);
+	BAD(hints, f, MUSPI_SetHints(&f, 0, 0xc0), "hints", 3);
 	BAD(destination, f,
-	    f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.B_Destination = 9);
-	BAD(deposit, f, MUSPI_SetDeposit(&f, MUHWI_PACKET_DEPOSIT));
-	BAD(chunks, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 17);
-	BAD(chunks_put, p, p.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0);
-	BAD(chunks_get, g, g.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 1);
-	BAD(chunks_fifo, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0);
-	BAD(length_put, p, p.Message_Length = 0);
-	BAD(length_get, g, g.Message_Length = 0);
-	BAD(length_get, g, g.Message_Length = 96);
-	BAD(payload_get, g, g.Pa_Payload += 8);
-	BAD(payload_get, g, g.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR);
-	BAD(payload_atomic, f, f.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR);
-	BAD(payload_range, f, f.Pa_Payload = (1ull << 47) - 8);
-	BAD(payload_memory, f, f.Pa_Payload = 4096);
-	BAD(put_range, p, MUSPI_SetRecPutOffset(&p, (1ull << 47) - 8));
-	BAD(class_route, c, MUSPI_SetClassRoute(&c, 5));
-	BAD(collective, c, MUSPI_SetOpCode(&c, 0x30));
-	BAD(packet_type, c, MUSPI_SetMessageUnitPacketType(&c, MUHWI_PACKET_TYPE_PACED_GET));
+	    f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.B_Destination = 9,
+	    "Destination", f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination);
+	BAD(deposit, f, MUSPI_SetDeposit(&f, MUHWI_PACKET_DEPOSIT), "hints", 0);
+	BAD(chunks, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 17, "Size", 17);
+	BAD(chunks_put, p, p.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0, "Size", 0);
+	BAD(chunks_get, g, g.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 1, "Size", 1);
+	BAD(chunks_fifo, f, f.PacketHeader.NetworkHeader.pt2pt.Byte8.Size = 0, "Size", 0);
+	BAD(length_put, p, p.Message_Length = 0, "Message_Length", 0);
+	BAD(length_get, g, g.Message_Length = 0, "Message_Length", 0);
+	BAD(length_get, g, g.Message_Length = 96, "Message_Length", 96);
+	BAD(payload_get, g, g.Pa_Payload += 8, "Pa_Payload", (uint64_t)data + 8);
+	BAD(payload_get, g, g.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR, "Pa_Payload",
+	    (uint64_t)data | MUHWI_ATOMIC_ADDRESS_INDICATOR);
+	BAD(payload_atomic, f, f.Pa_Payload |= MUHWI_ATOMIC_ADDRESS_INDICATOR, "Message_Length",
+	    64);
+	BAD(payload_range, f, f.Pa_Payload = (1ull << 47) - 8, "Pa_Payload", (1ull << 47) - 8);
+	BAD(payload_memory, f, f.Pa_Payload = 4096, "Pa_Payload", 4096);
+	BAD(put_range, p, MUSPI_SetRecPutOffset(&p, (1ull << 47) - 8), "Put_Offset",
+	    (1ull << 47) - 8);
+	BAD(class_route, c, MUSPI_SetClassRoute(&c, 5), "Class_Route", 5);
+	BAD(collective, c, MUSPI_SetOpCode(&c, 0x30), "OpCode and Word_Length",
+	    c.PacketHeader.NetworkHeader.collective.Byte1.Byte1);
+	BAD(packet_type, c, MUSPI_SetMessageUnitPacketType(&c, MUHWI_PACKET_TYPE_PACED_GET),
+	    "Packet_Type", 3);
 }
 
 static void wrong_reception_is_refused(void)
 {
-	BAD(rec_id, f, MUSPI_SetRecFIFOId(&f, 300));
-	BAD(rec_system, f, MUSPI_SetRecFIFOId(&f, 264));
-	BAD(bat_id, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 544, 0));
-	BAD(bat_system, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 528, 0));
-	BAD(bat_owner, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 7, 0));
+	BAD(rec_id, f, MUSPI_SetRecFIFOId(&f, 300), "Rec_FIFO_Id", 300);
+	BAD(rec_system, f, MUSPI_SetRecFIFOId(&f, 264), "Rec_FIFO_Id", 264);
+	BAD(bat_id, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 544, 0),
+	    "Rec_Payload_Base_Address_Id", 544);
+	BAD(bat_system, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 528, 0),
+	    "Rec_Payload_Base_Address_Id", 528);
+	BAD(bat_owner, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 7, 0),
+	    "Rec_Payload_Base_Address_Id", 7);
 	MUSPI_SetBaseAddress(&bat, 2, 1ull << 46);
-	BAD(put_overflow, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, 1ull << 46));
-	BAD(put_cross, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, (1ull << 46) - 16));
+	BAD(put_overflow, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, 1ull << 46), "address",
+	    1ull << 47);
+	BAD(put_cross, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, (1ull << 46) - 16), "address",
+	    (1ull << 47) - 16);
 	MUSPI_SetBaseAddress(&bat, 2, 0);
 	BAD(put_atomic, p,
-	    MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, MUSPI_GetAtomicAddress((uint64_t)target, 2)));
-	BAD(put_memory, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 3, 0));
-	BAD(counter_atomic, p, MUSPI_SetRecCounterBaseAddressInfo(&p, 2, (uint64_t)target));
+	    MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, MUSPI_GetAtomicAddress((uint64_t)target, 2)),
+	    "bytes", 64);
+	BAD(put_memory, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 3, 0), "address", 4096);
+	BAD(counter_atomic, p, MUSPI_SetRecCounterBaseAddressInfo(&p, 2, (uint64_t)target),
+	    "counter", (uint64_t)target);
 	BAD(counter_memory, p,
-	    MUSPI_SetRecCounterBaseAddressInfo(&p, 3, MUHWI_ATOMIC_ADDRESS_INDICATOR | 2));
-	BAD(get_id, g, MUSPI_SetRemoteGetInjFIFOId(&g, 600));
-	BAD(get_system, g, MUSPI_SetRemoteGetInjFIFOId(&g, 530));
-	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 0));
-	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 5));
+	    MUSPI_SetRecCounterBaseAddressInfo(&p, 3, MUHWI_ATOMIC_ADDRESS_INDICATOR | 2),
+	    "counter", 4096 + (MUHWI_ATOMIC_ADDRESS_INDICATOR | 2));
+	BAD(get_id, g, MUSPI_SetRemoteGetInjFIFOId(&g, 600), "Rget_Inj_FIFO_Id", 600);
+	BAD(get_system, g, MUSPI_SetRemoteGetInjFIFOId(&g, 530), "Rget_Inj_FIFO_Id", 530);
+	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 0), "Rget_Inj_FIFO_Id", 0);
+	BAD(get_fifo, g, MUSPI_SetRemoteGetInjFIFOId(&g, 5), "Rget_Inj_FIFO_Id", 5);
 }
 
 /* What is kept, not refused: packets for a FIFO that is not enabled yet, or full. */
@@ -199,7 +279,7 @@ static void early_packets_are_kept(void)
 	MUSPI_RecFifo_t *r = MUSPI_IdToRecFifo(1, &rec);
 	uint32_t bytes;
 
-	BAD(rec_enabled, f, MUSPI_SetRecFIFOId(&f, 1));
+	BAD(rec_enabled, f, MUSPI_SetRecFIFOId(&f, 1), "Rec_FIFO_Id", 1);
 	REQUIRE(!MUSPI_getNextPacket(r, &bytes));
 	REQUIRE(!Kernel_RecFifoEnable(0, 1 << 14));
 	while (!MUSPI_getNextPacket(r, &bytes))
@@ -248,7 +328,7 @@ static void early_gets_are_kept(void)
 	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, 0));
 	memcpy(data, &p, sizeof p);
 	counter = (GETS + 1) * 64;
-	BAD(get_active, g, (void)0);
+	BAD(get_active, g, (void)0, "Rget_Inj_FIFO_Id", 1);
 	for (int i = 0; i < GETS; i++)
 		send_one(&g);
 	while (!quintorus_mu_refused("get_full"))
@@ -263,15 +343,18 @@ static void early_gets_are_kept(void)
 /* A tail beyond the end of its FIFO ends that FIFO, so this comes last. */
 static void wrong_tail_is_refused(void)
 {
+	forget_lines();
 	MUSPI_setHwTail(&MUSPI_IdToInjFifo(0, &inj)->_fifo, 4096);
 	for (int i = 0; i < 2000000 && !quintorus_mu_refused("fifo_range"); i++)
 		quintorus_mu_poll();
 	REQUIRE(quintorus_mu_refused("fifo_range") == 1);
+	check_line("fifo_range", "pa_tail", 4096 + (uint64_t)fifo);
 }
 
 int main(void)
 {
 	set_up();
+	catch_lines();
 	wrong_descriptors_are_refused();
 	wrong_reception_is_refused();
 	early_packets_are_kept();
@@ -280,5 +363,6 @@ int main(void)
 	reset_descriptors();
 	early_gets_are_kept();
 	wrong_tail_is_refused();
+	dup2(terminal, 2);
 	return bad;
 }
