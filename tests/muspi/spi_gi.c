@@ -8,28 +8,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <spi/include/kernel/MU.h>
-#include <spi/include/kernel/collective.h>
-#include <spi/include/mu/Classroute.h>
 #include <spi/include/mu/GI.h>
 #include <spi/include/mu/GIBarrier.h>
-#include <spi/include/mu/InjFifo.h>
 
 #define ROUNDS 20
 #define CYCLES 1600u /* of a microsecond */
 
-static MUSPI_InjFifoSubGroup_t inj;
-static MUSPI_BaseAddressTableSubGroup_t bat;
-static unsigned char inj_memory[64 * 8] __attribute__((aligned(64)));
 static uint64_t in __attribute__((aligned(64))), out __attribute__((aligned(64)));
-static volatile uint64_t counter __attribute__((aligned(64)));
 static MUSPI_GIBarrier_t world;
-static Personality_t p;
-static BG_CoordinateMapping_t map[4096];
-static uint64_t ranks, rank;
+static uint64_t rank;
 
 #define CHECK_WHO "rank %u", Kernel_GetRank()
 #include "tests/harness/check_count.h"
+#include "tests/muspi/spi_part.h"
 
 /* The greatest of all ranks' values, through collective route 0. */
 static uint64_t max_of_all(uint64_t mine)
@@ -88,30 +79,13 @@ static void check_barrier(MUSPI_GIBarrier_t *b, unsigned rounds)
 	}
 }
 
-static void build_route(unsigned first, ClassRoute_t *c)
-{
-	CR_COORD_T root, me = CR_COORD_INIT(p.Network_Config.Acoord, p.Network_Config.Bcoord,
-					    p.Network_Config.Ccoord, p.Network_Config.Dcoord,
-					    p.Network_Config.Ecoord);
-	CR_RECT_T box;
-	int d0;
-
-	box.ll = (CR_COORD_T)CR_COORD_INIT(0, 0, 0, 0, 0);
-	box.ur = (CR_COORD_T)CR_COORD_INIT(p.Network_Config.Anodes - 1, p.Network_Config.Bnodes - 1,
-					   p.Network_Config.Cnodes - 1, p.Network_Config.Dnodes - 1,
-					   p.Network_Config.Enodes - 1);
-	MUSPI_PickWorldRoot(&box, NULL, &root, &d0);
-	MUSPI_BuildNodeClassroute(&box, &root, &me, &box, NULL, first ? (int)first - 1 : d0, c);
-	c->input |= BGQ_CLASS_INPUT_LINK_LOCAL;
-}
-
 /* Each rank programs its part of route 5 after another time, writes at once, and waits for all. */
 static void use_own_route(unsigned round)
 {
 	MUSPI_GIBarrier_t b;
 	ClassRoute_t c;
 
-	build_route(round % 6, &c);
+	build_route((int)(round % 6) - 1, &c);
 	spend(3 * ((rank + round) % ranks));
 	REQUIRE(!Kernel_AllocateGlobalInterruptClassRoute(5, NULL));
 	CHECK(Kernel_AllocateGlobalInterruptClassRoute(5, NULL) == EAGAIN);
@@ -140,7 +114,7 @@ static void raise_signals(void)
 	MUSPI_GI_t gi[3];
 	ClassRoute_t c;
 
-	build_route(0, &c);
+	build_route(-1, &c);
 	REQUIRE(!Kernel_AllocateGlobalInterruptClassRoute(2, NULL));
 	REQUIRE(!Kernel_SetGlobalInterruptClassRoute(2, &c));
 	for (uint32_t id = 0; id < 3; id++) {
@@ -203,22 +177,11 @@ static void poll_barrier(void)
 
 static void set_up(void)
 {
-	uint32_t id = 0, entries[2] = {0, 1}, n, ids[16], user = 9;
+	uint32_t n, ids[16], user = 9;
 	Kernel_GlobalInterruptClassRouteAttributes_t system = {.System = 1};
-	Kernel_InjFifoAttributes_t ia = {0};
-	Kernel_MemoryRegion_t region;
 
 	rank = Kernel_GetRank();
-	REQUIRE(!Kernel_GetPersonality(&p, sizeof p));
-	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
-	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &ia));
-	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
-	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)&out));
-	REQUIRE(!MUSPI_SetBaseAddress(
-	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
-	Kernel_CreateMemoryRegion(&region, inj_memory, sizeof inj_memory);
-	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region, 0, sizeof inj_memory - 1));
-	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
+	set_up_part(&out);
 	REQUIRE(!Kernel_GetGlobalBarrierUserClassRouteId(&user) && user == 0);
 	REQUIRE(!MUSPI_GIBarrierInit(&world, user));
 	CHECK(MUSPI_GIBarrierInit(&world, 16) == EINVAL);

@@ -9,11 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <spi/include/kernel/MU.h>
-#include <spi/include/kernel/collective.h>
-#include <spi/include/mu/Classroute.h>
 #include <spi/include/mu/GIBarrier.h>
-#include <spi/include/mu/InjFifo.h>
 
 uint64_t quintorus_mu_refused(const char *rule);
 
@@ -21,19 +17,14 @@ uint64_t quintorus_mu_refused(const char *rule);
 #define ROUNDS 10
 #define MHZ    1600.0
 
-static MUSPI_InjFifoSubGroup_t inj;
-static MUSPI_BaseAddressTableSubGroup_t bat;
-static unsigned char inj_memory[64 * 8] __attribute__((aligned(64)));
 static uint64_t in[WORDS] __attribute__((aligned(64))), out[WORDS] __attribute__((aligned(64)));
-static volatile uint64_t counter __attribute__((aligned(64)));
 static MUSPI_GIBarrier_t barrier;
-static Personality_t p;
-static BG_CoordinateMapping_t map[4096];
-static uint64_t ranks, sum;
+static uint64_t sum;
 static uint32_t rank;
 
 #define CHECK_WHO "rank %u", Kernel_GetRank()
 #include "tests/harness/check_count.h"
+#include "tests/muspi/spi_part.h"
 
 static void enter_barrier(void)
 {
@@ -87,21 +78,8 @@ static double allreduce(unsigned route, uint64_t bytes)
 
 static void set_up(void)
 {
-	uint32_t id = 0, entries[2] = {0, 1};
-	Kernel_InjFifoAttributes_t ia = {0};
-	Kernel_MemoryRegion_t region;
-
 	rank = Kernel_GetRank();
-	REQUIRE(!Kernel_GetPersonality(&p, sizeof p));
-	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
-	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &ia));
-	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
-	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)out));
-	REQUIRE(!MUSPI_SetBaseAddress(
-	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
-	Kernel_CreateMemoryRegion(&region, inj_memory, sizeof inj_memory);
-	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region, 0, sizeof inj_memory - 1));
-	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
+	set_up_part(out);
 	REQUIRE(!MUSPI_GIBarrierInit(&barrier, 0));
 	for (uint64_t i = 0; i < ranks; i++)
 		sum += i;
@@ -161,20 +139,10 @@ static void reduce_to(uint64_t target)
  * have had time to come. */
 static void program_late(void)
 {
-	CR_RECT_T box;
-	CR_COORD_T root, me = CR_COORD_INIT(p.Network_Config.Acoord, p.Network_Config.Bcoord,
-					    p.Network_Config.Ccoord, p.Network_Config.Dcoord,
-					    p.Network_Config.Ecoord);
 	ClassRoute_t c;
-	int d0;
 
-	box.ll = (CR_COORD_T)CR_COORD_INIT(0, 0, 0, 0, 0);
-	box.ur = (CR_COORD_T)CR_COORD_INIT(p.Network_Config.Anodes - 1, p.Network_Config.Bnodes - 1,
-					   p.Network_Config.Cnodes - 1, p.Network_Config.Dnodes - 1,
-					   p.Network_Config.Enodes - 1);
-	MUSPI_PickWorldRoot(&box, NULL, &root, &d0);
-	MUSPI_BuildNodeClassroute(&box, &root, &me, &box, NULL, d0, &c);
-	c.input |= BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM;
+	build_route(-1, &c);
+	c.input |= BGQ_CLASS_INPUT_VC_SUBCOMM;
 	for (int round = 0; round < 2; round++) {
 		REQUIRE(!Kernel_AllocateCollectiveClassRoute(5));
 		in[0] = rank + 7;
