@@ -103,6 +103,8 @@ static inline char *gexi_buffer_head(struct gexi_buffer *buffer, size_t bytes)
 {
 	return (char *)buffer->room + sizeof(buffer->room) - bytes;
 }
+/* The pool keeps buffers of this many bytes, and of the longest medium payload. */
+enum { GEXI_BUFFER_SMALL = 4096 };
 /* Take a buffer of this many bytes; ends the process if there is no memory. Lock. */
 struct gexi_buffer *gexi_buffer_take(size_t bytes);
 void gexi_buffer_release(struct gexi_buffer *buffer);

@@ -127,6 +127,43 @@ prepare_message(const char *what, struct gexi_srcdesc *sd, const void *client_bu
 	return sd;
 }
 
+/*
+ * Prepare a medium message in the buffer that the last commit has kept. The program writes the
+ * payload next, and what comes before it delays the message; what comes behind it, the processor
+ * does while the payload's stores drain. So this does the least, and commit gets the next buffer.
+ * Returns false, and nothing has happened, if prepare_message() has to do it: a message for other
+ * memory, one that has to poll or wait first, and modes with more checks or a lock.
+ */
+static inline __attribute__((always_inline)) bool
+prepare_spare(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
+	      size_t most, gex_Flags_t flags, unsigned nargs)
+{
+	struct gexi_peer *peer = gexi_peer(sd->task);
+	struct gexi_thread *self = gexi_self();
+	struct gexi_buffer *b = sd->spare;
+	bool polls = !(kind & GEXI_AM_REPLY) && !(flags & GEX_FLAG_IMMEDIATE);
+
+	if (!b || client_buf || most > GEXI_BUFFER_SMALL || most > gexi_am_max(GEXI_AM_MEDIUM) ||
+	    most + sizeof(struct gexi_am_head) <= gexi_world.immediate_max || least > most ||
+	    nargs > GEXI_AM_ARGS_MAX || peer->slots || gexi_world.is_debug || gexi_world.is_par ||
+	    (polls && !((self->injections + 1) % GEXI_POLL_EVERY)))
+		return false;
+	if (!(kind & GEXI_AM_REPLY)) {
+		sd->cost = gexi_credit_cost(kind, most);
+		if (!pami_quintorus_credit_take(&peer->credit, gexi_world.env.credits, sd->cost))
+			return false;
+	}
+	self->injections += polls;
+	sd->addr = b->data;
+	sd->bytes = most;
+	sd->nargs = nargs;
+	sd->memory = GEXI_SRCDESC_BUFFER;
+	sd->buffer = b;
+	sd->spare = NULL;
+	sd->is_open = true;
+	return true;
+}
+
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
 					     size_t least, size_t most, gex_Event_t *lc_opt,
 					     gex_Flags_t flags, unsigned int nargs)
@@ -135,6 +172,8 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
 
 	sd->dest = NULL;
 	sd->task = gexi_task_of(tm, rank);
+	if (prepare_spare(sd, GEXI_AM_MEDIUM, client_buf, least, most, flags, nargs))
+		return sd;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
@@ -147,6 +186,9 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client
 	gexi_am_check_token(__func__, token);
 	sd->dest = NULL;
 	sd->task = token->task;
+	if (prepare_spare(sd, GEXI_AM_MEDIUM | GEXI_AM_REPLY, client_buf, least, most, flags,
+			  nargs))
+		return sd;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
@@ -193,16 +235,15 @@ size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 	return sd->bytes;
 }
 
-/* Send from the memory that prepare handed out. Lock. */
+/* Send a medium message from its slot, or a long one from its buffer. Lock. */
 static void commit_allocated(struct gexi_srcdesc *sd, struct gexi_am_send *s)
 {
-	bool is_long = (s->kind & GEXI_AM_CATEGORY) == GEXI_AM_LONG;
 	struct gexi_event *wait;
 
 	if (sd->memory == GEXI_SRCDESC_SLOT) {
 		gexi_am_send_slot(s, sd->slot);
-	} else if (sd->memory == GEXI_SRCDESC_BUFFER &&
-		   !(is_long && (gexi_peer(s->task)->is_mapped || !s->bytes))) {
+	} else if (sd->memory == GEXI_SRCDESC_BUFFER && !gexi_peer(s->task)->is_mapped &&
+		   s->bytes) {
 		gexi_am_send_buffer(s, sd->buffer, sd->buffer->data);
 	} else {
 		/* The payload is short, or was copied to a mapped destination, so nothing reads it
@@ -247,7 +288,23 @@ static GEXI_COLD void commit_fail(gex_AM_SrcDesc_t sd, unsigned kind, size_t byt
 	gexi_die("%s: %u arguments; %u were prepared", what, nargs, sd->nargs);
 }
 
-/* Commit a message that is long, or not in the thread's memory for short ones. */
+/* Send a medium payload from the buffer that prepare handed out. */
+static inline void commit_buffer(struct gexi_srcdesc *sd, unsigned index, size_t bytes,
+				 const gex_AM_Arg_t *args)
+{
+	struct gexi_am_send s = {sd->task, sd->kind, index, sd->nargs, args, 0, bytes};
+
+	gexi_lock();
+	if (!(s.kind & GEXI_AM_REPLY)) /* The target returns what the message costs. */
+		gexi_peer(s.task)->credit.used -= sd->cost - gexi_credit_cost(s.kind, bytes);
+	gexi_am_send_buffer(&s, sd->buffer, sd->buffer->data);
+	if (!sd->spare && !gexi_world.is_par)
+		sd->spare = gexi_buffer_take(GEXI_BUFFER_SMALL);
+	gexi_unlock();
+	sd->is_open = false;
+}
+
+/* Commit a message that is long, or in a slot or memory of the program. */
 static __attribute__((noinline)) void commit_other(gex_AM_SrcDesc_t sd, gex_AM_Index_t index,
 						   size_t bytes, void *dest,
 						   const gex_AM_Arg_t *args)
@@ -288,6 +345,10 @@ void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, si
 	if (GEXI_UNLIKELY(!sd || !sd->is_open || sd->kind != kind || bytes > sd->bytes ||
 			  nargs != sd->nargs))
 		commit_fail(sd, kind, bytes, nargs);
+	if (sd->memory == GEXI_SRCDESC_BUFFER && !(kind & GEXI_AM_LONG)) {
+		commit_buffer(sd, index, bytes, args);
+		return;
+	}
 	if (sd->memory != GEXI_SRCDESC_INLINE || kind & GEXI_AM_LONG) {
 		commit_other(sd, index, bytes, dest, args);
 		return;

@@ -12,7 +12,7 @@
 
 #include "gasnet/am/am.h"
 
-enum { SMALL_BYTES = 4096, SMALL_COUNT = 64, BIG_COUNT = 32, LOOK = 4 };
+enum { SMALL_BYTES = GEXI_BUFFER_SMALL, SMALL_COUNT = 64, BIG_COUNT = 32, LOOK = 4 };
 enum { CLASS_SMALL, CLASS_BIG, CLASS_OTHER };
 
 static struct {

@@ -43,6 +43,7 @@ struct gexi_srcdesc {
 	unsigned memory; /* GEXI_SRCDESC_* */
 	struct gexi_slot *slot;
 	struct gexi_buffer *buffer;
+	struct gexi_buffer *spare; /* for the next message (am/np.c), or NULL */
 	gex_Event_t *lc_opt;
 	gex_Flags_t flags;
 };

@@ -340,6 +340,35 @@ static void test_negotiated(gex_Rank_t peer)
 	}
 }
 
+/* Prepared messages in bursts, so each has memory of its own until it is sent; every third is
+ * shorter than prepared, and every other one may be refused. */
+static void test_prepared_bursts(gex_Rank_t peer)
+{
+	unsigned seed = me + 1;
+
+	for (int round = 0; round < 10; round++) {
+		int sent = 0;
+
+		replies = 0;
+		for (int i = 0; i < 40; i++) {
+			size_t bytes = 480 + (size_t)rand_r(&seed) % 3700;
+			size_t used = i % 3 ? bytes : (size_t)rand_r(&seed) % (bytes + 1);
+			gex_AM_SrcDesc_t sd = gex_AM_PrepareRequestMedium(
+			    team, peer, NULL, 1, bytes, NULL, i % 2 ? GEX_FLAG_IMMEDIATE : 0, 2);
+
+			if (sd == GEX_AM_SRCDESC_NO_OP) {
+				REQUIRE(i % 2);
+				continue;
+			}
+			REQUIRE(gex_AM_SrcDescSize(sd) == bytes);
+			fill_pattern(gex_AM_SrcDescAddr(sd), used, (unsigned)i);
+			gex_AM_CommitRequestMedium2(sd, H_NP, used, i, (int)used);
+			sent++;
+		}
+		GASNET_BLOCKUNTIL(replies == sent);
+	}
+}
+
 static void test_rma(gex_Rank_t peer)
 {
 	static uint8_t buf[PART], back[PART];
@@ -723,6 +752,7 @@ int main(int argc, char **argv)
 		test_medium(peer);
 		test_long(peer);
 		test_negotiated(peer);
+		test_prepared_bursts(peer);
 		run_barrier();
 		test_rma(peer);
 		test_events(peer);
