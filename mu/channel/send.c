@@ -202,6 +202,31 @@ static inline void short_header(unsigned char *at, const struct mu_process *p,
 	mu_header_short(at, e->coords, (uint32_t)e->t * p->channels + channel, bytes, soft);
 }
 
+/* The start of a record's fixed part, whose flag is stored last. */
+static inline void write_soft(unsigned char *at, uint32_t bytes, uint64_t soft6, uint64_t soft8)
+{
+	uint64_t bytes_soft6 = bytes | soft6 << 16;
+
+	memcpy(at + offsetof(struct drv_lane_record, bytes), &bytes_soft6, 8);
+	memcpy(at + 16, &soft8, 8);
+}
+
+_Static_assert(offsetof(struct drv_lane_record, bytes) == 8 && DRV_LANE_FIXED == 24,
+	       "bytes and software bytes are two words");
+
+/* The same from 14 bytes in memory; by words as mu_soft_copy(). */
+static inline void copy_soft(unsigned char *at, uint32_t bytes, const unsigned char *soft)
+{
+	uint64_t soft8;
+	uint32_t soft4;
+	uint16_t soft2;
+
+	memcpy(&soft4, soft, 4);
+	memcpy(&soft2, soft + 4, 2);
+	memcpy(&soft8, soft + 6, 8);
+	write_soft(at, bytes, soft4 | (uint64_t)soft2 << 32, soft8);
+}
+
 /* To a near task, into its lane or its ring. -EAGAIN: there is no room. */
 static inline int short_near(struct mu_channel *ch, uint32_t task, uint32_t channel,
 			     const struct mu_short *m)
@@ -217,7 +242,7 @@ static inline int short_near(struct mu_channel *ch, uint32_t task, uint32_t chan
 	if (__builtin_expect(!lane || lane->after, 0))
 		lane = mu_lane_get(ch, o);
 	if (__builtin_expect(lane && (small = drv_lane_reserve(lane, m->bytes, &position)), 1)) {
-		memcpy(small->head, m->soft, MU_SOFT_BYTES);
+		copy_soft((unsigned char *)small, m->bytes, m->soft);
 		mu_short_copy(small->payload, m);
 		drv_lane_publish(small, position);
 	} else {
@@ -233,7 +258,7 @@ static inline int short_near(struct mu_channel *ch, uint32_t task, uint32_t chan
 		mu_lane_follow_ring(o->lane, position);
 	}
 	mu_near_path_wake(o);
-	mu_traffic_add(ch, task, m->bytes, MU_SENT_BY_USER);
+	mu_traffic_add_packets(ch, task, 1, m->bytes, MU_SENT_BY_USER);
 	return 0;
 }
 
@@ -325,15 +350,6 @@ unsigned char *mu_place_reserve(struct mu_channel *ch, uint32_t task, uint32_t c
 	return rec->payload;
 }
 
-/* The start of a record's fixed part, whose flag is stored last. */
-static inline void write_soft(unsigned char *at, uint32_t bytes, uint64_t soft6, uint64_t soft8)
-{
-	uint64_t bytes_soft6 = bytes | soft6 << 16;
-
-	memcpy(at + offsetof(struct drv_lane_record, bytes), &bytes_soft6, 8);
-	memcpy(at + 16, &soft8, 8);
-}
-
 /* The stores to the record come one right after the other: the target polls its line. */
 int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
 		  uint64_t soft8, uint64_t first, const uint64_t *more, uint32_t count)
@@ -355,8 +371,6 @@ int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64
 	mu_traffic_add(ch, task, bytes, MU_SENT_BY_USER);
 	return 0;
 }
-_Static_assert(offsetof(struct drv_lane_record, bytes) == 8 && DRV_LANE_FIXED == 24,
-	       "bytes and software bytes are two words");
 
 int mu_send_padded(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
 		   uint64_t soft8, const uint64_t *words, uint32_t count, const void *data,

@@ -70,6 +70,17 @@ static inline void mu_desc_fifo(MUHWI_Descriptor_t *d, uint64_t payload, uint64_
 }
 
 /*
+ * Copy the 14 software bytes of a short message that the caller has just written, by words as it
+ * has written them (pami_wire_set_short()): a wider load would wait until those stores are done.
+ */
+static inline void mu_soft_copy(void *to, const void *soft)
+{
+	memcpy(to, soft, 4);
+	memcpy((char *)to + 4, (const char *)soft + 4, 2);
+	memcpy((char *)to + 6, (const char *)soft + 6, 8);
+}
+
+/*
  * Build in place the packet header of a short message (bytes <= 512, one packet, offset 0) to
  * `coords` and `number`: the same header that mu_desc_fifo() and mu_packetize() make. soft: 14
  * bytes.
@@ -87,7 +98,7 @@ static inline void mu_header_short(void *at, uint32_t coords, uint32_t number, u
 	memcpy(at, &first, 8);
 	memcpy((char *)at + 8, &second, 8);
 	memset((char *)at + 16, 0, 2);
-	memcpy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft, 14);
+	mu_soft_copy(h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, soft);
 }
 
 /*

@@ -5,15 +5,10 @@
 
 #include "mu/process.h"
 
-/*
- * Count payload that was sent to a task or fetched from it. A packet carries up to 512 bytes, and
- * 40 bytes of header and trailer.
- */
-static inline void mu_traffic_add(struct mu_channel *ch, uint32_t task, uint64_t bytes,
-				  enum mu_traffic_kind kind)
+/* Count so many packets with payload of `bytes` bytes together. */
+static inline void mu_traffic_add_packets(struct mu_channel *ch, uint32_t task, uint64_t packets,
+					  uint64_t bytes, enum mu_traffic_kind kind)
 {
-	uint64_t packets =
-	    bytes > MU_PACKET_BYTES ? (bytes + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES : 1;
 	struct mu_traffic *t = ch->traffic;
 
 	if (!t)
@@ -24,6 +19,19 @@ static inline void mu_traffic_add(struct mu_channel *ch, uint32_t task, uint64_t
 	atomic_store_relaxed(&t->kind[kind].bytes, atomic_load_relaxed(&t->kind[kind].bytes) +
 						       packets * (32 + 8) +
 						       ((bytes + 31) & ~31ull));
+}
+
+/*
+ * Count payload that was sent to a task or fetched from it. A packet carries up to 512 bytes, and
+ * 40 bytes of header and trailer.
+ */
+static inline void mu_traffic_add(struct mu_channel *ch, uint32_t task, uint64_t bytes,
+				  enum mu_traffic_kind kind)
+{
+	mu_traffic_add_packets(
+	    ch, task,
+	    bytes > MU_PACKET_BYTES ? (bytes + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES : 1, bytes,
+	    kind);
 }
 
 #endif

@@ -88,7 +88,7 @@ static inline unsigned char *reserve_short(struct mu_holder *h, uint32_t host, u
 		at = s->run + SHORTS_HEAD;
 	}
 	memcpy(at, &bytes16, 2);
-	memcpy(at + 2, soft, MU_SOFT_BYTES);
+	mu_soft_copy(at + 2, soft);
 	return at + SHORT_HEAD;
 }
 

@@ -68,12 +68,8 @@ PAMI_EXPORT pami_result_t PAMI_Send_immediate(pami_context_t context, pami_send_
 			      PAMI_DISPATCH_READY ||
 			  !pami_endpoint_is_valid(ctx, dest)))
 		return send_immediate_slow(ctx, p);
-	wire.kind = PAMI_WIRE_SHORT;
-	wire.origin = ctx->offset;
-	wire.dispatch = (uint16_t)p->dispatch;
-	wire.header = (uint16_t)header;
-	wire.data = (uint32_t)data;
-	wire.token = 0;
+	pami_wire_set_short(&wire, ctx->offset, (uint32_t)p->dispatch, (uint32_t)header,
+			    (uint32_t)data);
 	mu_charge(MU_COST_send_immediate, 1);
 	rc = mu_send_short(ctx->channel, pami_endpoint_task(dest), pami_endpoint_channel(ctx, dest),
 			   &wire, p->header.iov_base, (uint32_t)header, p->data.iov_base,

@@ -31,6 +31,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "mu/mu.h"
 
@@ -63,6 +64,21 @@ struct pami_wire {
 	uint32_t data;
 	uint32_t token;
 } __attribute__((packed, aligned(2)));
+
+/*
+ * The software bytes of a SHORT message, stored as words of 4, 2 and 8 bytes, which mu_send_short()
+ * loads right after that.
+ */
+static inline void pami_wire_set_short(struct pami_wire *w, uint8_t origin, uint32_t dispatch,
+				       uint32_t header, uint32_t data)
+{
+	uint32_t kind_to_dispatch = PAMI_WIRE_SHORT | (uint32_t)origin << 8 | dispatch << 16;
+	uint64_t data_and_token = data;
+
+	memcpy(w, &kind_to_dispatch, 4);
+	w->header = (uint16_t)header;
+	memcpy((char *)w + 6, &data_and_token, 8);
+}
 
 /* First bytes of an EAGER or EAGER_HEAD message. */
 struct pami_wire_envelope {
