@@ -29,9 +29,8 @@ static inline void mu_traffic_add(struct mu_channel *ch, uint32_t task, uint64_t
 				  enum mu_traffic_kind kind)
 {
 	mu_traffic_add_packets(
-	    ch, task,
-	    bytes > MU_PACKET_BYTES ? (bytes + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES : 1, bytes,
-	    kind);
+	    ch, task, bytes > MU_PACKET_BYTES ? (bytes + MU_PACKET_BYTES - 1) / MU_PACKET_BYTES : 1,
+	    bytes, kind);
 }
 
 #endif
