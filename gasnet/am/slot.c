@@ -12,7 +12,7 @@
 
 #include "gasnet/am/am.h"
 
-enum { SMALL_BYTES = GEXI_BUFFER_SMALL, SMALL_COUNT = 64, BIG_COUNT = 32, LOOK = 4 };
+enum { SMALL_COUNT = 64, BIG_COUNT = 32, LOOK = 4 };
 enum { CLASS_SMALL, CLASS_BIG, CLASS_OTHER };
 
 static struct {
@@ -28,7 +28,7 @@ static size_t big_bytes(void)
 
 static size_t small_bytes(void)
 {
-	return sizeof(struct gexi_slot) + SMALL_BYTES;
+	return sizeof(struct gexi_slot) + GEXI_BUFFER_SMALL;
 }
 
 size_t gexi_slots_bytes(void)
@@ -58,7 +58,7 @@ void *gexi_slots_open(void)
 
 struct gexi_slot *gexi_slot_take(size_t bytes)
 {
-	unsigned class = bytes <= SMALL_BYTES ? CLASS_SMALL : CLASS_BIG;
+	unsigned class = bytes <= GEXI_BUFFER_SMALL ? CLASS_SMALL : CLASS_BIG;
 	unsigned count = class == CLASS_SMALL ? SMALL_COUNT : BIG_COUNT;
 	size_t each = class == CLASS_SMALL ? small_bytes() : big_bytes();
 	char *first = pool.base + (class == CLASS_SMALL ? 0 : SMALL_COUNT * small_bytes());
@@ -86,7 +86,7 @@ void gexi_slot_release(struct gexi_slot *slot)
 
 struct gexi_buffer *gexi_buffer_take(size_t bytes)
 {
-	unsigned class = bytes <= SMALL_BYTES                 ? CLASS_SMALL
+	unsigned class = bytes <= GEXI_BUFFER_SMALL           ? CLASS_SMALL
 			 : bytes <= gexi_world.env.medium_max ? CLASS_BIG
 							      : CLASS_OTHER;
 	struct gexi_buffer *b = class == CLASS_OTHER ? NULL : pool.free[class];
@@ -94,7 +94,7 @@ struct gexi_buffer *gexi_buffer_take(size_t bytes)
 	if (b) {
 		pool.free[class] = b->next;
 	} else {
-		size_t room = class == CLASS_SMALL ? SMALL_BYTES
+		size_t room = class == CLASS_SMALL ? GEXI_BUFFER_SMALL
 			      : class == CLASS_BIG ? gexi_world.env.medium_max
 						   : bytes;
 

@@ -30,6 +30,7 @@
 #define PAMI_WIRE_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -65,6 +66,9 @@ struct pami_wire {
 	uint32_t token;
 } __attribute__((packed, aligned(2)));
 
+_Static_assert(offsetof(struct pami_wire, header) == 4 && offsetof(struct pami_wire, data) == 6 &&
+		   offsetof(struct pami_wire, token) == 10,
+	       "kind to dispatch, header, and data and token are three words");
 /*
  * The software bytes of a SHORT message, stored as words of 4, 2 and 8 bytes, which mu_send_short()
  * loads right after that.

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "drivers/base/copy.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>

@@ -52,26 +52,19 @@ static uint64_t expected, seen[4096], taken, overtaken; /* of the packets of thi
 
 #define CHECK_WHO "rank %u", Kernel_GetRank()
 #include "tests/harness/check_count.h"
+#include "tests/muspi/spi_fifo.h"
 
 static void set_up(void)
 {
 	uint32_t id = 0;
 	Kernel_InjFifoAttributes_t ia = {0};
 	Kernel_RecFifoAttributes_t ra = {0};
-	Kernel_MemoryRegion_t region;
 
 	rank = Kernel_GetRank();
 	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &nodes));
 	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &ia));
 	REQUIRE(!Kernel_AllocateRecFifos(0, &rec, 1, &id, &ra));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, inj_memory, sizeof inj_memory));
-	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region,
-				    (uint64_t)inj_memory - (uint64_t)region.BaseVa,
-				    sizeof inj_memory - 1));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, rec_memory, sizeof rec_memory));
-	REQUIRE(!Kernel_RecFifoInit(&rec, 0, &region,
-				    (uint64_t)rec_memory - (uint64_t)region.BaseVa,
-				    sizeof rec_memory - 1));
+	init_fifos(&inj, inj_memory, sizeof inj_memory, &rec, rec_memory, sizeof rec_memory);
 	REQUIRE(!Kernel_RecFifoEnable(0, 1 << 15));
 	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
 	REQUIRE(!MUSPI_GIBarrierInit(&barrier, 0));

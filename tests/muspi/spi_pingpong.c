@@ -24,6 +24,7 @@ static volatile uint64_t counter __attribute__((aligned(64)));
 
 #define CHECK_WHO "rank %u", Kernel_GetRank()
 #include "tests/harness/check_count.h"
+#include "tests/muspi/spi_fifo.h"
 
 int main(void)
 {
@@ -31,7 +32,6 @@ int main(void)
 	int raw = getenv("SPI_RAW") != NULL;
 	Kernel_InjFifoAttributes_t ia = {0};
 	Kernel_RecFifoAttributes_t ra = {0};
-	Kernel_MemoryRegion_t region;
 	BG_CoordinateMapping_t map[512];
 	MUSPI_Pt2PtMemoryFIFODescriptorInfo_t fi;
 	MUSPI_Pt2PtDirectPutDescriptorInfo_t pi;
@@ -51,14 +51,7 @@ int main(void)
 	REQUIRE(!Kernel_AllocateBaseAddressTable(sg, &bat, 2, entries, 0));
 	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)to));
 	REQUIRE(!MUSPI_SetBaseAddress(&bat, 1, (uint64_t)&counter));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, inj_memory, sizeof inj_memory));
-	REQUIRE(!Kernel_InjFifoInit(&inj, 0, &region,
-				    (uint64_t)inj_memory - (uint64_t)region.BaseVa,
-				    sizeof inj_memory - 1));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, rec_memory, sizeof rec_memory));
-	REQUIRE(!Kernel_RecFifoInit(&rec, 0, &region,
-				    (uint64_t)rec_memory - (uint64_t)region.BaseVa,
-				    sizeof rec_memory - 1));
+	init_fifos(&inj, inj_memory, sizeof inj_memory, &rec, rec_memory, sizeof rec_memory);
 	REQUIRE(!Kernel_RecFifoEnable(sg / 4, 1u << (15 - sg % 4 * 4)));
 	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
 	f = MUSPI_IdToInjFifo(0, &inj);
