@@ -7,11 +7,14 @@ set -u
 program=$1
 bad=0
 scale=${QT_SCALE:-1}
-# The thread sanitizer makes each virtual job of 24 tasks take minutes: two routings show its races.
+# In virtual time one thread of a process runs, so the thread sanitizer has nothing to see there, and it makes
+# each virtual job of 24 tasks take minutes. In the real clock two routings show it all threads.
+thread_sanitizer=$([ "${QT_SANITIZE:-none}" = thread ] && echo 1)
 ways="0,4,0:4,4,4 0,1,0:4,1,1"
-[ "${QT_SANITIZE:-none}" = thread ] || ways="$ways 0,0,0:4,0,0 0,2,0:4,2,2 0,3,0:4,3,3"
+[ "$thread_sanitizer" ] || ways="$ways 0,0,0:4,0,0 0,2,0:4,2,2 0,3,0:4,3,3"
 small=vc_dynamic_slots=2,vc_deterministic_slots=2,vc_high_slots=2,vc_system_slots=2,injection_slots=2
 run() { # options of torus run ...
+	[ "$thread_sanitizer" ] && [[ " $* " = *" --clock virtual "* ]] && return
 	timeout -s KILL $((100 * scale + 10)) torus run --timeout $((100 * scale)) --fabric torus "$@" "$program" --job 2>"$QT_DIR/err"
 	local status=$?
 	[ $status = 0 ] || {
@@ -29,12 +32,12 @@ declare -A hash
 for way in $ways; do
 	export PAMI_ROUTING=$way
 	run --clock virtual --shape 3x2x1x2x2
-	hash[$way]=$(hash_of)
+	[ "$thread_sanitizer" ] || hash[$way]=$(hash_of)
 	run --clock virtual --shape 3Mx3Mx1x1x1 --hw $small
 	run --shape 3x2x1x1x2
 	run --shape 3x2Mx1x1x1 --hw $small
 done
-[ "${hash[0,4,0:4,4,4]}" != "${hash[0,1,0:4,1,1]}" ] || { echo "PAMI_ROUTING changes nothing in virtual time"; bad=1; }
+[ "$thread_sanitizer" ] || [ "${hash[0,4,0:4,4,4]}" != "${hash[0,1,0:4,1,1]}" ] || { echo "PAMI_ROUTING changes nothing in virtual time"; bad=1; }
 PAMI_ROUTING=0,1,0:4,1,1 run --clock virtual --shape 3x2x1x2x2 --hw stay_on_bubble=1
 PAMI_ROUTING=0,1,0:4,1,1 run --shape 3x2x1x1x1 --hosts local,local
 PAMI_ROUTING=0,1,0:4,1,1 run --shape 3x2x1x1x1 --hosts local,local --fault loss=0.02,reorder=0.05,dup=0.02 --seed 4
