@@ -3,17 +3,8 @@
 # ofi_kinds.sh: more kinds of MPI calls than ofi_mpi.sh, and Fortran, under torus run --mpi: on a node, two hosts, routers, in virtual time.
 # QT_LONG=1: messages of 3 GiB too, which take 11 GiB of memory.
 set -u
-unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_) QUINTORUS_SEGMENT QUINTORUS_TASK
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-limit=$((120 * ${QT_SCALE:-1}))
-failed=0
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-
-command -v mpicc.openmpi >/dev/null || { echo "skip: no mpicc.openmpi (Debian: libopenmpi-dev)"; exit 77; }
-[ -e "$QT_BUILD/tools/libqt_pmix_server.so" ] || { echo "skip: no libpmix"; exit 77; }
-# What the sanitizers bring cannot be loaded by programs that lack it.
-[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+. "$QT_SOURCE/tests/ofi/openmpi.sh"
+qt_openmpi_need_launcher
 mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/kinds" "$QT_SOURCE/tests/ofi/ofi_kinds.c" || exit 1
 
 run() { # TASKS OPTIONS... -- PROGRAM...

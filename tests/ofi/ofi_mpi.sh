@@ -2,22 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ofi_mpi.sh: Debian's Open MPI over the provider under mpirun, in its ways to do one-sided operations; fi_info, fi_pingpong.
 set -u
+. "$QT_SOURCE/tests/ofi/openmpi.sh"
 . "$QT_SOURCE/tests/harness/mpirun.bash"
-export FI_PROVIDER_PATH=$QT_BUILD/ofi OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+qt_openmpi_need mpicc.openmpi mpirun.openmpi fi_info fi_pingpong "openmpi-bin, libopenmpi-dev, libfabric-bin"
+export FI_PROVIDER_PATH=$QT_BUILD/ofi
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_oob_tcp_if_include=lo
 export OMPI_MCA_pml=cm OMPI_MCA_mtl=ofi OMPI_MCA_mtl_ofi_provider_include=quintorus
 export OMPI_MCA_btl=self,ofi OMPI_MCA_btl_ofi_provider_include=quintorus OMPI_MCA_osc_rdma_btls=ofi
-unset QUINTORUS_SEGMENT QUINTORUS_TASK
-limit=$((120 * ${QT_SCALE:-1}))
-failed=0
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-
-for t in mpicc.openmpi mpirun.openmpi fi_info fi_pingpong; do
-	command -v $t >/dev/null || { echo "skip: no $t (Debian: openmpi-bin, libopenmpi-dev, libfabric-bin)"; exit 77; }
-done
-# What the sanitizers bring cannot be loaded by programs that lack it.
-[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
 mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/program" "$QT_SOURCE/tests/ofi/ofi_mpi.c" || exit 1
 
 say() {

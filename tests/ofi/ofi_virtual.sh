@@ -3,17 +3,8 @@
 # ofi_virtual.sh: Debian's Open MPI in virtual time: right results, and two runs with the same output and the same hash.
 # Most of its time goes into starting Open MPI, 10 processes of it on one processor.
 set -u
-unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_) QUINTORUS_SEGMENT QUINTORUS_TASK
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-limit=$((120 * ${QT_SCALE:-1}))
-failed=0
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-
-command -v mpicc.openmpi >/dev/null || { echo "skip: no mpicc.openmpi (Debian: libopenmpi-dev)"; exit 77; }
-[ -e "$QT_BUILD/tools/libqt_pmix_server.so" ] || { echo "skip: no libpmix"; exit 77; }
-# What the sanitizers bring cannot be loaded by programs that lack it.
-[ -z "${QT_SANITIZE:-}" ] || [ "$QT_SANITIZE" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+. "$QT_SOURCE/tests/ofi/openmpi.sh"
+qt_openmpi_need_launcher
 mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/program" "$QT_SOURCE/tests/ofi/ofi_virtual.c" -lm || exit 1
 
 told=' bytes: |the clock says|PASS|hash' # others: libpsm's, of libfabric

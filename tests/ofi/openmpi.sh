@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the tests that run Open MPI: its environment, a directory in $tmp, and a skip (exit status 77) where it cannot run.
+unset FI_PROVIDER_PATH $(compgen -e OMPI_MCA_) QUINTORUS_SEGMENT QUINTORUS_TASK
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+limit=$((120 * ${QT_SCALE:-1}))
+failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+qt_openmpi_need() # TOOL... PACKAGES: the last argument names the Debian packages
+{
+	local tool
+	for tool in "${@:1:$#-1}"; do
+		command -v "$tool" >/dev/null || { echo "skip: no $tool (Debian: ${*: -1})"; exit 77; }
+	done
+	# What the sanitizers bring cannot be loaded by programs that lack it.
+	[ "${QT_SANITIZE:-none}" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
+}
+
+qt_openmpi_need_launcher() # for torus run --mpi
+{
+	qt_openmpi_need mpicc.openmpi libopenmpi-dev
+	[ -e "$QT_BUILD/tools/libqt_pmix_server.so" ] || { echo "skip: no libpmix"; exit 77; }
+}
