@@ -158,29 +158,36 @@ static double run_pingpong(void (*send)(size_t bytes), size_t bytes)
 	return 2e-6 * (double)option.count * (double)(bytes ? bytes : 1) / start;
 }
 
+/* "fixed again" is the same call as "fixed": what differs between these two is noise. */
 static void run_am(void)
 {
+	enum { FIXED, NEGOTIATED, AGAIN, SERIES };
+
 	for (size_t s = 0; s < option.sizes; s++) {
-		struct bench_samples fixed = {0}, negotiated = {0}, ratio = {0};
+		struct bench_samples rate[SERIES] = {{0}}, ratio = {0}, noise = {0};
 		size_t bytes = option.size[s];
 
 		for (size_t i = 0; i <= option.rounds; i++) {
-			double a = 0, b = 0;
+			double r[SERIES];
 
-			for (size_t k = 0; k < 2; k++) /* each is the first in every other pair */
-				if ((i + k) % 2)
-					a = run_pingpong(send_negotiated, bytes);
-				else
-					b = run_pingpong(send_fixed, bytes);
+			for (size_t k = 0; k < SERIES; k++) { /* each is the first in turn */
+				size_t v = (i + k) % SERIES;
+
+				r[v] = run_pingpong(v == NEGOTIATED ? send_negotiated : send_fixed,
+						    bytes);
+			}
 			if (!i)
 				continue; /* the first warms up */
-			bench_samples_add(&negotiated, a);
-			bench_samples_add(&fixed, b);
-			bench_samples_add(&ratio, a / b);
+			for (size_t v = 0; v < SERIES; v++)
+				bench_samples_add(&rate[v], r[v]);
+			bench_samples_add(&ratio, r[NEGOTIATED] / r[FIXED]);
+			bench_samples_add(&noise, r[AGAIN] / r[FIXED]);
 		}
-		print_row("am", "fixed", "MB/s", bytes, &fixed);
-		print_row("am", "negotiated", "MB/s", bytes, &negotiated);
+		print_row("am", "fixed", "MB/s", bytes, &rate[FIXED]);
+		print_row("am", "negotiated", "MB/s", bytes, &rate[NEGOTIATED]);
 		print_row("am", "negotiated / fixed", "ratio", bytes, &ratio);
+		print_row("am", "fixed again / fixed", "ratio", bytes, &noise);
+		bench_samples_free(&rate[AGAIN]);
 	}
 }
 
