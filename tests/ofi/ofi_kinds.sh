@@ -27,6 +27,17 @@ export OMPI_MCA_io=romio321
 run 4 -n 4 --hosts local,local --fault loss=0.01,seed=3 -- "$tmp/kinds" "$tmp/file"
 run 4 --fabric torus --shape 2x1x1x1x1x2 -- "$tmp/kinds" "$tmp/file"
 unset OMPI_MCA_io
+
+# Programs look for their place where mpirun writes it, before MPI_Init or without.
+place='echo $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE $OMPI_COMM_WORLD_LOCAL_RANK/$OMPI_COMM_WORLD_LOCAL_SIZE $OMPI_UNIVERSE_SIZE'
+places=$(OMPI_COMM_WORLD_RANK=7 timeout "$limit" torus run --mpi -n 3 --hosts local,local sh -c "$place" 2>&1 | sort | paste -sd ,)
+if [ "$places" = "0/3 0/2 3,1/3 1/2 3,2/3 0/1 3" ]; then
+	echo "ok: OMPI_COMM_WORLD_*"
+else
+	failed=1
+	echo "FAIL: OMPI_COMM_WORLD_*: $places"
+fi
+
 if command -v mpif90.openmpi >/dev/null && command -v gfortran >/dev/null; then
 	mpif90.openmpi -O1 -o "$tmp/fortran" "$QT_SOURCE/tests/ofi/ofi_kinds.f90" || failed=1
 	run 3 -n 3 --hosts local,local -- "$tmp/fortran"
