@@ -297,6 +297,11 @@ static bool link_is_open(struct step *s, const struct coll_route *k, unsigned li
 	return !yield_to_p2p || !(c->last & s->r->wanted & 1u << link);
 }
 
+static bool is_sub_route(const ClassRoute_t *c)
+{
+	return (c->input & BGQ_CLASS_INPUT_VC_MASK) == BGQ_CLASS_INPUT_VC_SUBCOMM;
+}
+
 static void send_packet(struct step *s, unsigned route, unsigned link, uint32_t packet)
 {
 	struct emu_router *r = s->r;
@@ -311,8 +316,9 @@ static void send_packet(struct step *s, unsigned route, unsigned link, uint32_t 
 		leaves = emu_link_put(r, link, bytes, s->now, false);
 	else
 		out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
-	stat_add(&out->stat.packets, 1);
-	stat_add(&out->stat.collective, 1);
+	stat_add(&out->stat.on[is_sub_route(&r->coll.route[route].route) ? EMU_ON_CLASS_SUB
+									 : EMU_ON_CLASS_WORLD],
+		 1);
 	stat_add(&out->stat.bytes, bytes);
 	s->pool[packet].route.hops++;
 	if (__builtin_expect(r->sums, 0))

@@ -764,15 +764,7 @@ void emu_live_gi(struct emu_live *live, uint32_t local_node, unsigned route, enu
 void emu_live_link_stat(const struct emu_live *live, uint32_t local_node, unsigned link,
 			struct emu_link_stat *stat)
 {
-	const struct emu_link_stat *from =
-	    emu_router_link_stat(router_of(node_of(live, local_node)), link);
-
-	stat->packets = atomic_load_relaxed(&from->packets);
-	stat->bytes = atomic_load_relaxed(&from->bytes);
-	stat->stalls = atomic_load_relaxed(&from->stalls);
-	stat->collective = atomic_load_relaxed(&from->collective);
-	stat->errors = atomic_load_relaxed(&from->errors);
-	stat->queued_max = atomic_load_relaxed(&from->queued_max);
+	emu_router_link_stat(router_of(node_of(live, local_node)), link, stat);
 }
 
 void emu_live_link_sum(const struct emu_live *live, uint32_t local_node, unsigned link,

@@ -235,6 +235,15 @@ static uint64_t next_random(uint64_t *x)
 	return *x >> 32;
 }
 
+static uint64_t count_packets(const struct link_counts *k)
+{
+	uint64_t packets = 0;
+
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		packets += k->on[on];
+	return packets;
+}
+
 /*
  * The far end of the link finds a wrong checksum, and the link sends the packet again after its
  * time-out (docs/hardware.md 7). A packet that comes twice, or before the one ahead of it, is
@@ -246,7 +255,7 @@ static uint64_t link_errors(struct emu_router *r, unsigned link, uint64_t serial
 {
 	struct link *out = &r->link[link];
 	uint64_t x = ((uint64_t)r->seed << 32 ^ (uint64_t)r->node << 4 ^ link) +
-		     (out->stat.packets + out->stat.errors + 1) * 0x9e3779b97f4a7c15ull;
+		     (count_packets(&out->stat) + out->stat.errors + 1) * 0x9e3779b97f4a7c15ull;
 	uint32_t errors = r->link_errors + r->fault[link].f.errors;
 	uint64_t lost = 0;
 
@@ -313,6 +322,15 @@ const struct emu_link_sum *emu_router_link_sum(const struct emu_router *r, unsig
 	return &r->sum[link];
 }
 
+/* Return what a packet that leaves on channel vc is counted by. */
+static unsigned choose_count(const struct emu_packet *p, unsigned vc)
+{
+	bool is_redirected =
+	    vc == EMU_VC_SYSTEM && p->hdr.NetworkHeader.pt2pt.Byte3.Byte3 & MUHWI_PACKET_ADDRESSED;
+
+	return is_redirected ? EMU_ON_REDIRECT : vc;
+}
+
 static void send_packet(struct step *s, unsigned q, unsigned link, unsigned vc)
 {
 	struct emu_router *r = s->r;
@@ -340,7 +358,7 @@ static void send_packet(struct step *s, unsigned q, unsigned link, unsigned vc)
 	else
 		out->free_at = s->now + (uint64_t)bytes * r->ps_per_byte;
 	r->coll.last &= (uint16_t) ~(1u << link);
-	stat_add(&out->stat.packets, 1);
+	stat_add(&out->stat.on[choose_count(p, vc)], 1);
 	stat_add(&out->stat.bytes, bytes);
 	p->route.hops++;
 	if (__builtin_expect(r->sums, 0))
@@ -570,7 +588,24 @@ unsigned emu_router_wanted(const struct emu_router *r)
 	return r->wanted | r->coll.wanted;
 }
 
-const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link)
+void emu_router_link_stat(const struct emu_router *r, unsigned link, struct emu_link_stat *stat)
 {
-	return &r->link[link].stat;
+	const struct link_counts *from = &r->link[link].stat;
+
+	stat->packets = 0;
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		stat->packets += stat->on[on] = atomic_load_relaxed(&from->on[on]);
+	stat->bytes = atomic_load_relaxed(&from->bytes);
+	stat->stalls = atomic_load_relaxed(&from->stalls);
+	stat->errors = atomic_load_relaxed(&from->errors);
+	stat->queued_max = atomic_load_relaxed(&from->queued_max);
+}
+
+const char *emu_on_name(unsigned on)
+{
+	static const char *const name[EMU_ON_COUNT] = {
+	    "dynamic",  "deterministic",    "high_priority", "system",
+	    "redirect", "collective_world", "collective_sub"};
+
+	return on < EMU_ON_COUNT ? name[on] : "none";
 }

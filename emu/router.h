@@ -208,17 +208,39 @@ int emu_router_busy(const struct emu_router *r);
  * credit. */
 unsigned emu_router_wanted(const struct emu_router *r);
 
-/* Counters of a link. queued_max counts it as input, the others as output. Any thread may read them
- * (relaxed, 64 bits at a time). */
+/*
+ * What the packets of a link are counted by: the channels of the chip (docs/hardware.md 6.5). Class
+ * routes have slots of their own here (emu/vc.h) and count for the channel of their class. A packet
+ * to an address that a router has turned (emu/directory.h) travels on the system channel and counts
+ * for EMU_ON_REDIRECT alone. A dynamic packet that escapes is deterministic on that link.
+ */
+enum emu_on {
+	EMU_ON_DYNAMIC = EMU_VC_DYNAMIC,
+	EMU_ON_DETERMINISTIC = EMU_VC_BUBBLE,
+	EMU_ON_HIGH = EMU_VC_HIGH,
+	EMU_ON_SYSTEM = EMU_VC_SYSTEM,
+	EMU_ON_REDIRECT,
+	EMU_ON_CLASS_WORLD, /* class routes of the user's world and of the system */
+	EMU_ON_CLASS_SUB,   /* class routes of sub-communicators */
+	EMU_ON_COUNT
+};
+
+/* "dynamic", "deterministic", "high_priority", "system", "redirect", "collective_world",
+ * "collective_sub". */
+const char *emu_on_name(unsigned on);
+
+/* Counters of a link. queued_max counts it as input, the others as output. */
 struct emu_link_stat {
-	uint64_t packets, bytes; /* bytes on the wire: header, payload, 8 of trailer */
+	uint64_t packets;          /* the sum of on[]; fabric express knows this sum alone */
+	uint64_t on[EMU_ON_COUNT]; /* by enum emu_on */
+	uint64_t bytes;            /* on the wire: header, payload, 8 of trailer */
 	/* Steps in which the link was free and a packet waited for a credit. */
 	uint64_t stalls;
-	uint64_t collective; /* packets of class routes among them */
 	uint32_t errors;     /* packets that the link had to send again */
 	uint32_t queued_max; /* most packets that waited at once */
 };
-const struct emu_link_stat *emu_router_link_stat(const struct emu_router *r, unsigned link);
+/* Any thread may call it. Each counter is read once, relaxed. */
+void emu_router_link_stat(const struct emu_router *r, unsigned link, struct emu_link_stat *stat);
 
 /*
  * Checksums of a link, where the conf asks for them: of the packets that this router sent over it

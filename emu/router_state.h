@@ -22,8 +22,19 @@ struct queue {
 	uint32_t head, tail;
 };
 
-/* A link in both directions, in two cache lines: a packet touches the line of its input and the
- * line of its output. */
+/*
+ * The counters of a link, by its router alone. The order keeps what most packets count in the cache
+ * line of the queues: on[] of the dynamic and the deterministic channel.
+ */
+struct link_counts {
+	uint64_t bytes;
+	uint64_t on[EMU_ON_COUNT];
+	uint64_t stalls;
+	uint32_t errors, queued_max;
+};
+
+/* A link in both directions. Most packets touch two cache lines of their input and of their output:
+ * the rest of the counters is in a third. */
 struct link {
 	/* Out. */
 	_Alignas(64) uint64_t free_at;
@@ -36,7 +47,7 @@ struct link {
 	uint16_t waiting; /* packets in all queues of this input */
 	uint16_t count[EMU_VCS];
 	_Alignas(64) struct queue queue[EMU_VCS];
-	struct emu_link_stat stat;
+	struct link_counts stat;
 };
 
 /*

@@ -868,7 +868,7 @@ void emu_world_link_stat(const struct emu_world *w, uint32_t node, unsigned link
 	if (w->express || node >= w->nodes)
 		memset(stat, 0, sizeof *stat);
 	else
-		*stat = *emu_router_link_stat(router_of((struct emu_world *)w, node), link);
+		emu_router_link_stat(router_of((struct emu_world *)w, node), link, stat);
 }
 
 void emu_world_link_sum(const struct emu_world *w, uint32_t node, unsigned link,

@@ -22,7 +22,8 @@ static void put_link(void *arg, uint32_t node, unsigned link, const struct emu_l
 	ctl_put_u64(b, s->packets);
 	ctl_put_u64(b, s->bytes);
 	ctl_put_u64(b, s->errors);
-	ctl_put_u64(b, s->collective);
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		ctl_put_u64(b, s->on[on]);
 }
 
 static void each_simulated(struct agent *a, agent_link_fn fn, void *arg)

@@ -94,6 +94,10 @@
 	  stat->stalls)                                                                            \
 	X("link_queued_max", "packets", DRV_STAT_GAUGE,                                            \
 	  "Most packets that waited at once at the input of the link.", stat->queued_max)
+#define VC_FAMILIES(X)                                                                             \
+	X("vc_packets", "packets", DRV_STAT_COUNTER,                                               \
+	  "Packets that left the nodes of the host by links, by virtual channel. Fabric torus.",   \
+	  s->on[on])
 #define WIRE_FAMILIES(X)                                                                           \
 	X("wire_tx_frames", "frames", DRV_STAT_COUNTER, "Frames sent to the host.",                \
 	  atomic_load_relaxed(&w->tx_frames))                                                      \
@@ -149,15 +153,16 @@
 
 struct agent_stats {
 	struct drv_stat *file;
-	/* The first row of the first task, channel, link, wire and port; an object's rows follow
-	 * each other. */
-	uint32_t task, channel, commthread, collective, link, wire, port;
+	/* The first row of the first task, channel, virtual channel, wire and port; an object's
+	 * rows follow each other. */
+	uint32_t task, channel, commthread, collective, vc, wire, port;
 	uint32_t channels;    /* with rows, of each task */
 	uint32_t commthreads; /* the same */
 	uint32_t *link_row;   /* [nodes * EMU_LINKS] the first row of a link; UINT32_MAX: none */
 	bool links;           /* links are sampled while the job runs */
-	bool has_driver;      /* the file names the driver */
-	uint64_t *waited_ns;  /* [locals] at the last sample */
+	uint64_t on[EMU_ON_COUNT]; /* packets of all links in this sample */
+	bool has_driver;           /* the file names the driver */
+	uint64_t *waited_ns;       /* [locals] at the last sample */
 	uint64_t sampled_ns;
 };
 
@@ -204,6 +209,9 @@ static uint32_t add_families(struct drv_stat *f, unsigned object)
 		break;
 	case 'l':
 		LINK_FAMILIES(ADD)
+		break;
+	case 'v':
+		VC_FAMILIES(ADD)
 		break;
 	case 'w':
 		WIRE_FAMILIES(ADD)
@@ -267,6 +275,26 @@ static bool has_links(struct agent *a, uint32_t node)
 	return false;
 }
 
+/* Sums over the links of the host: rows for each link would make the files of large tori thrice as
+ * long. Fabric express has no channels. */
+static void add_virtual_channels(struct agent *a, struct agent_stats *s)
+{
+	uint32_t family;
+	char label[44];
+
+	s->vc = UINT32_MAX;
+	if (a->plan.fabric != MU_FABRIC_TORUS)
+		return;
+	family = add_families(s->file, 'v');
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++) {
+		uint32_t row;
+
+		snprintf(label, sizeof label, "host=%u vc=%s", a->self, emu_on_name(on));
+		row = drv_stat_row_add(s->file, family, label);
+		s->vc = on ? s->vc : row;
+	}
+}
+
 static void add_links(struct agent *a, struct agent_stats *s)
 {
 	uint32_t nodes = emu_shape_nodes(&a->plan.shape), family;
@@ -288,6 +316,7 @@ static void add_links(struct agent *a, struct agent_stats *s)
 			 'A' + (int)emu_link_dim(link), emu_link_plus(link) ? '+' : '-');
 		s->link_row[i] = add_rows(s->file, family, LINK_ROWS, label);
 	}
+	add_virtual_channels(a, s);
 	s->links = agent_links_are_cheap(a);
 }
 
@@ -346,7 +375,8 @@ static uint32_t count_rows(const struct agent *a, const struct agent_stats *s)
 
 	return a->locals * (TASK_ROWS + s->channels * CHANNEL_ROWS + s->commthreads * COMM_ROWS +
 			    PAMI_XFER_COUNT) +
-	       nodes * EMU_LINKS * LINK_ROWS + a->host->hosts * WIRE_ROWS + PORT_ROWS;
+	       nodes * EMU_LINKS * LINK_ROWS + EMU_ON_COUNT + a->host->hosts * WIRE_ROWS +
+	       PORT_ROWS;
 }
 
 void agent_stats_open(struct agent *a)
@@ -483,6 +513,20 @@ static void sample_link(void *arg, uint32_t node, unsigned link, const struct em
 	if (row == UINT32_MAX)
 		return;
 	LINK_FAMILIES(SET_ROW)
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		s->on[on] += stat->on[on];
+}
+
+static void sample_links(struct agent *a, struct agent_stats *s)
+{
+	struct drv_stat *file = s->file;
+	uint32_t row = s->vc;
+
+	memset(s->on, 0, sizeof s->on);
+	agent_links_each(a, sample_link, s);
+	for (unsigned on = 0; row != UINT32_MAX && on < EMU_ON_COUNT; on++) {
+		VC_FAMILIES(SET_ROW)
+	}
 }
 
 static void sample_wires(struct agent *a, struct agent_stats *s)
@@ -511,7 +555,7 @@ static void sample_stats(struct agent *a, bool with_links)
 	for (uint32_t i = 0; i < a->locals; i++)
 		sample_task(a, s, i);
 	if (with_links && s->link_row)
-		agent_links_each(a, sample_link, s);
+		sample_links(a, s);
 	if (s->wire != s->port)
 		sample_wires(a, s);
 	sample_driver(a, s);

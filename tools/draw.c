@@ -305,11 +305,34 @@ void draw_torus(FILE *f, const struct draw *d)
 	fputc('\n', f);
 }
 
+void draw_channels(FILE *f, const struct emu_link_stat *s)
+{
+	const char *comma = "  by virtual channel: ";
+
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++) {
+		if (!s->on[on])
+			continue;
+		fprintf(f, "%s%s %llu", comma, emu_on_name(on), (unsigned long long)s->on[on]);
+		comma = ", ";
+	}
+	if (comma[0] == ',')
+		fputc('\n', f);
+}
+
+void draw_json_channels(FILE *f, const struct emu_link_stat *s)
+{
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		fprintf(f, "%s\"%s\": %llu", on ? ", " : "{", emu_on_name(on),
+			(unsigned long long)s->on[on]);
+	fputc('}', f);
+}
+
 void draw_table(FILE *f, const struct draw *d)
 {
 	char text[32], most_text[32], node_text[48];
 
-	uint64_t all_errors = 0, all_collective = 0;
+	uint64_t all_errors = 0;
+	struct emu_link_stat all = {0};
 
 	fprintf(f, "  link  %12s  %12s  %12s  %s\n", "packets", "bytes", "busiest", "at node");
 	for (unsigned link = 0; link < EMU_LINKS; link++) {
@@ -324,7 +347,8 @@ void draw_table(FILE *f, const struct draw *d)
 			packets += s->packets;
 			bytes += s->bytes;
 			all_errors += s->errors;
-			all_collective += s->collective;
+			for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+				all.on[on] += s->on[on];
 			if (s->bytes > most) {
 				most = s->bytes;
 				at = n;
@@ -336,11 +360,7 @@ void draw_table(FILE *f, const struct draw *d)
 			draw_bytes(most, most_text, sizeof most_text),
 			most ? draw_node(d->shape, at, node_text, sizeof node_text) : "-");
 	}
-	if (all_collective)
-		fprintf(f,
-			"  %llu of these packets were of class routes: routers combined or copied "
-			"them\n",
-			(unsigned long long)all_collective);
+	draw_channels(f, &all);
 	if (all_errors)
 		fprintf(f, "  %llu packets had an error on a link and were sent again\n",
 			(unsigned long long)all_errors);

@@ -33,6 +33,11 @@ void draw_torus(FILE *f, const struct draw *d);
 /* Print a line for each direction: links, packets, bytes, and the busiest link with its node. */
 void draw_table(FILE *f, const struct draw *d);
 
+/* Print the packets of each virtual channel that has some, on a line; nothing if none has.
+ * draw_json_channels() prints all of them, as an object. */
+void draw_channels(FILE *f, const struct emu_link_stat *s);
+void draw_json_channels(FILE *f, const struct emu_link_stat *s);
+
 /* "12.3 MB"; returns text. */
 const char *draw_bytes(uint64_t bytes, char *text, size_t room);
 /* "(0,1,0,0,0)"; returns text. */

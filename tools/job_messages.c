@@ -221,14 +221,19 @@ static void link_counts(struct job *j, struct ctl_msg *m)
 	while (j->links && m->at < m->bytes) {
 		uint32_t node = ctl_get_u32(m), link = ctl_get_u32(m);
 		uint64_t packets = ctl_get_u64(m), bytes = ctl_get_u64(m);
-		uint64_t errors = ctl_get_u64(m), collective = ctl_get_u64(m);
+		uint64_t errors = ctl_get_u64(m), count[EMU_ON_COUNT];
+		struct emu_link_stat *s;
 
+		for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+			count[on] = ctl_get_u64(m);
 		if (m->bad || node >= emu_shape_nodes(&j->plan->shape) || link >= EMU_LINKS)
 			return;
-		j->links[node * EMU_LINKS + link].packets += packets;
-		j->links[node * EMU_LINKS + link].bytes += bytes;
-		j->links[node * EMU_LINKS + link].errors += errors;
-		j->links[node * EMU_LINKS + link].collective += collective;
+		s = &j->links[node * EMU_LINKS + link];
+		s->packets += packets;
+		s->bytes += bytes;
+		s->errors += (uint32_t)errors;
+		for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+			s->on[on] += count[on];
 	}
 }
 

@@ -180,11 +180,16 @@ static void print_json_links(FILE *f, const struct job *j)
 			continue;
 		fprintf(f,
 			"%s{\"node\": %u, \"link\": \"%c%c\", \"packets\": %llu, \"bytes\": %llu, "
-			"\"errors\": %llu, \"class_route_packets\": %llu}",
+			"\"errors\": %llu, \"class_route_packets\": %llu",
 			comma, i / EMU_LINKS, 'A' + (int)emu_link_dim(i % EMU_LINKS),
 			emu_link_plus(i % EMU_LINKS) ? '+' : '-', (unsigned long long)s->packets,
 			(unsigned long long)s->bytes, (unsigned long long)s->errors,
-			(unsigned long long)s->collective);
+			(unsigned long long)(s->on[EMU_ON_CLASS_WORLD] + s->on[EMU_ON_CLASS_SUB]));
+		if (j->plan->fabric == MU_FABRIC_TORUS) {
+			fprintf(f, ", \"channels\": ");
+			draw_json_channels(f, s);
+		}
+		fputc('}', f);
 		comma = ", ";
 	}
 	fprintf(f, "]");

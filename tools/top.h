@@ -48,6 +48,7 @@ struct top {
 	uint32_t tasks, task_at;    /* task_at: the last one that was looked up */
 	struct emu_link_stat *link; /* [nodes * EMU_LINKS] so far */
 	struct emu_link_stat *rate; /* the same in a second */
+	struct emu_link_stat channels, channel_rates; /* on[]: packets of all links, a second */
 	bool has_links;
 	struct top_wire *wire;
 	uint32_t wires;

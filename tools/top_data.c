@@ -130,6 +130,18 @@ static void take_link(struct top *t, const char *name, const struct drv_stat_row
 	}
 }
 
+static void take_virtual_channel(struct top *t, const struct drv_stat_row *row, struct moving m)
+{
+	char text[24];
+
+	drv_stat_label(row, "vc", text, sizeof text);
+	for (unsigned on = 0; on < EMU_ON_COUNT; on++)
+		if (!strcmp(text, emu_on_name(on))) {
+			t->channels.on[on] += m.value;
+			t->channel_rates.on[on] += (uint64_t)(m.rate + 0.5);
+		}
+}
+
 static struct top_wire *wire_of(struct top *t, uint32_t host, uint32_t peer)
 {
 	struct top_wire *more;
@@ -234,6 +246,8 @@ static void compute_rates(struct top *t)
 	t->tasks = t->wires = t->task_at = 0;
 	memset(t->link, 0, (size_t)t->nodes * EMU_LINKS * sizeof *t->link);
 	memset(t->rate, 0, (size_t)t->nodes * EMU_LINKS * sizeof *t->rate);
+	memset(&t->channels, 0, sizeof t->channels);
+	memset(&t->channel_rates, 0, sizeof t->channel_rates);
 	t->at_ns = runs_sampled_ns(&t->job);
 	for (uint32_t h = 0; h < t->job.hosts; h++) {
 		const struct drv_stat_view *v = &t->job.host[h];
@@ -245,6 +259,8 @@ static void compute_rates(struct top *t)
 
 			if (!strncmp(name, "link_", 5))
 				take_link(t, name, row, m);
+			else if (!strncmp(name, "vc_", 3))
+				take_virtual_channel(t, row, m);
 			else if (!strncmp(name, "wire_", 5))
 				take_wire(t, name, row, m);
 			else if (!strncmp(name, "port_", 5) || is_active_message(name, row))

@@ -2,6 +2,7 @@
 /* The data of torus top as one object of JSON. */
 #include <stdlib.h>
 
+#include "tools/draw.h"
 #include "tools/json.h"
 #include "tools/top.h"
 #include "tools/waits.h"
@@ -102,7 +103,11 @@ void top_print_json(FILE *f, const struct top *t)
 			(unsigned long long)r->bytes);
 		comma = ", ";
 	}
-	fprintf(f, "], \"wire\": [");
+	fprintf(f, "], \"channels\": ");
+	draw_json_channels(f, &t->channels);
+	fprintf(f, ", \"channel_rates\": ");
+	draw_json_channels(f, &t->channel_rates);
+	fprintf(f, ", \"wire\": [");
 	for (uint32_t i = 0; i < t->wires; i++) {
 		const struct top_wire *w = &t->wire[i];
 

@@ -224,6 +224,8 @@ static void print_links(FILE *f, const struct top *t, const struct top_screen *s
 			s->node < 0 ? "" : " of this node");
 	if (shown < n)
 		fprintf(f, "  and %u more\n", n - shown);
+	if (s->node < 0)
+		draw_channels(f, s->totals ? &t->channels : &t->channel_rates);
 	fputc('\n', f);
 	free(order);
 }

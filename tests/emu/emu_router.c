@@ -2,6 +2,7 @@
 /* emu/router.c: one router by hand (what it calls is recorded), then small tori. */
 #include <errno.h>
 
+#include "emu/class.h"
 #include "tests/harness/emu_net.h"
 #include "tests/harness/t.h"
 
@@ -137,6 +138,14 @@ static void injection_is_checked_and_bounded(void)
 	one_destroy(o);
 }
 
+static struct emu_link_stat link_stat(const struct one *o, unsigned link)
+{
+	struct emu_link_stat stat;
+
+	emu_router_link_stat(o->r, link, &stat);
+	return stat;
+}
+
 static void input_is_bounded_by_credits(void)
 {
 	struct emu_router_conf conf = {.slots = {3, 2, 2, 2}};
@@ -146,7 +155,7 @@ static void input_is_bounded_by_credits(void)
 		CHECK_EQ(arrive_packet(o, 0, 0, 0, EMU_VC_DYNAMIC, 0), 0);
 	CHECK_EQ(arrive_packet(o, 0, 0, 0, EMU_VC_DYNAMIC, 0), -EPROTO);
 	CHECK_EQ(arrive_packet(o, EMU_LINKS, 0, 0, 1, 0), -EINVAL);
-	CHECK_EQ(emu_router_link_stat(o->r, 0)->queued_max, 3);
+	CHECK_EQ(link_stat(o, 0).queued_max, 3);
 	step_router(o, 0);
 	CHECK(o->delivers == 3 && o->credits == 3 && o->credit_link[0] == 0 &&
 	      o->credit_vc[2] == 0);
@@ -157,7 +166,7 @@ static void input_is_bounded_by_credits(void)
 static void wire_time_keeps_the_link_busy(void)
 {
 	struct one *o = one_create(make_shape(4, 4, 1, 1, 1), NULL, 500);
-	const struct emu_link_stat *stat = emu_router_link_stat(o->r, 1);
+	struct emu_link_stat stat;
 
 	inject_packet(o, 1, 0, EMU_VC_BUBBLE);
 	inject_packet(o, 1, 0, EMU_VC_BUBBLE);
@@ -168,7 +177,8 @@ static void wire_time_keeps_the_link_busy(void)
 	CHECK_EQ(step_router(o, 276999), 277000);
 	CHECK_EQ(step_router(o, 277000), UINT64_MAX);
 	CHECK_EQ(o->sends, 2);
-	CHECK(stat->packets == 2 && stat->bytes == 552 + 104 && stat->stalls == 0);
+	stat = link_stat(o, 1);
+	CHECK(stat.packets == 2 && stat.bytes == 552 + 104 && stat.stalls == 0);
 	CHECK_EQ(o->pool[1].route.sequence, 1);
 	CHECK_EQ(o->credits, 0); /* injection gives none back */
 	one_destroy(o);
@@ -187,6 +197,55 @@ static void not_ready_waits_in_order(void)
 	step_router(o, 5000);
 	/* The second goes over another link at once. */
 	CHECK(o->sends == 2 && o->packet[0] == late);
+	one_destroy(o);
+}
+
+/* A packet counts for the channel that it leaves on, and a turned one for no other. */
+static void packets_count_by_channel(void)
+{
+	static const unsigned char on[] = {EMU_ON_DETERMINISTIC, EMU_ON_HIGH, EMU_ON_SYSTEM};
+	struct one *o = one_create(make_shape(4, 4, 1, 1, 1), NULL, 0);
+	ClassRoute_t c = {BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_USER, emu_class_bit(1)};
+	struct emu_link_stat stat;
+	uint32_t p;
+
+	for (unsigned i = 0; i < sizeof on; i++)
+		for (unsigned k = 0; k <= i; k++)
+			inject_packet(o, 1, 0, EMU_VC_BUBBLE + i);
+	p = make_packet(o, 1, 0, EMU_VC_SYSTEM, 0);
+	o->pool[p].hdr.NetworkHeader.pt2pt.Byte3.Byte3 |= MUHWI_PACKET_ADDRESSED;
+	CHECK_EQ(emu_router_inject(o->r, o->pool, 1, p), 0);
+	p = make_packet(o, 1, 0, EMU_VC_DYNAMIC, 0);
+	o->pool[p].hdr.NetworkHeader.pt2pt.Byte2.Byte2 |= MUHWI_PACKET_USE_DYNAMIC_ROUTING;
+	CHECK_EQ(emu_router_inject(o->r, o->pool, 0, p), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		MUHWI_CollectiveNetworkHeader_t *h;
+
+		CHECK_EQ(emu_router_class_set(o->r, 2 + i, &c, 0), 0);
+		p = make_packet(o, 1, 0, EMU_VC_BUBBLE, 0);
+		h = &o->pool[p].hdr.NetworkHeader.collective;
+		memset(h, 0, sizeof *h);
+		h->Data_Packet_Type = MUHWI_COLLECTIVE_DATA_PACKET_TYPE;
+		h->Byte1.Byte1 = MUHWI_COLLECTIVE_OP_CODE_UNSIGNED_ADD | 1;
+		h->Byte2.Class_Route = (uint8_t)((2 + i) & 15);
+		h->Byte3.Byte3 = (uint8_t)(MUHWI_COLLECTIVE_TYPE_ALLREDUCE |
+					   (i ? MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM
+					      : MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD));
+		CHECK_EQ(emu_router_inject(o->r, o->pool, 0, p), 0);
+		c.input = BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM;
+	}
+	for (uint64_t now = 0; now < 4; now++)
+		step_router(o, now);
+	stat = link_stat(o, 1);
+	for (unsigned i = 0; i < sizeof on; i++)
+		CHECK_EQ(stat.on[on[i]], i + 1);
+	CHECK(stat.on[EMU_ON_REDIRECT] == 1 && stat.on[EMU_ON_DYNAMIC] == 1);
+	CHECK(stat.on[EMU_ON_CLASS_WORLD] == 1 && stat.on[EMU_ON_CLASS_SUB] == 1);
+	CHECK_EQ(stat.packets, 10);
+	CHECK_EQ(link_stat(o, 3).packets, 0);
+	for (unsigned i = 0; i < EMU_ON_COUNT; i++)
+		for (unsigned k = 0; k < i; k++)
+			CHECK(strcmp(emu_on_name(i), emu_on_name(k)));
 	one_destroy(o);
 }
 
@@ -221,7 +280,7 @@ static void bubble_rule(void)
 		emu_router_credit(o->r, 1, vc);
 		emu_router_credit(o->r, 1, vc);
 	}
-	CHECK_EQ(emu_router_link_stat(o->r, 1)->stalls, 12);
+	CHECK_EQ(link_stat(o, 1).stalls, 12);
 	one_destroy(o);
 }
 
@@ -552,7 +611,7 @@ static void both_ends_of_a_link_sum_up_what_crosses(void)
 		CHECK_EQ(sent->sum, received->sum);
 	}
 	/* The link repeated packets, and each counts once. */
-	CHECK(emu_router_link_stat(o->r, 1)->errors > 0);
+	CHECK(link_stat(o, 1).errors > 0);
 	o->pool[o->packet[3]].payload[500] ^= 1;
 	pass_packets(o, to, 3);
 	CHECK_EQ(sent->packets, received->packets);
@@ -563,10 +622,11 @@ static void both_ends_of_a_link_sum_up_what_crosses(void)
 
 T_MAIN(T(injection_is_checked_and_bounded), T(both_ends_of_a_link_sum_up_what_crosses),
        T(input_is_bounded_by_credits), T(wire_time_keeps_the_link_busy),
-       T(not_ready_waits_in_order), T(bubble_rule), T(no_ring_no_bubble),
-       T(credits_beyond_the_slots_are_ignored), T(refused_delivery_blocks_its_queue_only),
-       T(high_priority_goes_first), T(through_and_injection_15_to_1),
-       T(dynamic_takes_the_emptier_link), T(dynamic_escapes_when_it_must),
-       T(back_from_the_bubble_unless_told_to_stay), T(deterministic_never_uses_channel_0),
-       T(mixed_traffic_arrives_in_order), T(refused_deliveries_come_later), T(meshes_work_too),
-       T(same_input_same_events), T(long_way_round_on_request), T(deposit_along_a_line))
+       T(not_ready_waits_in_order), T(packets_count_by_channel), T(bubble_rule),
+       T(no_ring_no_bubble), T(credits_beyond_the_slots_are_ignored),
+       T(refused_delivery_blocks_its_queue_only), T(high_priority_goes_first),
+       T(through_and_injection_15_to_1), T(dynamic_takes_the_emptier_link),
+       T(dynamic_escapes_when_it_must), T(back_from_the_bubble_unless_told_to_stay),
+       T(deterministic_never_uses_channel_0), T(mixed_traffic_arrives_in_order),
+       T(refused_deliveries_come_later), T(meshes_work_too), T(same_input_same_events),
+       T(long_way_round_on_request), T(deposit_along_a_line))
