@@ -15,14 +15,7 @@
 #include "gasnet/am/am.h"
 #include "gasnet/core/team.h"
 
-enum {
-	INLINE_BYTES = 512,
-	/* A packet is fetched ahead for so many bytes of payload (bench/figures/gex_figures
-	 * --only f1). Of shorter ones it takes as long as it saves; more of it at once holds up the
-	 * program's stores. */
-	PREFETCH_FROM = 160,
-	PREFETCH_BYTES = 128,
-};
+enum { INLINE_BYTES = 512 };
 
 static GEXI_COLD void open_fail(const char *what)
 {
@@ -114,10 +107,6 @@ prepare_message(const char *what, struct gexi_srcdesc *sd, const void *client_bu
 			allocate_inline(self);
 		sd->addr = self->inline_payload;
 		sd->memory = GEXI_SRCDESC_INLINE;
-		if (sd->bytes >= PREFETCH_FROM && gexi_world.prefetch)
-			gexi_world.prefetch(gexi_world.context[GEXI_MAIN],
-					    gexi_peer(sd->task)->endpoint[GEXI_MAIN],
-					    gexi_am_medium_head(nargs) + PREFETCH_BYTES);
 	} else {
 		allocate_payload(sd);
 	}

@@ -136,8 +136,6 @@ static void open_extensions(void)
 		gexi_world.words = no_words;
 	gexi_world.padded =
 	    (pami_quintorus_padded_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "padded");
-	gexi_world.prefetch =
-	    (pami_quintorus_prefetch_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "prefetch");
 	gexi_world.framed =
 	    (pami_quintorus_framed_fn)open_symbol(PAMI_EXT_QUINTORUS_PLACE, "framed");
 	if (!gexi_world.framed)

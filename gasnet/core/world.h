@@ -123,10 +123,9 @@ struct gexi_world {
 	uint64_t store_ps, byte_ps;            /* virtual time of a store, and of a byte copied */
 	pami_quintorus_reserve_fn reserve;     /* messages in place; never NULL */
 	pami_quintorus_commit_fn commit;
-	pami_quintorus_words_fn words;       /* never NULL */
-	pami_quintorus_padded_fn padded;     /* never NULL */
-	pami_quintorus_framed_fn framed;     /* never NULL */
-	pami_quintorus_prefetch_fn prefetch; /* or NULL */
+	pami_quintorus_words_fn words;   /* never NULL */
+	pami_quintorus_padded_fn padded; /* never NULL */
+	pami_quintorus_framed_fn framed; /* never NULL */
 	pami_quintorus_credit_settle_fn settle;
 	pami_quintorus_get_pieces_fn get_pieces; /* NULL: single gets only */
 };
