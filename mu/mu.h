@@ -198,9 +198,6 @@ void mu_place_commit(struct mu_channel *ch, const struct mu_place *place, uint32
  */
 int mu_send_words(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,
 		  uint64_t soft8, uint64_t first, const uint64_t *more, uint32_t count);
-/* A message of so many bytes of payload follows soon: fetch the memory that it will be written to,
- * where there is such memory. User thread. */
-void mu_place_prefetch(struct mu_channel *ch, uint32_t task, uint32_t channel, uint32_t bytes);
 /* The same with `bytes` bytes at `data` behind the words; memory there is read up to the next
  * multiple of 8. */
 int mu_send_padded(struct mu_channel *ch, uint32_t task, uint32_t channel, uint64_t soft6,

@@ -79,11 +79,4 @@ typedef pami_result_t (*pami_quintorus_padded_fn)(pami_context_t context, pami_e
 #define PAMI_QUINTORUS_FRAME 16
 typedef pami_result_t (*pami_quintorus_framed_fn)(pami_context_t context, pami_send_t *send);
 
-/*
- * "prefetch": a message of so many bytes, header and data, follows soon. Where "reserve" has
- * memory, the processor fetches it while the caller makes the message. Nothing else happens.
- */
-typedef void (*pami_quintorus_prefetch_fn)(pami_context_t context, pami_endpoint_t dest,
-					   size_t bytes);
-
 #endif

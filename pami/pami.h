@@ -1130,8 +1130,8 @@ typedef void *pami_extension_t;
  *   EXT_quintorus_address  mode, send, arrived, lead, delay, unit, counter: messages that the
  *                        network leads to a block that moves; has_near, near, claim, unpin, death:
  *                        accesses of blocks on the same host (ext_address.h)
- *   EXT_quintorus_place  messages assembled in place: reserve, commit, words, padded, prefetch,
- *                        framed (ext_place.h)
+ *   EXT_quintorus_place  messages assembled in place: reserve, commit, words, padded, framed
+ *                        (ext_place.h)
  *   EXT_quintorus_credit credits a peer, which bound what a target that does not poll must keep:
  *                        open, settle, wait (ext_credit.h)
  *   EXT_quintorus_pieces gets of many pieces in one request: get (ext_pieces.h)

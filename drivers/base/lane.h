@@ -127,25 +127,6 @@ static inline struct drv_lane_record *drv_lane_reserve(struct drv_lane *l, uint3
 	return rec;
 }
 
-/*
- * Fetch the lines that the next record, of so many bytes, will be written to, while the producer
- * does something else. Changes nothing. Not the first line: the consumer polls it, so it would go
- * back at once. Producer only.
- */
-static inline void drv_lane_prefetch(struct drv_lane *l, uint32_t bytes)
-{
-	uint64_t k = (bytes + DRV_LANE_FIXED + DRV_LANE_UNIT - 1) / DRV_LANE_UNIT;
-	uint64_t at = l->tail & (DRV_LANE_UNITS - 1), first = at + k > DRV_LANE_UNITS ? 0 : at;
-	unsigned char *end = l->unit[first] + k * DRV_LANE_UNIT;
-
-	for (unsigned char *line = l->unit[(first & ~(uint64_t)1) + 2]; line < end; line += 64)
-#if defined(__x86_64__)
-		__asm__ volatile("prefetchw %0" : : "m"(*line));
-#else
-		__builtin_prefetch(line, 1);
-#endif
-}
-
 /* Hand the filled record to the consumer (W1). Producer only. */
 static inline void drv_lane_publish(struct drv_lane_record *rec, uint64_t flag)
 {

@@ -321,18 +321,6 @@ lane_reserve(struct mu_channel *ch, uint32_t task, uint32_t channel, uint32_t by
 	return __builtin_expect(lane != NULL, 1) ? drv_lane_reserve(lane, bytes, flag) : NULL;
 }
 
-void mu_place_prefetch(struct mu_channel *ch, uint32_t task, uint32_t channel, uint32_t bytes)
-{
-	struct mu_process *p = ch->p;
-	struct drv_lane *lane;
-
-	if (bad_target(ch, task, channel) || !p->near[task] || bytes > MU_PACKET_BYTES)
-		return;
-	lane = mu_near_path(ch, p->entry[task].local, channel)->lane;
-	if (lane)
-		drv_lane_prefetch(lane, bytes);
-}
-
 unsigned char *mu_place_reserve(struct mu_channel *ch, uint32_t task, uint32_t channel,
 				uint32_t bytes, struct mu_place *place, void **soft)
 {

@@ -126,23 +126,9 @@ _Static_assert(offsetof(struct pami_wire, data) == 6 && offsetof(struct pami_wir
 		   offsetof(struct pami_wire, origin) == 1 && sizeof(struct pami_wire) == 14,
 	       "words of a packet's software bytes");
 
-static void prefetch_place(pami_context_t context, pami_endpoint_t dest, size_t bytes)
-{
-	struct pami_context *ctx = pami_context_of(context);
-
-	if (PAMI_LIKELY(pami_context_is_valid(context) && pami_endpoint_is_valid(ctx, dest) &&
-			bytes <= MU_PACKET_BYTES))
-		mu_place_prefetch(ctx->channel, pami_endpoint_task(dest),
-				  pami_endpoint_channel(ctx, dest), (uint32_t)bytes);
-}
-
 static const struct pami_ext_symbol place_symbols[] = {
-    {"reserve", (void *)reserve_place, NULL},
-    {"commit", (void *)commit_place, NULL},
-    {"words", (void *)send_words, NULL},
-    {"padded", (void *)send_padded, NULL},
-    {"prefetch", (void *)prefetch_place, NULL},
-    {"framed", (void *)pami_send_framed, NULL},
-    {NULL, NULL, NULL},
+    {"reserve", (void *)reserve_place, NULL},   {"commit", (void *)commit_place, NULL},
+    {"words", (void *)send_words, NULL},        {"padded", (void *)send_padded, NULL},
+    {"framed", (void *)pami_send_framed, NULL}, {NULL, NULL, NULL},
 };
 const struct pami_ext pami_ext_place = {PAMI_EXT_QUINTORUS_PLACE, NULL, place_symbols};

@@ -13,7 +13,6 @@ static pami_quintorus_reserve_fn reserve;
 static pami_quintorus_commit_fn commit;
 static pami_quintorus_words_fn words;
 static pami_quintorus_padded_fn padded;
-static pami_quintorus_prefetch_fn prefetch;
 static pami_quintorus_framed_fn framed;
 static struct drv_rng rng;
 static uint64_t received[JOB_TASKS_MAX], sent[JOB_TASKS_MAX];
@@ -136,8 +135,6 @@ static void send_padded(size_t to)
 	size_t bytes = drv_rng_below(&rng, PACKET - count * 8 + 1);
 
 	write_message(header, count * 8, data, bytes, (uint32_t)sent[to]);
-	if (drv_rng_below(&rng, 2))
-		prefetch(context, get_endpoint(to, 0), count * 8 + bytes);
 	if (padded(context, get_endpoint(to, 0), ID, header, count, data, bytes) == PAMI_SUCCESS)
 		sent[to]++;
 	else
@@ -155,9 +152,6 @@ static void check_refusals(void)
 	CHECK_EQ(padded(context, get_endpoint(me, 0), ID, line, 1, line, PACKET), PAMI_EAGAIN);
 	CHECK_EQ(padded(context, get_endpoint(me, 0), ID, line, PACKET / 8 + 1, line, 0),
 		 PAMI_EAGAIN);
-	prefetch(NULL, get_endpoint(me, 0), 8); /* no effect */
-	prefetch(context, (pami_endpoint_t)(tasks << 6), 8);
-	prefetch(context, get_endpoint(me, 0), 2 * (size_t)PACKET);
 	PAMI_Endpoint_create(client, (pami_task_t)me, 0, &p.dest);
 	CHECK_EQ(reserve(context, &p), PAMI_EAGAIN); /* too long */
 	p.data_bytes = 8;
@@ -291,9 +285,8 @@ int main(int argc, char **argv)
 	commit = (pami_quintorus_commit_fn)PAMI_Extension_symbol(e, "commit");
 	words = (pami_quintorus_words_fn)PAMI_Extension_symbol(e, "words");
 	padded = (pami_quintorus_padded_fn)PAMI_Extension_symbol(e, "padded");
-	prefetch = (pami_quintorus_prefetch_fn)PAMI_Extension_symbol(e, "prefetch");
 	framed = (pami_quintorus_framed_fn)PAMI_Extension_symbol(e, "framed");
-	CHECK(reserve && commit && words && padded && prefetch && framed);
+	CHECK(reserve && commit && words && padded && framed);
 	PAMI_Dispatch_set(context, ID, fn, NULL, (pami_dispatch_hint_t){0});
 	fn.p2p = on_framed;
 	PAMI_Dispatch_set(context, FRAMED, fn, NULL, (pami_dispatch_hint_t){0});
