@@ -17,7 +17,7 @@ count() # NAME OPTION...: packets of class routes over links
 		cat "$dir/$name"
 		bad=1
 	}
-	sed -n 's/^ *\([0-9]*\) of these packets were of class routes.*/\1/p' "$dir/$name"
+	grep -o 'collective_[a-z]* [0-9]*' "$dir/$name" | awk '{ n += $2 } END { if (n) print n }'
 }
 
 program=$1
