@@ -33,7 +33,6 @@ void agent_fail(struct agent *a, int status, const char *format, ...)
 static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, const int out[2],
 		     int failed)
 {
-	char number[16];
 	int report[2];
 
 	if (proc_tie_to_parent(parent, SIGKILL))
@@ -44,10 +43,8 @@ static void task_run(struct agent *a, uint32_t local, pid_t parent, int in, cons
 		dup2(out[0], 1);
 		dup2(out[1], 2);
 	}
-	snprintf(number, sizeof number, "%d", a->segment);
-	setenv(MU_ENV_SEGMENT, number, 1);
-	snprintf(number, sizeof number, "%u", a->task[local].task);
-	setenv(MU_ENV_TASK, number, 1);
+	proc_set_number(MU_ENV_SEGMENT, a->segment);
+	proc_set_number(MU_ENV_TASK, a->task[local].task);
 	pmi_task_environment(a->task[local].task);
 	pmix_job_environment(a->task[local].task);
 	signal(SIGPIPE, SIG_DFL);

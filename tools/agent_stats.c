@@ -291,7 +291,8 @@ static void add_virtual_channels(struct agent *a, struct agent_stats *s)
 
 		snprintf(label, sizeof label, "host=%u vc=%s", a->self, emu_on_name(on));
 		row = drv_stat_row_add(s->file, family, label);
-		s->vc = on ? s->vc : row;
+		if (!on)
+			s->vc = row;
 	}
 }
 

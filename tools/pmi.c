@@ -251,17 +251,12 @@ int pmi_start(uint32_t tasks)
 
 void pmi_task_environment(uint32_t task)
 {
-	char text[16];
-
 	if (task >= task_count)
 		return;
 	fcntl(task_end[task], F_SETFD, 0);
-	snprintf(text, sizeof text, "%d", task_end[task]);
-	setenv("PMI_FD", text, 1);
-	snprintf(text, sizeof text, "%u", task);
-	setenv("PMI_RANK", text, 1);
-	snprintf(text, sizeof text, "%u", task_count);
-	setenv("PMI_SIZE", text, 1);
+	proc_set_number("PMI_FD", task_end[task]);
+	proc_set_number("PMI_RANK", task);
+	proc_set_number("PMI_SIZE", task_count);
 }
 
 void pmi_close_ends(void)

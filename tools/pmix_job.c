@@ -225,14 +225,6 @@ static void set_preload(void)
 	setenv("LD_PRELOAD", text, 1);
 }
 
-static void set_number(const char *name, uint32_t number)
-{
-	char text[16];
-
-	snprintf(text, sizeof text, "%u", number);
-	setenv(name, text, 1);
-}
-
 /* Set what mpirun sets for users: programs learn from it that they run with others, and their place
  * (h5py loads its parallel library only if there is a size). */
 static void set_place(uint32_t task)
@@ -245,12 +237,12 @@ static void set_place(uint32_t task)
 		local += i < task;
 		locals++;
 	}
-	set_number("OMPI_COMM_WORLD_SIZE", task_count);
-	set_number("OMPI_COMM_WORLD_RANK", task);
-	set_number("OMPI_COMM_WORLD_LOCAL_SIZE", locals);
-	set_number("OMPI_COMM_WORLD_LOCAL_RANK", local);
-	set_number("OMPI_COMM_WORLD_NODE_RANK", local);
-	set_number("OMPI_UNIVERSE_SIZE", task_count);
+	proc_set_number("OMPI_COMM_WORLD_SIZE", task_count);
+	proc_set_number("OMPI_COMM_WORLD_RANK", task);
+	proc_set_number("OMPI_COMM_WORLD_LOCAL_SIZE", locals);
+	proc_set_number("OMPI_COMM_WORLD_LOCAL_RANK", local);
+	proc_set_number("OMPI_COMM_WORLD_NODE_RANK", local);
+	proc_set_number("OMPI_UNIVERSE_SIZE", task_count);
 }
 
 void pmix_job_environment(uint32_t task)
@@ -269,7 +261,7 @@ void pmix_job_environment(uint32_t task)
 			setenv(name, value + 1, 1);
 		}
 	}
-	set_number("PMIX_RANK", task);
+	proc_set_number("PMIX_RANK", task);
 	set_place(task);
 	snprintf(text, sizeof text, PMIX_HOST_FORMAT, host_of[task]);
 	setenv("PMIX_HOSTNAME", text, 1);

@@ -127,3 +127,11 @@ const char *proc_signal_text(int sig, char *text, size_t bytes)
 		 what ? what : "unknown");
 	return text;
 }
+
+void proc_set_number(const char *name, long long number)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%lld", number);
+	setenv(name, text, 1);
+}

@@ -35,4 +35,7 @@ int proc_children_end(int timeout_ms);
 /* "signal 11, SIGSEGV (Segmentation fault)" */
 const char *proc_signal_text(int sig, char *text, size_t bytes);
 
+/* Set an environment variable to a number, also over an older value. */
+void proc_set_number(const char *name, long long number);
+
 #endif

@@ -2,7 +2,6 @@
 """Parallel HDF5 (h5py on MPI-IO): each task writes its rows of one dataset, and all read what the others wrote."""
 import os
 import sys
-import tempfile
 
 import h5py
 import numpy as np
@@ -10,7 +9,7 @@ from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 rank, tasks, columns = comm.rank, comm.size, 1000
-path = comm.bcast(os.path.join(tempfile.gettempdir(), "quintorus-%08d.h5" % os.getpid()) if rank == 0 else None)
+path = "rows.h5"
 with h5py.File(path, "w", driver="mpio", comm=comm) as f:
     rows = f.create_dataset("rows", (tasks, columns), "f8")
     with rows.collective:
