@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Count the results of meson's testlog.json: one per TAP case, else one per test.
 
-usage: results.py TESTLOG.json [EXPECTED]
+usage: results.py TESTLOG.json [EXPECTED [NAME FAILURES]]
 Prints what failed, then what was skipped by reason, and last "PASSED FAILED SKIPPED". Tests missing from
-the log (EXPECTED is how many there should be) count as failed.
+the log (EXPECTED is how many there should be) count as failed. Appends each failed test of the build NAME to the file
+FAILURES, with those of its lines that say why.
 """
 import json
 import re
 import sys
+
+from reasons import pick_reasons
+
+LINES = 10
 
 skipped_by_reason = {}
 TAP = re.compile(r"^(not )?ok\b[ 0-9-]*(.*)$")
@@ -59,12 +64,23 @@ def count(test):
     return 0, 1, 0
 
 
+def write_failure(build, test, file):
+    lines = [l.rstrip() for stream in ("stdout", "stderr") for l in (test.get(stream) or "").splitlines()]
+    print(f"{build}: {test['name']}: {test['result']} after {test.get('duration', 0):.1f} s", file=file)
+    print(*pick_reasons(lines, LINES), sep="\n", file=file)
+
+
 def main():
     total, seen = [0, 0, 0], 0
     with open(sys.argv[1], encoding="utf-8", errors="replace") as log:
         for line in log:
-            total = [a + b for a, b in zip(total, count(json.loads(line)))]
+            test = json.loads(line)
+            counts = count(test)
+            total = [a + b for a, b in zip(total, counts)]
             seen += 1
+            if counts[1] and len(sys.argv) > 4:
+                with open(sys.argv[4], "a", encoding="utf-8") as failures:
+                    write_failure(sys.argv[3], test, failures)
     missing = int(sys.argv[2]) - seen if len(sys.argv) > 2 else 0
     if missing > 0:
         print(f"  failed: {missing} tests were not run to their end")

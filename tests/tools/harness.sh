@@ -39,10 +39,11 @@ check "directory removed" no "$([ -n "$dir" ] && [ -e "$dir" ] && echo yes || ec
 
 # What counts the results must see a failed case, a died program, a bad status after the last case.
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+failed=$(mktemp)
+trap 'rm -f "$log" "$failed"' EXIT
 cat >"$log" <<'EOF'
 {"name": "a", "result": "OK", "returncode": 0, "stdout": "1..3\nok 1 - x\nnot ok 2 - y\nok 3 - z # SKIP why\n"}
-{"name": "b", "result": "ERROR", "returncode": -6, "stdout": "1..3\nok 1 - x\n", "stderr": "boom"}
+{"name": "b", "result": "ERROR", "returncode": -6, "stdout": "1..3\nok 1 - x\n", "stderr": "x failed: boom\nlater"}
 {"name": "c", "result": "ERROR", "returncode": 1, "stdout": "1..1\nok 1 - x\n"}
 {"name": "d", "result": "SKIP", "returncode": 77, "stdout": "no root\n"}
 {"name": "e", "result": "TIMEOUT", "returncode": -15}
@@ -50,4 +51,8 @@ cat >"$log" <<'EOF'
 EOF
 check "counts" "4 5 2" "$(python3 "$QT_SOURCE/tests/harness/results.py" "$log" | tail -1)"
 check "counts, with two tests lost" "4 7 2" "$(python3 "$QT_SOURCE/tests/harness/results.py" "$log" 8 | tail -1)"
+# The reason of a failure is kept, however far from the end of the output it stands.
+python3 "$QT_SOURCE/tests/harness/results.py" "$log" 6 plain "$failed" >/dev/null
+check "failures" "plain: a: OK after 0.0 s|not ok 2 - y|plain: b: ERROR after 0.0 s|x failed: boom" \
+	"$(sed 's/^ *//' "$failed" | head -4 | paste -sd'|')"
 [ "$failures" = 0 ]
