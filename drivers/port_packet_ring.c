@@ -43,10 +43,11 @@ _Static_assert((BEFORE_IP + UDP_HEADERS) % 16 == 0, "data of a frame is aligned"
 #define BLOCK_BYTES  (1u << 20)
 #define PACKET_BYTES 65536u /* the longest packet of IPv4, of joined datagrams too */
 
-#define ASK_ROUNDS  15u       /* Mask: ask the socket for silent peers at one empty poll in 16. */
-#define LINK_ROUNDS 4095u     /* Mask: look at links at one empty poll in 4096. */
-#define LENT_NS     30000000u /* longest time from the socket to the ring: a preempted processor */
-#define BESIDE_MAX  4u        /* datagrams until the log says that the ring does not hear a peer */
+#define ASK_ROUNDS  15u   /* Mask: ask the socket for silent peers at one empty poll in 16. */
+#define LINK_ROUNDS 4095u /* Mask: look at links at one empty poll in 4096. */
+/* Longest time from the socket to the ring: a virtual processor that its host has preempted. */
+#define LENT_NS    500000000u
+#define BESIDE_MAX 4u /* datagrams until the log says that the ring does not hear a peer */
 
 static struct packet_port *packet_of(struct drv_port *p)
 {

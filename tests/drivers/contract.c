@@ -36,13 +36,6 @@ static void exchange_frame(struct side *s, int from, uint32_t bytes, uint32_t ke
 			got = (int)side_hear(s);
 		} else {
 			got = side_receive(s, &f, 1, 10000);
-			/* Over loopback a job that ended may have had this port's number. */
-			while (got && f.peer < 0 && s->peer >= 0) {
-				fprintf(stderr, "side %d: %u bytes of a stranger\n", s->index,
-					f.bytes);
-				drv_port_rx_done(s->port, &f, 1);
-				got = side_receive(s, &f, 1, 10000);
-			}
 			if (got) {
 				if (f.bytes != bytes || f.peer != s->peer)
 					fprintf(stderr,

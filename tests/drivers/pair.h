@@ -2,7 +2,8 @@
 /*
  * Two ports that are to reach each other, each with its holder: two threads of one
  * process, two processes, or two processes in network namespaces of their own joined by a veth
- * pair. The namespaces have no names: they go when their processes go, however those end.
+ * pair. The namespaces have no names: they go when their processes go, however those end. Where a
+ * namespace can be made, the loopback of the other places is one of the pair's own, too.
  *
  * Both sides run the same function. They talk past the ports over a control socket. What does not
  * hold ends the side's process with REQUIRE(); the other side sees the socket close.
