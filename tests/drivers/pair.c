@@ -231,8 +231,8 @@ static int stage_run(void *arg)
 	int fds[2], rc[2];
 	uint64_t seed = t_seed();
 
-	/* Loopback of our own too: a job that ended may have had a port's number, and its peers still
-	 * send. */
+	/* Loopback of our own too: a job that ended may have had a port's number, and its peers
+	 * still send. */
 	if (namespace_enter() ? g->pair->place == PAIR_NETNS : run_shell("ip link set lo up"))
 		return 1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
