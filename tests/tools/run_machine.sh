@@ -167,25 +167,4 @@ python3 -c 'import json, sys
 c = json.load(open(sys.argv[1]))["checksums"]
 assert c["equal"] > 0 and not c["differ"]' "$dir/err" || fail "checksums: $(cat "$dir/err")"
 
-# torus topo: dynamic choices, times of the machine, meshes, trees and colours.
-t topo 4x4Mx4x2x2 0 255
-expect 0 "topo of a mesh"
-said out 'no wrap in this dimension' "topo of a mesh"
-said out 'zone 1  finishes ABCDE' "topo: zones"
-said out 'rendezvous of 65537 bytes is routed dynamically' "topo: choice"
-t topo 4x1x1x1x1 0 1 --hw hop_ns=1000
-said out '1 hops of 1000 ns' "topo: time"
-t topo 4x4x2x1x1
-said out '6 edge-disjoint trees' "topo: colours"
-said out 'class route of all nodes: root [(]2,2,1,0,0[)], depth 5, children' "topo: the tree of the class route"
-for mistake in '4x4|has 2 extents' '0x1x1x1x1|A is 0, expected 1 to 64' '2x2x2x1x1 0 8|no node .8.; give 0 to 7, or A,B,C,D,E below 2x2x2x1x1' \
-	'2x2x2x1x1 0 0,0,2,0,0|no node .0,0,2,0,0.' '2x2x2x1x1 0|perhaps two nodes' '2x2x2x1x1 --hw mesh=Q|letters A to E'; do
-	t topo ${mistake%%|*}
-	expect 2 "topo ${mistake%%|*}"
-	lines err 1 "topo ${mistake%%|*}"
-	said err "${mistake#*|}" "topo ${mistake%%|*}"
-done
-t topo 4x1x1x1x1 --machine nowhere
-expect 2 "topo: no machine"
-
 finish

@@ -153,17 +153,6 @@ if [ "${QT_SANITIZE:-none}" = none ]; then
 	expect 0 "ulimit -s 64"
 fi
 
-t topo 2x2x2x2x2 0 31
-expect 0 topo
-said out 'hop  5  E\+' topo
-t topo 4x4x4x8x2 0,0,0,0,0 3,0,0,0,0 --json
-said out '"path": \[\{"link": "A-", "node": 768\}\]' "topo --json"
-for arguments in '' '2x2' '2x2x2x2x2 0' '2x2x2x2x2 0 32' '2x2x2x2x2 0 0,0,0,0,2'; do
-	t topo $arguments
-	expect 2 "topo $arguments"
-	lines err 1 "topo $arguments"
-done
-
 t check --json
 said out '"name": "shared memory", "state": "ok"' "check --json"
 python3 -m json.tool "$dir/out" >/dev/null || fail "check --json is not JSON"
