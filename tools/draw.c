@@ -53,6 +53,7 @@ int draw_parse_node(const struct emu_shape *s, const char *text, uint32_t *node)
 {
 	unsigned c[EMU_DIMS];
 	struct emu_coord x = {.t = 0};
+	unsigned long number;
 	char *end, rest;
 
 	if (sscanf(text, "%u,%u,%u,%u,%u%c", &c[0], &c[1], &c[2], &c[3], &c[4], &rest) == 5) {
@@ -64,8 +65,11 @@ int draw_parse_node(const struct emu_shape *s, const char *text, uint32_t *node)
 		*node = emu_coord_node(s, &x);
 		return 0;
 	}
-	*node = (uint32_t)strtoul(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && *node < emu_shape_nodes(s) ? 0 : -EINVAL;
+	number = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || number >= emu_shape_nodes(s))
+		return -EINVAL;
+	*node = (uint32_t)number;
+	return 0;
 }
 
 const char *draw_node(const struct emu_shape *s, uint32_t node, char *text, size_t room)

@@ -27,7 +27,7 @@ said out '[(]26[.][)][.]{5}[(]27[.][)]' "topo: links beside the path in the pict
 # A mistake is one line with what is wrong and what is expected, and with --json the same line and no object.
 for mistake in '|give a shape' '2x2|has 2 extents' '4x4|has 2 extents' '0x1x1x1x1|A is 0, expected 1 to 64' 'ax1x1x1x1|expected a number at .ax1' \
 	'2x2x2x1x1x|expected a number' '2x2x2x1x1 0 8|no node .8.; give 0 to 7, or A,B,C,D,E below 2x2x2x1x1' '2x2x2x1x1 9 0|no node .9.' \
-	'2x2x2x1x1 0 0,0,2,0,0|no node .0,0,2,0,0.' '2x2x2x1x1 0 -1|perhaps two nodes' \
+	'2x2x2x1x1 0 0,0,2,0,0|no node .0,0,2,0,0.' '2x2x2x1x1 0 -1|perhaps two nodes' '2x2x2x1x1 0 4294967297|no node .4294967297.' \
 	'2x2x2x1x1 0|perhaps two nodes' '2x2x2x1x1 0 1 2|perhaps two nodes' '2x2x2x1x1 --hw mesh=Q|letters A to E' '2x2x2x1x1 --hw zone0=AB|together have all five' \
 	'2x2x2x1x1 --hw hop=|hop' '4x1x1x1x1 --machine nowhere|nowhere' '2x2x2x1x1 --rectangle 3|--rectangle 3: give two nodes, LOW:HIGH' \
 	'2x2x2x1x1 --rectangle 0:8|no node .8.' '2x2x2x1x1 --rectangle 0,2,0,0,0:7|no node .0,2,0,0,0.' '2x2x2x1x1 --rectangle :7|no node ..;' \
