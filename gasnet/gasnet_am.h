@@ -70,8 +70,29 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestLong(gex_TM_t tm, gex_Rank_t rank, const v
 gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_buf, size_t least,
 					 size_t most, void *dest, gex_Event_t *lc_opt,
 					 gex_Flags_t flags, unsigned int nargs);
-void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd);
-size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd);
+/* How a prepared message begins; the rest is the library's. */
+struct gexi_srcdesc_start {
+	void *addr;
+	size_t bytes;
+};
+/* Ends the process: there is no prepared message. */
+void gexi_srcdesc_fail(const char *call) __attribute__((noreturn, cold));
+static inline const struct gexi_srcdesc_start *gexi_srcdesc_start(gex_AM_SrcDesc_t sd,
+								  const char *call)
+{
+	if (__builtin_expect(!sd, 0))
+		gexi_srcdesc_fail(call);
+	return (const struct gexi_srcdesc_start *)(const void *)sd;
+}
+/* Here, since a call of the library between prepare and the payload would delay the message. */
+static inline void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
+{
+	return gexi_srcdesc_start(sd, "gex_AM_SrcDescAddr")->addr;
+}
+static inline size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
+{
+	return gexi_srcdesc_start(sd, "gex_AM_SrcDescSize")->bytes;
+}
 
 /* What the numbered functions call: args are nargs arguments. */
 int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, gex_Flags_t flags,

@@ -17,6 +17,11 @@
 
 enum { INLINE_BYTES = 512 };
 
+_Static_assert(offsetof(struct gexi_srcdesc, addr) == offsetof(struct gexi_srcdesc_start, addr) &&
+		   offsetof(struct gexi_srcdesc, bytes) ==
+		       offsetof(struct gexi_srcdesc_start, bytes),
+	       "what gex_AM_SrcDescAddr() and gex_AM_SrcDescSize() read");
+
 static GEXI_COLD void open_fail(const char *what)
 {
 	gexi_die("%s: this thread has prepared a message that is not committed", what);
@@ -117,6 +122,38 @@ prepare_message(const char *what, struct gexi_srcdesc *sd, const void *client_bu
 }
 
 /*
+ * Prepare a short payload with the checks that it needs, since the program writes the payload next
+ * and what comes before it delays the message. Returns false, and nothing has happened, if
+ * prepare_message() has to do it.
+ */
+static inline __attribute__((always_inline)) bool
+prepare_inline(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
+	       size_t most, gex_Flags_t flags, unsigned nargs)
+{
+	struct gexi_thread *self = gexi_self();
+	bool polls = !(kind & GEXI_AM_REPLY) && !(flags & GEX_FLAG_IMMEDIATE);
+
+	if (GEXI_UNLIKELY(!self->inline_payload || client_buf || most > INLINE_BYTES ||
+			  nargs > GEXI_AM_ARGS_MAX || most > gexi_am_inline_max(kind, nargs) ||
+			  least > most || gexi_world.is_debug || gexi_world.is_par ||
+			  (polls && !((self->injections + 1) % GEXI_POLL_EVERY))))
+		return false;
+	if (!(kind & GEXI_AM_REPLY)) {
+		sd->cost = gexi_credit_cost(kind, most);
+		if (!pami_quintorus_credit_take(&gexi_peer(sd->task)->credit,
+						gexi_world.env.credits, sd->cost))
+			return false;
+	}
+	self->injections += polls;
+	sd->addr = self->inline_payload;
+	sd->bytes = most;
+	sd->nargs = nargs;
+	sd->memory = GEXI_SRCDESC_INLINE;
+	sd->is_open = true;
+	return true;
+}
+
+/*
  * Prepare a medium message in the buffer that the last commit has kept. The program writes the
  * payload next, and what comes before it delays the message; what comes behind it, the processor
  * does while the payload's stores drain. So this does the least, and commit gets the next buffer.
@@ -153,6 +190,15 @@ prepare_spare(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, si
 	return true;
 }
 
+static inline __attribute__((always_inline)) bool
+prepare_quickly(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
+		size_t most, gex_Flags_t flags, unsigned nargs)
+{
+	return most <= INLINE_BYTES - sizeof(struct gexi_am_head)
+		   ? prepare_inline(sd, kind, client_buf, least, most, flags, nargs)
+		   : prepare_spare(sd, kind, client_buf, least, most, flags, nargs);
+}
+
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
 					     size_t least, size_t most, gex_Event_t *lc_opt,
 					     gex_Flags_t flags, unsigned int nargs)
@@ -161,7 +207,7 @@ gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const
 
 	sd->dest = NULL;
 	sd->task = gexi_task_of(tm, rank);
-	if (prepare_spare(sd, GEXI_AM_MEDIUM, client_buf, least, most, flags, nargs))
+	if (prepare_quickly(sd, GEXI_AM_MEDIUM, client_buf, least, most, flags, nargs))
 		return sd;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
@@ -175,8 +221,8 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyMedium(gex_Token_t token, const void *client
 	gexi_am_check_token(__func__, token);
 	sd->dest = NULL;
 	sd->task = token->task;
-	if (prepare_spare(sd, GEXI_AM_MEDIUM | GEXI_AM_REPLY, client_buf, least, most, flags,
-			  nargs))
+	if (prepare_quickly(sd, GEXI_AM_MEDIUM | GEXI_AM_REPLY, client_buf, least, most, flags,
+			    nargs))
 		return sd;
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
@@ -205,23 +251,9 @@ gex_AM_SrcDesc_t gex_AM_PrepareReplyLong(gex_Token_t token, const void *client_b
 	return prepare_message(__func__, sd, client_buf, least, most, lc_opt, flags, nargs);
 }
 
-static GEXI_COLD void no_desc(const char *call)
+void gexi_srcdesc_fail(const char *call)
 {
 	gexi_die("%s: the message is GEX_AM_SRCDESC_NO_OP", call);
-}
-
-void *gex_AM_SrcDescAddr(gex_AM_SrcDesc_t sd)
-{
-	if (GEXI_UNLIKELY(!sd))
-		no_desc(__func__);
-	return sd->addr;
-}
-
-size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
-{
-	if (GEXI_UNLIKELY(!sd))
-		no_desc(__func__);
-	return sd->bytes;
 }
 
 /* Send a medium message from its slot, or a long one from its buffer. Lock. */

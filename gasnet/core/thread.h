@@ -32,9 +32,9 @@ enum { /* where the payload of a prepared message lies */
 
 /* A prepared message of negotiated payload (am/np.c). */
 struct gexi_srcdesc {
-	void *addr;
-	void *dest; /* of a long message, or NULL */
+	void *addr; /* this and bytes: as struct gexi_srcdesc_start */
 	size_t bytes;
+	void *dest; /* of a long message, or NULL */
 	uint32_t task;
 	unsigned kind; /* enum gexi_am_kind */
 	unsigned nargs;

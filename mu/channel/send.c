@@ -8,6 +8,7 @@
 
 #include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
+#include "drivers/base/copy.h"
 #include "emu/directory.h"
 #include "emu/route.h"
 #include "mu/channel/room.h"
@@ -376,9 +377,7 @@ int mu_send_padded(struct mu_channel *ch, uint32_t task, uint32_t channel, uint6
 	write_soft(at, all, soft6, soft8);
 	for (uint32_t i = 0; i < count; i++)
 		memcpy(rec->payload + (size_t)i * 8, &words[i], 8);
-	/* By words, as programs write: a wider load would wait for stores that are not done. */
-	for (uint32_t i = 0; i < bytes; i += 8)
-		memcpy(to + i, (const char *)data + i, 8);
+	drv_copy_fresh(to, data, bytes);
 	drv_lane_publish(rec, flag);
 	mu_near_path_wake(o);
 	mu_traffic_add(ch, task, all, MU_SENT_BY_USER);

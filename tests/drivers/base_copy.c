@@ -66,6 +66,24 @@ static void wide_copies(void)
 	compare(drv_copy_words_wide);
 }
 
+/* Both forms for words that were just written: all lengths, no byte before or behind. */
+static void fresh_words_are_copied(void)
+{
+	for (uint32_t n = 0; n <= 1024; n += 8)
+		for (unsigned at = 8; at < 80; at += 8) {
+			for (unsigned i = 0; i < n; i++)
+				from[at + i] = (unsigned char)drv_rng_below(t_rng(), 256);
+			memset(to, 0, 1200);
+			memset(expected, 0, 1200);
+			memcpy(expected + 88 - at, from + at, n);
+			drv_copy_fresh(to + 88 - at, from + at, n);
+			REQUIRE(!memcmp(to, expected, 1200));
+			memset(to, 0, 1200);
+			drv_copy_fresh_plain(to + 88 - at, from + at, n);
+			REQUIRE(!memcmp(to, expected, 1200));
+		}
+}
+
 /*
  * Run the copy in a child, instruction by instruction, and clear the 8 bytes at `word` after each
  * that has written them. Returns how often they were written, or -1 if processes cannot be traced.
@@ -124,4 +142,4 @@ static void words_are_written_once(void)
 	fprintf(stderr, "memcpy() has written %d words more than once\n", twice);
 }
 
-T_MAIN(T(plain_copies), T(wide_copies), T(words_are_written_once))
+T_MAIN(T(plain_copies), T(wide_copies), T(fresh_words_are_copied), T(words_are_written_once))
