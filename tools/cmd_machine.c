@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* torus machine: print the rows of a machine, where each value is from, and what it means. */
+/* torus machine: print the rows of a machine, where each value is from, and what it means; or the
+ * software costs of virtual time. */
 #define _GNU_SOURCE
 #include <argp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "mu/vtime/cost.h"
 #include "tools/cmd.h"
 #include "tools/json.h"
 #include "tools/machine.h"
 
-enum { KEY_HW = 256, KEY_JSON, KEY_INI, KEY_HELP };
+enum { KEY_HW = 256, KEY_COSTS, KEY_JSON, KEY_INI, KEY_HELP };
 
 static const char doc[] =
     "Print the machine that torus run --machine FILE --hw ... would model: each row with its "
@@ -20,10 +22,15 @@ static const char doc[] =
     "Examples:\n"
     "  torus machine\n"
     "  torus machine successor --hw hop_ns=20\n"
-    "  torus machine --ini > mine.ini";
+    "  torus machine --ini > mine.ini\n"
+    "  torus machine --costs";
 
 static const struct argp_option options[] = {
     {"hw", KEY_HW, "NAME=VALUE,...", 0, "Change rows, after the file", 0},
+    {"costs", KEY_COSTS, 0, 0,
+     "Print instead what software costs in virtual time, in nanoseconds: the rows that torus run "
+     "--costs FILE changes",
+     0},
     {"json", KEY_JSON, 0, 0, "Print a list of JSON objects", 0},
     {"ini", KEY_INI, 0, 0, "Print a machine file with all rows", 0},
     {"help", KEY_HELP, 0, 0, "Print this", 0},
@@ -32,7 +39,7 @@ static const struct argp_option options[] = {
 
 struct request {
 	const char *file, *hw;
-	bool json, ini, help;
+	bool costs, json, ini, help;
 };
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -42,6 +49,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case KEY_HW:
 		w->hw = arg;
+		return 0;
+	case KEY_COSTS:
+		w->costs = true;
 		return 0;
 	case KEY_JSON:
 		w->json = true;
@@ -125,6 +135,26 @@ static void print_text(const struct machine *k, const char *const *origin)
 	}
 }
 
+static void print_costs(bool json)
+{
+	const char *name, *source;
+	uint64_t ps;
+
+	for (unsigned i = 0; (name = mu_cost_row(i, &ps, &source)); i++) {
+		if (json) {
+			printf("%s{\"name\": \"%s\", \"ns\": %g, \"source\": ", i ? ",\n " : "[\n ",
+			       name, (double)ps * 1e-3);
+			json_print_text(stdout, source);
+			putchar('}');
+		} else {
+			printf("%-24s %g ns\n", name, (double)ps * 1e-3);
+			print_folded("        ", source);
+		}
+	}
+	if (json)
+		printf("\n]\n");
+}
+
 int cmd_machine(int argc, char **argv)
 {
 	struct request w = {0};
@@ -136,9 +166,19 @@ int cmd_machine(int argc, char **argv)
 			argp_help(&argp, stdout, ARGP_HELP_STD_HELP, argv[0]);
 			return 0;
 		}
-		fprintf(stderr, "torus machine: takes one machine file, --hw, --json and --ini; "
-				"torus machine --help explains them\n");
+		fprintf(stderr, "torus machine: takes one machine file, --hw, --costs, --json and "
+				"--ini; torus machine --help explains them\n");
 		return CMD_USAGE;
+	}
+	if (w.costs && (w.file || w.hw || w.ini)) {
+		fprintf(stderr,
+			"torus machine: --costs prints software costs, which are no part of "
+			"a machine: it goes with --json alone\n");
+		return CMD_USAGE;
+	}
+	if (w.costs) {
+		print_costs(w.json);
+		return 0;
 	}
 	if (machine_make(&k, w.file, w.hw, err, sizeof err)) {
 		fprintf(stderr, "torus machine: %s\n", err);

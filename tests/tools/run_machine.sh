@@ -29,6 +29,24 @@ rows = {r["name"]: r for r in json.load(open(sys.argv[1]))}
 assert rows["coll_slots"]["value"] == "3" and rows["coll_slots"]["origin"] == "--hw"
 assert rows["hop_ps"]["origin"] == "the default"' "$dir/out" || fail "torus machine --json: $(head -3 "$dir/out")"
 
+# The software costs are a table of their own, of which a file of costs has lines.
+t machine --costs
+expect 0 "torus machine --costs"
+said out '^poll +[1-9][0-9.]* ns$' "torus machine --costs"
+[ "$(grep -c '^[a-z].* ns$' "$dir/out")" = "$(grep -c '^COST(' "$QT_SOURCE/mu/vtime/cost.def")" ] ||
+	fail "torus machine --costs lacks rows: $(cat "$dir/out")"
+sed -nE 's/^([a-z_]+ +[0-9.]+) ns$/\1/p' "$dir/out" >"$dir/all.costs"
+t run --clock virtual --costs "$dir/all.costs" --shape 2x1x1x1x1 "$task" exchange
+expect 0 "torus run --costs with what torus machine --costs prints"
+t machine --costs --json
+python3 -c 'import json, sys
+rows = {r["name"]: r for r in json.load(open(sys.argv[1]))}
+assert rows["copy_byte"]["ns"] == 0.125 and "ssumed" in rows["poll"]["source"]' "$dir/out" ||
+	fail "torus machine --costs --json: $(head -3 "$dir/out")"
+t machine bgq --costs
+expect 2 "torus machine FILE --costs"
+said err 'software costs, which are no part of a machine' "torus machine FILE --costs"
+
 # Every kind of mistake: one line that says where and what.
 mistake() { # text of the file, what the message says
 	printf "$1" >"$dir/m.ini"
