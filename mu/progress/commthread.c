@@ -15,12 +15,15 @@
  *
  * In virtual time the process's own thread runs the functions, on a clock of the commthread's own,
  * where it reads the clock, posts work or makes an empty poll. A stand-in thread does it while that
- * thread neither calls nor lets virtual time advance (mu/vtime/standin.c).
+ * thread neither calls nor lets virtual time advance (mu/vtime/standin.c). Whether the commthread
+ * would sleep follows from the same number of passes, and the time that so many would take; if it
+ * would, its next work costs a wakeup (commthread_wakeup in mu/vtime/cost.def).
  */
 #define _GNU_SOURCE
 #include "mu/progress/commthread.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -211,14 +214,20 @@ void mu_commthread_sleep(struct mu_process *p, unsigned k, int64_t ns)
 	mu_wakeup_disarm(&region);
 }
 
-bool mu_commthread_may_sleep(struct mu_process *p, struct mu_comm_passes *at)
+/* After how many passes that found nothing does the thread sleep? UINT_MAX: it never does. */
+static unsigned passes_before_sleep(struct mu_comm *c, struct mu_comm_passes *at)
 {
-	struct mu_comm *c = &p->comm;
-	int spins = atomic_load_relaxed(&c->spins);
-
 	if (!at->limit)
 		at->limit = c->min_loops;
-	if (++at->loops < at->limit || spins) {
+	return atomic_load_relaxed(&c->spins) ? UINT_MAX : at->limit;
+}
+
+bool mu_commthread_may_sleep(struct mu_process *p, struct mu_comm_passes *at)
+{
+	unsigned limit = passes_before_sleep(&p->comm, at);
+	bool spins = limit == UINT_MAX;
+
+	if (++at->loops < limit || spins) {
 		if ((p->yields || spins) && at->loops % 4 == 0)
 			sched_yield();
 		else
@@ -229,11 +238,11 @@ bool mu_commthread_may_sleep(struct mu_process *p, struct mu_comm_passes *at)
 	return true;
 }
 
-void mu_commthread_adapt_passes(struct mu_process *p, struct mu_comm_passes *at, uint64_t ticks)
+void mu_commthread_adapt_passes(struct mu_process *p, struct mu_comm_passes *at, uint64_t ns)
 {
 	struct mu_comm *c = &p->comm;
 
-	if (ticks < MU_SERVICE_SLEEP_SHORT_NS / 1000 * drv_clock_ticks_per_us())
+	if (ns < MU_SERVICE_SLEEP_SHORT_NS)
 		at->limit = at->limit > c->max_loops / 2 ? c->max_loops : at->limit * 2;
 	else
 		at->limit = at->limit / 2 < c->min_loops ? c->min_loops : at->limit / 2;
@@ -258,9 +267,9 @@ static void *run_commthread(void *arg)
 		}
 		if (!mu_commthread_may_sleep(p, &at))
 			continue;
-		before = drv_clock_ticks();
+		before = drv_clock_fast_ns();
 		mu_commthread_sleep(p, t->number, MU_SERVICE_SLEEP_MAX_NS);
-		mu_commthread_adapt_passes(p, &at, drv_clock_ticks() - before);
+		mu_commthread_adapt_passes(p, &at, drv_clock_fast_ns() - before);
 	}
 	return NULL;
 }
@@ -413,6 +422,41 @@ int mu_commthread_help_shared(struct mu_process *p)
 	return n ? n : -again;
 }
 
+/*
+ * Virtual time: how many polls in vain does thread k make before it sleeps? UINT64_MAX: it does not
+ * sleep. A pass is a poll of each of its channels.
+ */
+static uint64_t polls_before_sleep(struct mu_comm *c, unsigned k)
+{
+	uint64_t owned = atomic_load_relaxed(&c->owned[k]);
+	unsigned passes = passes_before_sleep(c, &c->virtual_passes[k]);
+
+	if (passes == UINT_MAX || c->virtual_again & owned)
+		return UINT64_MAX;
+	return (uint64_t)passes * (unsigned)__builtin_popcountll(owned);
+}
+
+/* Virtual time: serve one channel as its thread would. Returns whether it found something, or asks
+ * to be called again. */
+static bool serve_virtual(struct mu_process *p, unsigned channel)
+{
+	struct mu_comm *c = &p->comm;
+	struct mu_comm_entry *e = &c->entry[channel];
+	unsigned k = e->owner;
+	uint64_t slept_ps;
+	int n;
+
+	mu_vt_side_begin(k, polls_before_sleep(c, k));
+	n = e->fn ? call_function(e) : 0;
+	slept_ps = mu_vt_side_end(k, n != 0);
+	if (slept_ps)
+		mu_commthread_adapt_passes(p, &c->virtual_passes[k], slept_ps / 1000);
+	c->virtual_again &= ~(1ull << channel);
+	if (n < 0)
+		c->virtual_again |= 1ull << channel;
+	return n != 0;
+}
+
 int mu_commthread_serve_all(struct mu_process *p)
 {
 	uint64_t all = 0;
@@ -429,9 +473,7 @@ int mu_commthread_serve_all(struct mu_process *p)
 
 		if (!mu_lock_try(&e->running))
 			continue;
-		mu_vt_side_begin(e->owner);
-		found = e->fn && call_function(e);
-		mu_vt_side_end(e->owner);
+		found = serve_virtual(p, (unsigned)__builtin_ctzll(all));
 		n += found;
 		mu_comm_count(&p->area->comm[e->owner].passes, 1);
 		mu_comm_count(&p->area->comm[e->owner].busy, (uint64_t)found);

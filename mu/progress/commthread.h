@@ -36,6 +36,11 @@ struct mu_comm_thread {
 	bool runs;
 };
 
+/* A thread's passes that found nothing, and after how many it sleeps. Zero it to start. */
+struct mu_comm_passes {
+	unsigned loops, limit;
+};
+
 struct mu_comm {
 	struct mu_spinlock lock; /* held while a channel is added or removed */
 	unsigned max;            /* threads there may be */
@@ -49,11 +54,10 @@ struct mu_comm {
 	atomic_u64 owned[MU_COMMTHREADS]; /* bitmap of each thread's channels */
 	struct mu_comm_entry entry[MU_CHANNELS_MAX];
 	struct mu_comm_thread thread[MU_COMMTHREADS]; /* [0], the engine thread, is not here */
-};
-
-/* A thread's passes that found nothing, and after how many it sleeps. Zero it to start. */
-struct mu_comm_passes {
-	unsigned loops, limit;
+	/* In virtual time, written by the thread that serves all channels: when each commthread
+	 * sleeps, and the channels whose function asked to be called again, which keep it awake. */
+	struct mu_comm_passes virtual_passes[MU_COMMTHREADS];
+	uint64_t virtual_again;
 };
 
 /* Add to a count of a commthread, which has one writer at a time. */
@@ -75,8 +79,8 @@ bool mu_commthread_may_sleep(struct mu_process *p, struct mu_comm_passes *at);
 bool mu_commthread_sleep_fixed(struct mu_process *p, int64_t most_ns);
 /* Sleep until something arrives for the channels of thread k, at most ns. */
 void mu_commthread_sleep(struct mu_process *p, unsigned k, int64_t ns);
-/* After a sleep of `ticks`: a short one raises the number of passes before the next sleep. */
-void mu_commthread_adapt_passes(struct mu_process *p, struct mu_comm_passes *at, uint64_t ticks);
+/* After a sleep of `ns`: a short one raises the number of passes before the next sleep. */
+void mu_commthread_adapt_passes(struct mu_process *p, struct mu_comm_passes *at, uint64_t ns);
 /* Has thread k work? If not, lowers *ns to the time after which it must check again. */
 bool mu_commthread_has_work(struct mu_process *p, unsigned k, int64_t *ns);
 /* An idle thread of the program serves the shared channels. Returns as mu_commthread_run_pass(). */

@@ -282,10 +282,10 @@ static void *engine_thread(void *arg)
 		if ((e.alone && may_linger(p, &e)) ||
 		    (serves && (!e.shared || spins) && !mu_commthread_may_sleep(p, &at)))
 			continue;
-		before = drv_clock_ticks();
+		before = drv_clock_fast_ns();
 		engine_sleep(p, &e);
 		if (serves)
-			mu_commthread_adapt_passes(p, &at, drv_clock_ticks() - before);
+			mu_commthread_adapt_passes(p, &at, drv_clock_fast_ns() - before);
 	}
 	return NULL;
 }

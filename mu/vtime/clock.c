@@ -140,6 +140,8 @@ static void virtual_note_channels(struct mu_process *p, unsigned k, bool added)
 
 	for (unsigned i = 0; i < p->comm.max; i++)
 		all |= atomic_load_relaxed(&p->comm.owned[i]);
+	if (added)
+		mu_vt_side_start(k);
 	mu_vt_serve_channels(all, mu_commthread_serve_all, p);
 }
 

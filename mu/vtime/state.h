@@ -35,7 +35,8 @@ struct vt_state {
 	uint64_t horizon; /* ps: the process may run up to here without a hand-over */
 	uint64_t until;   /* ps: the turn holder may, before another thread has to run */
 	uint64_t flags;   /* MU_VT_WORKED, MU_VT_CLOCK since the last idle poll */
-	uint64_t side_ps[MU_COMMTHREADS]; /* clocks of the commthreads */
+	/* Of each commthread: its clock, and when it last had work. */
+	uint64_t side_ps[MU_COMMTHREADS], side_worked_ps[MU_COMMTHREADS];
 	struct mu_vthread *holder, *list;
 	struct mu_spinlock lock;
 	uint32_t phase;   /* enum phase */

@@ -100,6 +100,16 @@ static inline void mark_work(struct mu_vthread *t)
 	t->worked = t->news = 1;
 }
 
+/* The thread is about to do work. If it does that for a commthread that sleeps, that one wakes up
+ * first. */
+static inline void wake_commthread(struct mu_vthread *t)
+{
+	if (t->side == MU_SIDE_SLEPT)
+		t->now += mu_cost_ps[MU_COST_commthread_wakeup];
+	if (t->side)
+		t->side = MU_SIDE_WORKS;
+}
+
 void mu_charge_now(enum mu_cost cost, uint64_t times)
 {
 	struct mu_vthread *t = vt_call_enter();
@@ -107,10 +117,12 @@ void mu_charge_now(enum mu_cost cost, uint64_t times)
 	if (!t)
 		return;
 	t->now += mu_cost_ps[cost] * times;
-	if (cost == MU_COST_clock_read)
+	if (cost == MU_COST_clock_read) {
 		vt_state.flags |= MU_VT_CLOCK;
-	else if (cost != MU_COST_poll)
+	} else if (cost != MU_COST_poll) {
+		wake_commthread(t);
 		mark_work(t);
+	}
 	vt_call_leave(t);
 }
 
@@ -131,6 +143,7 @@ void mu_vt_inject(unsigned channel, unsigned slot, int awaited)
 
 	if (!t)
 		return;
+	wake_commthread(t);
 	a = mu_host_channel(vt_state.host, vt_state.local, channel);
 	a->when_ps[slot % MU_INJ_SLOTS] = t->now;
 	a->awaited[slot % MU_INJ_SLOTS] = awaited != 0;
@@ -146,6 +159,7 @@ void mu_vt_node(unsigned what)
 
 	if (!t)
 		return;
+	wake_commthread(t);
 	vt_state.vt->node_dirty |= 1ull << what;
 	mark_work(t);
 	if (what >= MU_NODE_ROUTES) {
@@ -166,6 +180,7 @@ void mu_vt_store(uint64_t *word, uint64_t value, int add, uint64_t wake_at, uint
 
 	if (!t)
 		return;
+	wake_commthread(t);
 	if (vt->stores == MU_VT_STORES)
 		vt_let_simulator_run(t);
 	vt->store[vt->stores++] =
@@ -352,30 +367,62 @@ void mu_vt_wake_threads(void)
 	vt_call_leave(t);
 }
 
-void mu_vt_side_begin(unsigned k)
+/* How long has commthread k slept at `now`? See mu_vt_side_begin(). */
+static uint64_t slept_ps(unsigned k, uint64_t polls, uint64_t now)
+{
+	uint64_t idle = now - vt_state.side_worked_ps[k], awake;
+
+	if (__builtin_mul_overflow(polls, mu_cost_ps[MU_COST_poll], &awake) || idle <= awake)
+		return 0;
+	return idle - awake;
+}
+
+void mu_vt_side_begin(unsigned k, uint64_t polls)
 {
 	struct mu_vthread *t = vt_call_enter();
 
 	if (!t)
 		return;
-	t->side = 1;
 	t->main_ps = t->now;
 	if (vt_state.side_ps[k] > t->now)
 		t->now = vt_state.side_ps[k];
+	t->slept_ps = polls == UINT64_MAX ? 0 : slept_ps(k, polls, t->now);
+	t->side = t->slept_ps ? MU_SIDE_SLEPT : MU_SIDE_POLLS;
 	vt_call_leave(t);
 }
 
-void mu_vt_side_end(unsigned k)
+uint64_t mu_vt_side_end(unsigned k, bool found)
 {
 	struct mu_vthread *t = vt_call_enter();
+	uint64_t slept = 0;
 
 	if (!t)
-		return;
+		return 0;
+	if (found)
+		wake_commthread(t);
+	if (t->side == MU_SIDE_WORKS) {
+		slept = t->slept_ps;
+		vt_state.side_worked_ps[k] = t->now;
+	}
 	vt_state.side_ps[k] = t->now;
 	if (t->stands_in && t->now > vt_state.standin.done_ps)
 		vt_state.standin.done_ps = t->now;
 	t->now = t->main_ps;
-	t->side = 0;
+	t->side = MU_SIDE_NONE;
+	vt_call_leave(t);
+	return slept;
+}
+
+void mu_vt_side_start(unsigned k)
+{
+	struct mu_vthread *t = vt_call_enter();
+
+	if (!t)
+		return;
+	/* Its clock may be ahead, and is not moved back. */
+	if (vt_state.side_ps[k] < t->now)
+		vt_state.side_ps[k] = t->now;
+	vt_state.side_worked_ps[k] = vt_state.side_ps[k];
 	vt_call_leave(t);
 }
 

@@ -11,6 +11,7 @@
 #ifndef MU_VTASK_H
 #define MU_VTASK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mu/segment/host.h"
@@ -102,9 +103,19 @@ uint64_t mu_vt_now_ps(void);
 /*
  * Between these two the calling thread works for commthread `k`, which has a core of its own: time
  * passes on the clock of that commthread, from the later of its own time and now. No hand-over.
+ *
+ * The commthread sleeps once it has polled in vain `polls` times since it last had work
+ * (UINT64_MAX: it never sleeps). Its polls are not carried out one by one, so the time since then
+ * tells. If it sleeps, the first work that it finds costs commthread_wakeup: nothing that it does
+ * is earlier.
+ *
+ * found: it had work, whether or not that was charged. mu_vt_side_end() returns how long it had
+ * slept before that, in picoseconds; 0: it was awake, or still sleeps.
  */
-void mu_vt_side_begin(unsigned k);
-void mu_vt_side_end(unsigned k);
+void mu_vt_side_begin(unsigned k, uint64_t polls);
+uint64_t mu_vt_side_end(unsigned k, bool found);
+/* Commthread k was given a channel: it is awake now. */
+void mu_vt_side_start(unsigned k);
 /*
  * Commthreads serve these channels of the process, a bit each. With the first channel the process
  * gets a stand-in thread, which sleeps until the simulator preempts the process: then it calls

@@ -18,6 +18,9 @@
 
 #include "mu/vtime/turn.h"
 
+/* The commthread for which a thread works: it polls, it slept until now, or it has found work. */
+enum mu_vthread_side { MU_SIDE_NONE, MU_SIDE_POLLS, MU_SIDE_SLEPT, MU_SIDE_WORKS };
+
 struct mu_vthread {
 	struct mu_vthread *next; /* in the order of thread numbers, that of creation */
 	pid_t tid;
@@ -29,7 +32,7 @@ struct mu_vthread {
 	uint8_t news;   /* did something that IDLE threads have not polled for */
 	uint8_t keeps;  /* depth of mu_vt_keep_turn() */
 	uint8_t owes;   /* hand-overs that this has put off: enum vt_owed */
-	uint8_t side;   /* runs on the clock of a commthread */
+	uint8_t side;   /* runs on the clock of a commthread: enum mu_vthread_side */
 	/* The stand-in thread of the library: in no list, never the turn holder. */
 	uint8_t stands_in;
 	/* Written by the thread that reads /proc, hence words of their own. */
@@ -38,6 +41,7 @@ struct mu_vthread {
 	uint32_t spins;    /* presumed to wait for a variable to change */
 	uint32_t may_spin; /* its own: see mu_vt_may_spin() */
 	uint64_t now, main_ps;
+	uint64_t slept_ps;  /* MU_SIDE_SLEPT: for how long */
 	uint64_t kept_from; /* mu_vt_keep_turn(): the clock when it began */
 	const char *call;   /* IDLE: the call of the program that polls; see mu_call_waits() */
 	uint32_t blocked;   /* IDLE: that call returns only after an event */
