@@ -141,7 +141,8 @@ static bool is_address_of(int routes, uint32_t neighbour, const struct sockaddr_
 	       n->ndm_state & (NUD_PERMANENT | NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE);
 }
 
-/* Are there policies of IPsec for what leaves this host? Who may not ask has none of his own. */
+/* Are there policies of IPsec for what leaves this host? A process that may not ask has none of its
+ * own. */
 static bool has_ipsec(void)
 {
 	struct question q = {.head.nlmsg_type = XFRM_MSG_GETSPDINFO,

@@ -190,6 +190,8 @@ prepare_spare(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, si
 	return true;
 }
 
+/* Prepare a medium message in the short way for its length. Returns false, and nothing has
+ * happened, if prepare_message() has to do it. */
 static inline __attribute__((always_inline)) bool
 prepare_quickly(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
 		size_t most, gex_Flags_t flags, unsigned nargs)
