@@ -67,7 +67,7 @@ static void *nonblocking_rows(void *arg)
 {
 	long t = (long)arg;
 
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < 6; round++) {
 		armci_hdl_t handle[4];
 		double out[4][COLS], in[COLS];
 		int to = (me + 1) % nproc, lo = me * COLS / nproc, n = (me + 1) * COLS / nproc - lo;

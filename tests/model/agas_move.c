@@ -685,12 +685,23 @@ static void begin_state(void)
 
 static bool tracing;
 
-/* True: no violation. */
+/* The address sanitizer checks the code of a step, which all searches share. */
+#ifdef __SANITIZE_ADDRESS__
+enum { SEARCH_EACH = 8 };
+#else
+enum { SEARCH_EACH = 1 };
+#endif
+
+/* Search all states of conf; in a build with that sanitizer each 8th conf only, if the protocol has
+ * no defect. True: no violation. */
 static bool search_states(void)
 {
+	static unsigned long asked;
 	uint32_t i;
 	unsigned n;
 
+	if (defect == NO_DEFECT && asked++ % SEARCH_EACH)
+		return true;
 	state_set_clear(&reached);
 	violation = NULL;
 	begin_state();

@@ -14,7 +14,8 @@ for tool in dpkg-buildpackage dh debootstrap; do
 done
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-JOBS=1 tools/packages --out "$dir" --check
+# Without optimisation they build in half of the time.
+JOBS=1 DEB_BUILD_OPTIONS=noopt tools/packages --out "$dir" --check
 status=$?
 [ "$status" = 0 ] || tail -n 20 "$dir"/*.log
 exit "$status"
