@@ -122,21 +122,49 @@ prepare_message(const char *what, struct gexi_srcdesc *sd, const void *client_bu
 }
 
 /*
- * Prepare a short payload with the checks that it needs, since the program writes the payload next
- * and what comes before it delays the message. Returns false, and nothing has happened, if
- * prepare_message() has to do it.
+ * Choose memory that is ready for a medium message of `most` bytes: the thread's own for what
+ * travels with its header, else the buffer that the last commit has kept. Returns NULL if there is
+ * none.
+ */
+static inline __attribute__((always_inline)) void *
+choose_ready_memory(struct gexi_srcdesc *sd, const struct gexi_thread *self, unsigned kind,
+		    size_t most, unsigned nargs)
+{
+	struct gexi_buffer *b = sd->spare;
+
+	if (most <= INLINE_BYTES - sizeof(struct gexi_am_head)) {
+		sd->memory = GEXI_SRCDESC_INLINE;
+		return most <= gexi_am_inline_max(kind, nargs) ? self->inline_payload : NULL;
+	}
+	if (!b || most > GEXI_BUFFER_SMALL || most > gexi_am_max(GEXI_AM_MEDIUM) ||
+	    most + sizeof(struct gexi_am_head) <= gexi_world.immediate_max ||
+	    gexi_peer(sd->task)->slots)
+		return NULL;
+	sd->memory = GEXI_SRCDESC_BUFFER;
+	return b->data;
+}
+
+/*
+ * Prepare a medium message in memory that is ready. The program writes the payload next, and what
+ * comes before it delays the message; what comes behind it, the processor does while the payload's
+ * stores drain. So this does the least, and commit gets the next buffer. Returns false, and nothing
+ * has happened, if prepare_message() has to do it: a message for other memory, one that has to poll
+ * or wait first, and modes with more checks or a lock.
  */
 static inline __attribute__((always_inline)) bool
-prepare_inline(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
-	       size_t most, gex_Flags_t flags, unsigned nargs)
+prepare_quickly(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
+		size_t most, gex_Flags_t flags, unsigned nargs)
 {
 	struct gexi_thread *self = gexi_self();
 	bool polls = !(kind & GEXI_AM_REPLY) && !(flags & GEX_FLAG_IMMEDIATE);
+	void *ready;
 
-	if (GEXI_UNLIKELY(!self->inline_payload || client_buf || most > INLINE_BYTES ||
-			  nargs > GEXI_AM_ARGS_MAX || most > gexi_am_inline_max(kind, nargs) ||
-			  least > most || gexi_world.is_debug || gexi_world.is_par ||
+	if (GEXI_UNLIKELY(client_buf || least > most || nargs > GEXI_AM_ARGS_MAX ||
+			  gexi_world.is_debug || gexi_world.is_par ||
 			  (polls && !((self->injections + 1) % GEXI_POLL_EVERY))))
+		return false;
+	ready = choose_ready_memory(sd, self, kind, most, nargs);
+	if (!ready)
 		return false;
 	if (!(kind & GEXI_AM_REPLY)) {
 		sd->cost = gexi_credit_cost(kind, most);
@@ -145,60 +173,15 @@ prepare_inline(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, s
 			return false;
 	}
 	self->injections += polls;
-	sd->addr = self->inline_payload;
+	sd->addr = ready;
 	sd->bytes = most;
 	sd->nargs = nargs;
-	sd->memory = GEXI_SRCDESC_INLINE;
-	sd->is_open = true;
-	return true;
-}
-
-/*
- * Prepare a medium message in the buffer that the last commit has kept. The program writes the
- * payload next, and what comes before it delays the message; what comes behind it, the processor
- * does while the payload's stores drain. So this does the least, and commit gets the next buffer.
- * Returns false, and nothing has happened, if prepare_message() has to do it: a message for other
- * memory, one that has to poll or wait first, and modes with more checks or a lock.
- */
-static inline __attribute__((always_inline)) bool
-prepare_spare(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
-	      size_t most, gex_Flags_t flags, unsigned nargs)
-{
-	struct gexi_peer *peer = gexi_peer(sd->task);
-	struct gexi_thread *self = gexi_self();
-	struct gexi_buffer *b = sd->spare;
-	bool polls = !(kind & GEXI_AM_REPLY) && !(flags & GEX_FLAG_IMMEDIATE);
-
-	if (!b || client_buf || most > GEXI_BUFFER_SMALL || most > gexi_am_max(GEXI_AM_MEDIUM) ||
-	    most + sizeof(struct gexi_am_head) <= gexi_world.immediate_max || least > most ||
-	    nargs > GEXI_AM_ARGS_MAX || peer->slots || gexi_world.is_debug || gexi_world.is_par ||
-	    (polls && !((self->injections + 1) % GEXI_POLL_EVERY)))
-		return false;
-	if (!(kind & GEXI_AM_REPLY)) {
-		sd->cost = gexi_credit_cost(kind, most);
-		if (!pami_quintorus_credit_take(&peer->credit, gexi_world.env.credits, sd->cost))
-			return false;
+	if (sd->memory == GEXI_SRCDESC_BUFFER) {
+		sd->buffer = sd->spare;
+		sd->spare = NULL;
 	}
-	self->injections += polls;
-	sd->addr = b->data;
-	sd->bytes = most;
-	sd->nargs = nargs;
-	sd->memory = GEXI_SRCDESC_BUFFER;
-	sd->buffer = b;
-	sd->spare = NULL;
 	sd->is_open = true;
 	return true;
-}
-
-/* Prepare a medium message in the short way for its length. Returns false, and nothing has
- * happened, if prepare_message() has to do it. */
-static inline __attribute__((always_inline)) bool
-prepare_quickly(struct gexi_srcdesc *sd, unsigned kind, const void *client_buf, size_t least,
-		size_t most, gex_Flags_t flags, unsigned nargs)
-{
-	return most <= INLINE_BYTES - sizeof(struct gexi_am_head)
-		   ? prepare_inline(sd, kind, client_buf, least, most, flags, nargs)
-		   : prepare_spare(sd, kind, client_buf, least, most, flags, nargs);
 }
 
 gex_AM_SrcDesc_t gex_AM_PrepareRequestMedium(gex_TM_t tm, gex_Rank_t rank, const void *client_buf,
