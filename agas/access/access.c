@@ -22,12 +22,20 @@ static void used_here(struct agas_block *b)
 	AGAS_COUNT(local);
 }
 
+/* Returns true if an access looks first whether its block is here. An action must not wait, so its
+ * accesses always do. */
+static bool is_looked_for_here(void)
+{
+	return !agas_world.goes_out || agas_is_in_handler();
+}
+
 /* Carry out the part of an access that lies in one block on this rank. Returns false if the block
  * is not here. */
 static bool copy_here(enum agas_request_kind kind, gva_t gva, char *lva, size_t bytes)
 {
 	const struct agas_space *s = &agas_world.space;
-	struct agas_block *b = agas_block_acquire(agas_key_of(s, gva));
+	struct agas_block *b =
+	    is_looked_for_here() ? agas_block_acquire(agas_key_of(s, gva)) : NULL;
 	char *at;
 
 	if (!b)
@@ -48,7 +56,8 @@ static bool copy_near(enum agas_request_kind kind, gva_t gva, char *lva, size_t 
 
 	if (!agas_network_reaches() || !agas_network_access(&r, lva, NULL))
 		return false;
-	AGAS_COUNT(lookups);
+	if (!agas_world.goes_out)
+		AGAS_COUNT(lookups);
 	return true;
 }
 
@@ -212,14 +221,15 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 		rc = agas_fail(call, AGAS_EINVAL, "the address is not a multiple of 8");
 	if (rc)
 		return rc;
-	b = agas_block_acquire(agas_key_of(&agas_world.space, gva));
+	b = is_looked_for_here() ? agas_block_acquire(agas_key_of(&agas_world.space, gva)) : NULL;
 	if (b) {
 		char *at = (char *)b->memory + agas_offset_of(&agas_world.space, gva);
 
 		value = agas_atomic_run(kind, (uint64_t *)(void *)at, v, expected);
 		used_here(b);
 	} else if (agas_network_reaches() && agas_network_access(&r, NULL, &value)) {
-		AGAS_COUNT(lookups);
+		if (!agas_world.goes_out)
+			AGAS_COUNT(lookups);
 	} else {
 		if (agas_is_in_handler())
 			return refuse_wait(call);

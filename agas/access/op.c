@@ -362,16 +362,29 @@ static void op_start_here(struct agas_op *op, const struct agas_party *p)
 	}
 }
 
+/* Returns true if the network is to find the block without a look at the records of this rank. */
+static bool is_sent_out(const struct agas_op *op)
+{
+	return agas_world.goes_out && !op->tries && op->r.kind <= AGAS_REQUEST_ATOMIC &&
+	       agas_network_leads();
+}
+
 void agas_op_start(struct agas_op *op)
 {
 	uint64_t key = agas_key_of(&agas_world.space, op->r.gva);
-	struct agas_party p = agas_party_of(key);
-	enum agas_state s = p.block ? agas_block_state(p.block) : AGAS_NONE;
+	struct agas_party p;
+	enum agas_state s;
 	struct agas_cached c;
 
 	op->r.id = agas_id_make(op->generation, op->index);
 	op->r.source = agas_world.me;
 	op->r.hops = op->r.flags = 0;
+	if (is_sent_out(op)) {
+		op_send_addressed(op);
+		return;
+	}
+	p = agas_party_of(key);
+	s = p.block ? agas_block_state(p.block) : AGAS_NONE;
 	AGAS_COUNT(lookups);
 	if (op->r.kind == AGAS_REQUEST_QUERY && p.me == p.home_rank) {
 		agas_serve(&op->r, NULL);

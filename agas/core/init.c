@@ -206,7 +206,7 @@ static bool read_settings(void)
 	static const enum drv_setting_id all[] = {
 	    DRV_QUINTORUS_AGAS_PAGE,       DRV_QUINTORUS_AGAS_CACHE, DRV_QUINTORUS_AGAS_CACHE_SIZE,
 	    DRV_QUINTORUS_AGAS_CACHE_LOCK, DRV_QUINTORUS_AGAS_MISS,  DRV_QUINTORUS_AGAS_PARKED,
-	    DRV_QUINTORUS_AGAS_PROGRESS};
+	    DRV_QUINTORUS_AGAS_PROGRESS,   DRV_QUINTORUS_AGAS_LOCAL};
 	uint64_t page = drv_setting_number(DRV_QUINTORUS_AGAS_PAGE);
 	size_t i;
 
@@ -308,6 +308,7 @@ static int open_world(void)
 	open_wait();
 	open_deaths();
 	agas_network_open();
+	agas_world.goes_out = agas_network_leads() && !drv_setting_flag(DRV_QUINTORUS_AGAS_LOCAL);
 	{
 		AGAS_LOCK;
 		rc = check_page_size();

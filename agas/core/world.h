@@ -47,6 +47,7 @@ struct agas_world {
 	pami_endpoint_t *endpoint;
 	enum agas_miss miss;
 	bool is_virtual;
+	bool goes_out;     /* accesses do not look first whether their block is here */
 	size_t parked_max; /* requests of one block that wait */
 
 	/* Any thread searches; changed under the lock. */

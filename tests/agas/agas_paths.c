@@ -4,6 +4,8 @@
  * With the directory in the network (--hw agas=hw-torus) there is one way, whatever the source
  * knows. QT_BY_UNIT=1: a unit carries out every put to another rank, in virtual time that of the
  * owner; 0: none does. QT_NEAR=1: in real time that of the source does, without a message.
+ * With QUINTORUS_AGAS_LOCAL=off no rank looks anything up, and a put to its own block goes that
+ * way, too.
  */
 #include "tests/agas/agas_job.h"
 
@@ -55,7 +57,7 @@ static struct agas_stats put_by(int rank)
 
 static const char *by_unit;
 static unsigned long_by_unit;
-static bool is_near;
+static bool is_near, goes_out;
 
 static void expect_stats(const char *what, const struct agas_stats *s, unsigned lookups,
 			 unsigned translations, unsigned messages, unsigned updates)
@@ -63,7 +65,7 @@ static void expect_stats(const char *what, const struct agas_stats *s, unsigned 
 	unsigned long sent = s->requests + s->forwards + s->answers + s->queries;
 
 	if (s->addressed || s->by_unit) {
-		lookups = 1;
+		lookups = !goes_out;
 		messages = is_near ? 0 : 2;
 		updates = 0;
 	}
@@ -172,11 +174,12 @@ static void atomics(void)
 
 int main(void)
 {
-	const char *miss = getenv("QUINTORUS_AGAS_MISS");
+	const char *miss = getenv("QUINTORUS_AGAS_MISS"), *local = getenv("QUINTORUS_AGAS_LOCAL");
 	struct agas_stats s;
 	gva_t base;
 
 	is_near = getenv("QT_NEAR") != NULL;
+	goes_out = local && !strcmp(local, "off");
 	by_unit = getenv("QT_BY_UNIT");
 	long_by_unit = getenv("QT_LONG_BY_UNIT") ? (unsigned)atoi(getenv("QT_LONG_BY_UNIT")) : 0;
 	job_begin();
@@ -190,6 +193,8 @@ int main(void)
 		;
 	s = put_by(HOME);
 	expect_stats("here", &s, 1, 0, 0, 0);
+	if (me == 0)
+		CHECK_EQ(s.local, !goes_out);
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, FIRST), 0);
 	s = put_by(HOME);
