@@ -44,7 +44,10 @@ nas() { # OPTIONS of torus run -- of agas_nas
 	fi
 }
 nas "-n 2" is
+nas "-n 1" mg
+nas "-n 4 --hw agas=hw-torus" mg
 nas "-n 2 --hw agas=hw-torus" cg
 nas "--clock virtual --fabric torus --shape 2x2x1x1x1 --hw agas=hw-torus" is
+nas "--clock virtual --fabric torus --shape 4x2x1x1x1" mg
 [ "$(find "$dir" -name 'mesh-00?.ppm' -size +700k | wc -l)" = 3 ] || { echo "FAIL: no pictures"; bad=1; }
 exit $bad
