@@ -223,6 +223,14 @@ static void pull_start(const struct agas_request *r, struct agas_block *b, void 
 	}
 }
 
+static void count_forwards(unsigned hops)
+{
+	unsigned most = AGAS_COUNT_after_more - AGAS_COUNT_after_0;
+
+	atomic_fetch_add_relaxed(&agas_counter[AGAS_COUNT_after_0 + (hops < most ? hops : most)],
+				 1);
+}
+
 /* The block is OWNED, which nothing changes while the lock is held; so it can be pinned. */
 static void carry_out(const struct agas_request *r, struct agas_block *b, const void *payload)
 {
@@ -233,6 +241,7 @@ static void carry_out(const struct agas_request *r, struct agas_block *b, const 
 	DRV_ASSERT(pinned);
 	(void)pinned;
 	AGAS_COUNT(translations);
+	count_forwards(r->hops);
 	count_use(b, r->source);
 	switch ((enum agas_request_kind)r->kind) {
 	case AGAS_REQUEST_PUT:

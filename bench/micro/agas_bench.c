@@ -9,6 +9,8 @@
  *   rate     puts a second with 64 (--outstanding N: N) outstanding, by size (agas-f9)
  *   gups     random updates of a table by get and put, then checked with atomics (agas-f11 to f13)
  *   remap    updates of 4 pages while they move, remaps timed apart (agas-f15)
+ *   chase    calls of all ranks to one page, which moves all the time: moves a second, and how many
+ *            forwards the calls took; the sum is checked
  *   contend  updates while other threads of each rank look up owners (agas-f14); real time
  *   graph    imbalance of an R-MAT graph by policy (agas-g500); one rank, no messages
  *
@@ -506,6 +508,93 @@ static void measure_remaps(void)
 		bench_agas_print_counters(&s);
 }
 
+/* ---- calls to a page that moves all the time ---- */
+
+static int count_call(gva_t target, void *lva, const void *arg, size_t n, int source)
+{
+	(void)target;
+	(void)arg;
+	(void)n;
+	(void)source;
+	++*(uint64_t *)lva;
+	return AGAS_DONE;
+}
+
+/* Rank 0 moves the page from rank to rank until all others are done. Returns the moves. */
+static long move_until_done(gva_t at, gva_t finished, int action, long calls)
+{
+	agas_req_t r = {0};
+	uint64_t done = 0;
+	long moves = 0;
+
+	/* Its own calls, one beside each move. */
+	for (; done < (uint64_t)ranks - 1 || calls > 0; moves++) {
+		if (calls-- > 0)
+			check_call(agas_call_nb(at, action, NULL, 0, &r), "call");
+		check_call(agas_remap(at, (int)(moves + 1) % ranks), "remap");
+		check_call(agas_wait(&r), "call");
+		check_call(agas_get(&done, finished, 8), "get");
+		check_call(agas_fence(), "fence");
+	}
+	return moves;
+}
+
+static void measure_chase(void)
+{
+	enum { KINDS = 5 };
+	gva_t base = agas_map_all((size_t)ranks * page, AGAS_CYCLIC);
+	/* The page that moves has its home at the last rank; the sums are at the first. */
+	gva_t at = page_at_home(base, ranks - 1), sums = agas_map_all(page, AGAS_BLOCKED);
+	int action = agas_register(count_call);
+	long mine = option.updates / ranks, moves = 0;
+	uint64_t count = 0, after[KINDS] = {0}, all = 0;
+	struct agas_stats s = stats_reset();
+	double start, us;
+
+	check_call(agas_barrier(), "barrier");
+	start = now_us();
+	if (me == 0)
+		moves = move_until_done(at, sums + 8 * KINDS, action, mine);
+	for (long i = 0; me && i < mine; i++) {
+		agas_req_t r;
+
+		check_call(agas_call_nb(at, action, NULL, 0, &r), "call");
+		check_call(agas_wait(&r), "call");
+	}
+	if (me)
+		check_call(agas_fetch_add64(sums + 8 * KINDS, 1, NULL), "add");
+	us = now_us() - start;
+	check_call(agas_barrier(), "barrier");
+	/* Of the requests that software carried out, those that were no calls are few. */
+	s = stats_reset();
+	after[0] = s.after_0;
+	after[1] = s.after_1;
+	after[2] = s.after_2;
+	after[3] = s.after_3;
+	after[4] = s.after_more;
+	for (int k = 0; k < KINDS; k++)
+		check_call(agas_fetch_add64(sums + 8 * (gva_t)k, after[k], NULL), "add");
+	check_call(agas_barrier(), "barrier");
+	if (me)
+		return;
+	check_call(agas_get(&count, at, 8), "get");
+	check_call(agas_get(after, sums, sizeof(after)), "get");
+	check_call(agas_fence(), "fence");
+	for (int k = 0; k < KINDS; k++)
+		all += after[k];
+	printf(
+	    "agas-chase %d ranks: %.0f moves/s, %.0f calls/s; requests after 0, 1, 2, 3 and more "
+	    "forwards: %.3f %.3f %.3f %.3f %.3f; %llu calls counted: %s\n",
+	    ranks, (double)moves / us * 1e6, (double)count / us * 1e6,
+	    (double)after[0] / (double)all, (double)after[1] / (double)all,
+	    (double)after[2] / (double)all, (double)after[3] / (double)all,
+	    (double)after[4] / (double)all, (unsigned long long)count,
+	    count == (uint64_t)(mine * ranks) ? "right" : "WRONG");
+	bench_agas_print_counters(&s);
+	if (count != (uint64_t)(mine * ranks))
+		exit(1);
+}
+
 /* ---- updates beside threads that look up owners ---- */
 
 static struct {
@@ -687,10 +776,10 @@ static void measure_graph(void)
 
 static int print_usage(void)
 {
-	fprintf(stderr,
-		"usage: gbench paths|latency|beside|rate|gups|remap|contend|graph [--iterations N] "
-		"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
-		"[--verify 0] [--permute 0] [--outstanding N]\n");
+	fprintf(stderr, "usage: gbench paths|latency|beside|rate|gups|remap|chase|contend|graph "
+			"[--iterations N] "
+			"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
+			"[--verify 0] [--permute 0] [--outstanding N]\n");
 	return 2;
 }
 
@@ -699,10 +788,10 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*run)(void);
-	} command[] = {{"paths", measure_paths},        {"latency", measure_latency},
-		       {"beside", measure_beside},      {"rate", measure_rate},
-		       {"gups", measure_gups},          {"remap", measure_remaps},
-		       {"contend", measure_contention}, {"graph", measure_graph}};
+	} command[] = {
+	    {"paths", measure_paths}, {"latency", measure_latency},    {"beside", measure_beside},
+	    {"rate", measure_rate},   {"gups", measure_gups},          {"remap", measure_remaps},
+	    {"chase", measure_chase}, {"contend", measure_contention}, {"graph", measure_graph}};
 	const size_t commands = sizeof(command) / sizeof(*command);
 	const struct {
 		const char *name;
