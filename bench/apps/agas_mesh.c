@@ -10,6 +10,8 @@
  *   --remap 1   a rank first moves the leaves of its run to itself; then its gets are local but for
  *               the ghost cells at the borders of its run
  *   --remap 0   the leaves stay where they were dealt, and most gets are remote
+ *   --remap 2   the library moves them: agas_balance() after the first sweep of a step takes each
+ *               leaf to the rank that uses it most
  *
  * Options: --steps N, --sweeps N (of each step), --picture PREFIX (rank 0 draws PREFIX-NNN.ppm
  * after each step: heat, and the owner of each leaf as the colour of its frame). Prints times, what
@@ -35,6 +37,8 @@ enum {
 	PAGES = 16 + 64 + 256
 };
 
+enum { STAY, RUNS, BALANCE }; /* --remap */
+
 /* What a page holds: a sweep reads one of the two and writes the other. */
 struct grid {
 	float u[2][CELLS][CELLS];
@@ -52,12 +56,12 @@ struct tree {
 };
 
 static int me, ranks;
-static gva_t base;
+static gva_t base, owners;
 static size_t page;
 static struct {
 	long steps, sweeps, remap;
 	const char *picture;
-} option = {6, 10, 1, NULL};
+} option = {6, 10, RUNS, NULL};
 
 static void check_call(int rc, const char *what)
 {
@@ -352,15 +356,30 @@ static void sweep_leaf(const struct tree *t, const struct leaf *l, int half, dou
 	check_call(agas_fence(), "fence"); /* `to` is used again. */
 }
 
-static void sweep_all(const struct tree *t, long step)
+/* Let the library move leaves. Returns how many left this rank. */
+static int balance_leaves(void)
 {
-	double sx, sy;
+	int moved = agas_balance(AGAS_BALANCE_COUNT, 1);
+
+	check_call(moved < 0 ? moved : 0, "balance");
+	return moved;
+}
+
+/* Returns the time of the sweeps; *moving and *moved: that of agas_balance(), and what it moved. */
+static double sweep_all(const struct tree *t, long step, double *moving, long *moved)
+{
+	double sx, sy, start = now_us(), begun, balancing = 0;
 
 	source_at(step, &sx, &sy);
 	for (long s = 0; s < option.sweeps; s++) {
 		for (int i = run_begin(t, me); i < run_begin(t, me + 1); i++)
 			sweep_leaf(t, &t->leaf[i], (int)(s % 2), sx, sy);
 		check_call(agas_barrier(), "barrier");
+		if (s || option.remap != BALANCE)
+			continue;
+		begun = now_us();
+		*moved += balance_leaves();
+		balancing = now_us() - begun;
 	}
 	/* What the next step reads is half 0. */
 	for (int i = run_begin(t, me); i < run_begin(t, me + 1) && option.sweeps % 2; i++) {
@@ -372,6 +391,8 @@ static void sweep_all(const struct tree *t, long step)
 		check_call(agas_fence(), "fence");
 	}
 	check_call(agas_barrier(), "barrier");
+	*moving += balancing;
+	return now_us() - start - balancing;
 }
 
 /* The leaves of this rank's run come here. Returns how many moved. */
@@ -421,20 +442,27 @@ static void draw_leaf(unsigned char *image, int width, const struct leaf *l, int
 		}
 }
 
-/* Where leaf i is: with its run, or where it was dealt. */
-static int owner_of(const struct tree *t, int i)
+/* Each rank says which leaves it has, in a page of bytes; then rank 0 knows the owner of each. */
+static void find_owners(const struct tree *t, uint8_t owner[LEAVES_MAX])
 {
-	int rank = 0;
+	const uint8_t mine = (uint8_t)me;
 
-	if (!option.remap)
-		return agas_home(address_of(&t->leaf[i]));
-	while (i >= run_begin(t, rank + 1))
-		rank++;
-	return rank;
+	for (int i = 0; i < t->leaves; i++) {
+		gva_t at = address_of(&t->leaf[i]);
+
+		if (!agas_try_pin(at, NULL))
+			continue;
+		agas_unpin(at);
+		check_call(agas_put(owners + (gva_t)i, &mine, 1), "put");
+	}
+	check_call(agas_barrier(), "barrier");
+	if (me == 0)
+		check_call(agas_get(owner, owners, LEAVES_MAX), "get");
+	check_call(agas_fence(), "fence");
 }
 
-/* Rank 0 looks at every leaf: draws it, and adds its heat. */
-static double inspect_leaves(const struct tree *t, long step)
+/* Rank 0 looks at every leaf: draws it with the frame of its owner, and adds its heat. */
+static double inspect_leaves(const struct tree *t, long step, const uint8_t *owner)
 {
 	enum { WIDTH = 512 };
 	unsigned char *image = option.picture ? malloc(3 * WIDTH * WIDTH) : NULL;
@@ -451,7 +479,7 @@ static double inspect_leaves(const struct tree *t, long step)
 		for (int k = 0; k < CELLS * CELLS; k++)
 			sum += (double)u[k / CELLS][k % CELLS] / (double)(1 << (2 * l->level));
 		if (image)
-			draw_leaf(image, WIDTH, l, owner_of(t, i), u);
+			draw_leaf(image, WIDTH, l, owner[i], u);
 	}
 	if (!image)
 		return sum;
@@ -471,6 +499,7 @@ static double inspect_leaves(const struct tree *t, long step)
 static void run_steps(void)
 {
 	static struct tree tree[2];
+	static uint8_t owner[LEAVES_MAX];
 	double moving = 0, sweeping = 0, sum = 0;
 	long moved = 0, leaves = 0;
 	struct agas_stats s;
@@ -478,21 +507,20 @@ static void run_steps(void)
 	tree_make(&tree[1], 0);
 	for (long step = 0; step < option.steps; step++) {
 		struct tree *old = &tree[(step + 1) % 2], *new = &tree[step % 2];
-		double at[3];
+		double start;
 
 		tree_make(new, step);
 		adapt_tree(old, new);
-		at[0] = now_us();
-		if (option.remap)
+		start = now_us();
+		if (option.remap == RUNS)
 			moved += remap_run(new);
-		at[1] = now_us();
-		sweep_all(new, step);
-		at[2] = now_us();
-		moving += at[1] - at[0];
-		sweeping += at[2] - at[1];
+		moving += now_us() - start;
+		sweeping += sweep_all(new, step, &moving, &moved);
 		leaves += new->leaves;
+		if (option.picture)
+			find_owners(new, owner);
 		if (me == 0)
-			sum = inspect_leaves(new, step);
+			sum = inspect_leaves(new, step, owner);
 		check_call(agas_barrier(), "barrier");
 	}
 	agas_stats(&s, 0);
@@ -509,9 +537,11 @@ static void run_steps(void)
 
 static int print_usage(void)
 {
-	fprintf(stderr,
-		"usage: agas_mesh [--steps N] [--sweeps N] [--remap 0|1] [--picture PREFIX]\n"
-		"N is 1 or more; --remap 0 leaves the leaves where they were dealt.\n");
+	fprintf(
+	    stderr,
+	    "usage: agas_mesh [--steps N] [--sweeps N] [--remap 0|1|2] [--picture PREFIX]\n"
+	    "N is 1 or more; --remap 0 leaves the leaves where they were dealt, 1 moves those of "
+	    "each rank to it, 2 lets agas_balance() move them.\n");
 	return 2;
 }
 
@@ -523,7 +553,7 @@ static bool read_options(int argc, char **argv)
 		long *value, least, most;
 	} known[] = {{"--steps", &option.steps, 1, 100000},
 		     {"--sweeps", &option.sweeps, 1, 100000},
-		     {"--remap", &option.remap, 0, 1}};
+		     {"--remap", &option.remap, STAY, BALANCE}};
 
 	for (int i = 1; i < argc; i += 2) {
 		char *end;
@@ -561,7 +591,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	base = agas_map_all(PAGES * page, AGAS_CYCLIC);
-	if (!base)
+	owners = agas_map_all(LEAVES_MAX, AGAS_BLOCKED);
+	if (!base || !owners)
 		check_call(AGAS_ENOMEM, "map");
 	run_steps();
 	agas_fini();
