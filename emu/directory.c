@@ -536,7 +536,8 @@ static bool keep_waiting(struct emu_directory *d, uint32_t node, struct emu_addr
 		return true;
 	if (d->waiting[node] == EMU_ADDRESS_WAITING_MAX)
 		return false;
-	d->waiting[node]++;
+	if (++d->waiting[node] > d->stat->held_most)
+		d->stat->held_most = d->waiting[node];
 	a->flags |= EMU_ADDRESS_WAITS;
 	return true;
 }

@@ -15,10 +15,10 @@
  *   graph    imbalance of an R-MAT graph by policy (agas-g500); one rank, no messages
  *
  * Options, after the command: --iterations N, --words LOG2, --updates N, --remaps N, --threads N,
- * --uniform 1 (gups: independent addresses, not the published shift register),
- * --verify 0 (gups: only the timed pass), --permute 0 (graph: labels as they were made). What the
- * tags mean: docs/references.md. Cache and page size: QUINTORUS_AGAS_CACHE and alike. Works in both
- * clocks.
+ * --uniform 1 (gups: independent addresses, not the published shift register), --sources N (gups:
+ * only the first N ranks update), --verify 0 (gups: only the timed pass), --permute 0 (graph:
+ * labels as they were made). What the tags mean: docs/references.md. Cache and page size:
+ * QUINTORUS_AGAS_CACHE and alike. Works in both clocks.
  */
 #include <agas.h>
 #include <pami.h>
@@ -37,8 +37,9 @@
 static int me, ranks;
 static size_t page;
 static struct {
-	long iterations, words, updates, remaps, uniform, threads, verify, permute, outstanding;
-} option = {2000, 14, 4000, 16, 0, 0, 1, 1, 64};
+	long iterations, words, updates, remaps, uniform, threads, verify, permute, outstanding,
+	    sources;
+} option = {2000, 14, 4000, 16, 0, 0, 1, 1, 64, 0};
 
 static double now_us(void)
 {
@@ -399,7 +400,8 @@ static void measure_gups(void)
 {
 	size_t words = (size_t)1 << option.words, i;
 	gva_t table = agas_map_all(words * 8, AGAS_CYCLIC);
-	long mine = option.updates / ranks, wrong = 0;
+	int sources = option.sources && option.sources < ranks ? (int)option.sources : ranks;
+	long mine = me < sources ? option.updates / sources : 0, wrong = 0;
 	struct agas_stats s;
 	double us;
 
@@ -427,7 +429,7 @@ static void measure_gups(void)
 		    "agas-f11 gups %d ranks: %.6f M updates/s; rank 0: hits/access %.3f "
 		    "misses/update "
 		    "%.3f evictions/update %.3f, cache %llu entries of %.1f bytes; verified: %s\n",
-		    ranks, (double)(mine * ranks) / us,
+		    ranks, (double)(mine * sources) / us,
 		    (double)s.hits / ((double)(s.hits + s.misses) + 1e-9),
 		    (double)s.misses / (double)mine, (double)s.evictions / (double)mine,
 		    (unsigned long long)s.cache_entries,
@@ -779,7 +781,7 @@ static int print_usage(void)
 	fprintf(stderr, "usage: gbench paths|latency|beside|rate|gups|remap|chase|contend|graph "
 			"[--iterations N] "
 			"[--words LOG2] [--updates N] [--remaps N] [--threads N] [--uniform 1] "
-			"[--verify 0] [--permute 0] [--outstanding N]\n");
+			"[--verify 0] [--permute 0] [--outstanding N] [--sources N]\n");
 	return 2;
 }
 
@@ -796,11 +798,11 @@ int main(int argc, char **argv)
 	const struct {
 		const char *name;
 		long *value;
-	} options[] = {{"--iterations", &option.iterations},  {"--words", &option.words},
-		       {"--updates", &option.updates},        {"--remaps", &option.remaps},
-		       {"--uniform", &option.uniform},        {"--threads", &option.threads},
-		       {"--verify", &option.verify},          {"--permute", &option.permute},
-		       {"--outstanding", &option.outstanding}};
+	} options[] = {{"--iterations", &option.iterations},   {"--words", &option.words},
+		       {"--updates", &option.updates},         {"--remaps", &option.remaps},
+		       {"--uniform", &option.uniform},         {"--threads", &option.threads},
+		       {"--verify", &option.verify},           {"--permute", &option.permute},
+		       {"--outstanding", &option.outstanding}, {"--sources", &option.sources}};
 	const size_t known = sizeof(options) / sizeof(*options);
 	size_t c, o;
 

@@ -495,6 +495,7 @@ static void accesses_wait(void)
 		CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_WAIT);
 	CHECK_EQ(emu_directory_access(d, 1, 5, &p), EMU_ARRIVAL_DELIVER);
 	CHECK_EQ(emu_address_of(&p)->flags, 0);
+	CHECK_EQ(emu_directory_stat(d).held_most, 1);
 	/* As many as there is room for. */
 	for (unsigned i = 0; i < EMU_ADDRESS_WAITING_MAX; i++) {
 		p = make_put();
@@ -509,6 +510,7 @@ static void accesses_wait(void)
 	p = make_put();
 	CHECK_EQ(arrive(d, &p), EMU_ARRIVAL_WAIT);
 	CHECK_EQ(emu_directory_stat(d).held, EMU_ADDRESS_WAITING_MAX + 4);
+	CHECK_EQ(emu_directory_stat(d).held_most, EMU_ADDRESS_WAITING_MAX);
 	/* The table says that the block has left: the packet goes home. */
 	b.a.version++;
 	b.a.state = EMU_BIND_GONE;
