@@ -61,6 +61,22 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 /* Take up to `budget` records. dispatch: call the receive function, else store. Returns how many
  * were taken. */
 int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
+/*
+ * Does the process store messages before it dispatches them? In a task that holds the port, a
+ * dispatch function may wait for what comes to another channel by a queue whose wires this thread
+ * polls, and behind messages for the channel of that function. So dispatch functions are called
+ * where no lock of a queue is held and no record of a ring or a lane is open. A task with one
+ * channel has nothing else to poll, and dispatches from the frame.
+ */
+static inline bool mu_stores_first(const struct mu_process *p)
+{
+	return p->queues && atomic_load_relaxed(&p->channels_open) > 1;
+}
+/* Does mu_receive_record() call a function of the software above even where it only stores? */
+bool mu_calls_software(const MUHWI_PacketHeader_t *h);
+/* The calling thread is in a dispatch function of the channel: store what waits in the ring, up to
+ * the first record that calls software, which is in a function already. */
+void mu_engine_store_inside(struct mu_channel *ch);
 /* Do records that were taken without dispatching wait to be dispatched? */
 static inline bool mu_has_stored_records(const struct mu_channel *ch)
 {

@@ -327,33 +327,47 @@ int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channe
 	return mu_rget_append(ch, (const unsigned char *)&d, 64);
 }
 
-/* Dispatch what the engine thread stored. */
-static int dispatch_stored(struct mu_channel *ch)
+/* Dispatch a packet of the reception FIFO. Returns false if there is none. */
+static bool dispatch_from_fifo(struct mu_channel *ch)
 {
 	MUHWI_PacketHeader_t *h;
-	struct mu_spill *s;
-	uint32_t bytes;
+	uint32_t bytes, source;
+
+	if (!ch->rx.fifo || !(h = MUSPI_getNextPacket(ch->rx.fifo, &bytes)))
+		return false;
+	source = ch->rx.fifo_source[(ch->rx.fifo->numProcessed - 1) % MU_REC_PACKETS];
+	dispatch_one(ch, h, source, (unsigned char *)h + 32,
+		     bytes - 32 - h->NetworkHeader.pt2pt.Injection_Info.Reserved4);
+	MUSPI_syncRecFifoHwHead(ch->rx.fifo);
+	return true;
+}
+
+static bool dispatch_from_spill(struct mu_channel *ch)
+{
+	struct mu_spill *s = ch->rx.spill_first;
+
+	if (!s)
+		return false;
+	ch->rx.spill_first = s->next;
+	if (!s->next)
+		ch->rx.spill_last = &ch->rx.spill_first;
+	DRV_ASSERT(ch->rx.spill_bytes >= sizeof *s + s->bytes);
+	ch->rx.spill_bytes -= sizeof *s + s->bytes;
+	dispatch_one(ch, &s->header, s->source, s->payload, s->bytes);
+	free(s);
+	return true;
+}
+
+/*
+ * Dispatch what was stored. A dispatch function that polls another channel may store more here, in
+ * the FIFO while the list is empty, so the FIFO is read to its end before the next of the list.
+ */
+static int dispatch_stored(struct mu_channel *ch)
+{
 	int n = 0;
 
-	while (ch->rx.fifo && !ch->rx.stopped && (h = MUSPI_getNextPacket(ch->rx.fifo, &bytes))) {
-		uint32_t source =
-		    ch->rx.fifo_source[(ch->rx.fifo->numProcessed - 1) % MU_REC_PACKETS];
-
-		dispatch_one(ch, h, source, (unsigned char *)h + 32,
-			     bytes - 32 - h->NetworkHeader.pt2pt.Injection_Info.Reserved4);
-		MUSPI_syncRecFifoHwHead(ch->rx.fifo);
+	while (!ch->rx.stopped && (dispatch_from_fifo(ch) || dispatch_from_spill(ch)))
 		n++;
-	}
-	while (!ch->rx.stopped && (s = ch->rx.spill_first)) {
-		ch->rx.spill_first = s->next;
-		if (!s->next)
-			ch->rx.spill_last = &ch->rx.spill_first;
-		DRV_ASSERT(ch->rx.spill_bytes >= sizeof *s + s->bytes);
-		ch->rx.spill_bytes -= sizeof *s + s->bytes;
-		dispatch_one(ch, &s->header, s->source, s->payload, s->bytes);
-		free(s);
-		n++;
-	}
 	return n;
 }
 
@@ -369,16 +383,12 @@ void mu_channel_on_note(struct mu_channel *ch, mu_note_fn fn)
 	mu_lock_release(&ch->engine.lock);
 }
 
-int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
+/* Take records from lanes and ring. Returns how many. */
+static int take_records(struct mu_channel *ch, int budget, int dispatch, int n)
 {
 	struct drv_ring *ring = &ch->a->ring;
 	struct drv_ring_record *rec;
-	int n = 0;
 
-	mu_assert_engine(ch);
-	mu_forget_checks(&ch->rx.written);
-	if (dispatch && __builtin_expect(mu_has_stored_records(ch), 0))
-		n = dispatch_stored(ch);
 	while (n < budget && !(dispatch && ch->rx.stopped)) {
 		uint32_t lanes;
 
@@ -403,4 +413,42 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
 	if (!n)
 		drv_ring_publish_head(ring, &ch->rx.ring);
 	return n;
+}
+
+int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch)
+{
+	int n = 0;
+
+	mu_assert_engine(ch);
+	mu_forget_checks(&ch->rx.written);
+	if (dispatch && __builtin_expect(mu_stores_first(ch->p), 0) && !ch->rx.stopped) {
+		n = take_records(ch, budget, 0, 0);
+		return n + dispatch_stored(ch);
+	}
+	if (dispatch && __builtin_expect(mu_has_stored_records(ch), 0))
+		n = dispatch_stored(ch);
+	return take_records(ch, budget, dispatch, n);
+}
+
+bool mu_calls_software(const MUHWI_PacketHeader_t *h)
+{
+	return mu_header_is_raw(h) ||
+	       (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO && mu_header_is_internal(h));
+}
+
+void mu_engine_store_inside(struct mu_channel *ch)
+{
+	struct drv_ring *ring = &ch->a->ring;
+	struct drv_ring_record *rec;
+
+	mu_assert_engine(ch);
+	/* Records in the ring may have to wait for those in a lane. */
+	while (!mu_lanes_in_use(ch) && (rec = drv_ring_peek(ring, &ch->rx.ring))) {
+		const MUHWI_PacketHeader_t *h = (const void *)rec->header;
+
+		if (mu_calls_software(h) ||
+		    mu_receive_record(ch, h, rec->tag, rec->payload, rec->bytes, 0))
+			return;
+		drv_ring_release(ring, &ch->rx.ring, rec);
+	}
 }

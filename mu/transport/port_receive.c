@@ -20,14 +20,12 @@
 #include "mu/transport/transport.h"
 
 /*
- * Does no earlier record wait on the channel, so that a record may be taken in place? The tail
- * decides, not whether the first record is complete: a record that another thread is still writing
- * may have others behind it.
+ * Does no earlier record wait in the ring? The tail decides, not whether the first record is
+ * complete: a record that another thread is still writing may have others behind it.
  */
-static bool is_channel_drained(struct mu_channel *ch)
+static bool is_ring_drained(struct mu_channel *ch)
 {
-	return atomic_load_acquire(&ch->a->ring.tail) == atomic_load_relaxed(&ch->rx.ring.head) &&
-	       !mu_has_stored_records(ch);
+	return atomic_load_acquire(&ch->a->ring.tail) == atomic_load_relaxed(&ch->rx.ring.head);
 }
 
 /* What was found in an earlier round may have been unmapped since. */
@@ -41,6 +39,58 @@ static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
 	mu_forget_checks(&ch->rx.written);
 }
 
+/*
+ * Store what is to be dispatched in the reception FIFO, and carry out the rest. The caller holds
+ * the engine. Returns 0; -EBUSY: earlier records wait in the ring, so this one has to follow them
+ * there; -EAGAIN: there is no room.
+ */
+static int store_in_place(const struct mu_holder *h, struct mu_channel *ch,
+			  const MUHWI_PacketHeader_t *header, uint32_t source,
+			  const unsigned char *payload, uint32_t bytes)
+{
+	if (!is_ring_drained(ch))
+		return -EBUSY;
+	begin_round(h, ch);
+	return mu_receive_record(ch, header, source, payload, bytes, 0);
+}
+
+/* The user thread of channel `ch` polls the queue, and takes a record for it. */
+static int take_own(const struct mu_holder *h, struct mu_channel *ch,
+		    const MUHWI_PacketHeader_t *header, uint32_t source,
+		    const unsigned char *payload, uint32_t bytes)
+{
+	if (mu_stores_first(h->p))
+		return store_in_place(h, ch, header, source, payload, bytes);
+	if (!is_ring_drained(ch) || mu_has_stored_records(ch))
+		return -EBUSY;
+	begin_round(h, ch);
+	return mu_receive_record(ch, header, source, payload, bytes, 1);
+}
+
+/*
+ * Is this thread in a dispatch function of the channel? Then it has that engine, too, and no other
+ * thread can make room in that channel's ring, behind which what comes for others would wait.
+ */
+static bool is_inside(const struct mu_channel *ch)
+{
+	const struct mu_channel *polled = mu_polled_channel;
+
+	while (polled && polled != ch)
+		polled = polled->engine.outer;
+	return polled != NULL;
+}
+
+static int take_inside(const struct mu_holder *h, struct mu_channel *ch,
+		       const MUHWI_PacketHeader_t *header, uint32_t source,
+		       const unsigned char *payload, uint32_t bytes)
+{
+	if (mu_calls_software(header))
+		return -EBUSY;
+	if (!is_ring_drained(ch))
+		mu_engine_store_inside(ch);
+	return store_in_place(h, ch, header, source, payload, bytes);
+}
+
 /* A task that holds the port takes records for itself without the detour through its ring. */
 static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 			 const MUHWI_PacketHeader_t *header, uint32_t source,
@@ -48,18 +98,13 @@ static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 {
 	int rc = -EBUSY;
 
-	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching)) {
-		if (!is_channel_drained(ch))
-			return -EBUSY;
-		begin_round(h, ch);
-		return mu_receive_record(ch, header, source, payload, bytes, 1);
-	}
+	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching))
+		return take_own(h, ch, header, source, payload, bytes);
+	if (is_inside(ch))
+		return take_inside(h, ch, header, source, payload, bytes);
 	/* A channel that a commthread owns is served by that. */
 	if (!atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)) {
-		if (is_channel_drained(ch)) {
-			begin_round(h, ch);
-			rc = mu_receive_record(ch, header, source, payload, bytes, 0);
-		}
+		rc = store_in_place(h, ch, header, source, payload, bytes);
 		mu_lock_release(&ch->engine.lock);
 		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
 			atomic_store_relaxed(&h->p->comm.wanted, 1);

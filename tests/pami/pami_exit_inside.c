@@ -3,9 +3,8 @@
  * Exit inside a dispatch function: each task but 0 calls exit() in the function that the word of
  * task 0 runs, right after it has sent its last messages there by each of its contexts. All of them
  * arrive. A task with an odd number takes the word in a poll of its own, the others in a poll
- * inside a dispatch function. A task that holds the port of its host receives nothing by the queue
- * whose message it dispatches, so the word has come by then to task 2, and comes by another queue
- * to task 4.
+ * inside a dispatch function: to task 2 it has come by then, to task 4 it comes later, by another
+ * queue where there are several.
  */
 #include "tests/harness/pami_job.h"
 
