@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ofi/coll/coll.h"
+#include "ofi/coll/direct.h"
 #include "ofi/coll/version.h"
 #include "pami/ext_virtual.h"
 
@@ -20,6 +21,8 @@
 #define PRIORITY 60 /* above Open MPI's own, of which the highest is 40 */
 
 struct quintorus_fi_loan coll_loan;
+static bool uses_direct = true;
+extern mca_coll_base_component_t mca_coll_quintorus_component;
 
 /* ---- may it be used? ---- */
 
@@ -66,18 +69,23 @@ static int send_and_wait(const void *data, size_t count, struct ompi_datatype_t 
 	return rc ? rc : ompi_request_wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Returns true if it has been replaced. Then this library must stay. */
-static bool replace_blocking_send(void)
+static bool is_time_virtual(void)
 {
 	pami_quintorus_virtual_is_on_fn is_on;
 	pami_extension_t e;
 
-	if (mca_pml.pml_send == send_and_wait)
-		return true;
 	if (PAMI_Extension_open(NULL, PAMI_EXT_QUINTORUS_VIRTUAL, &e) != PAMI_SUCCESS)
 		return false;
 	is_on = (pami_quintorus_virtual_is_on_fn)PAMI_Extension_symbol(e, "is_on");
-	if (!is_on())
+	return is_on();
+}
+
+/* Returns true if it has been replaced. Then this library must stay. */
+static bool replace_blocking_send(void)
+{
+	if (mca_pml.pml_send == send_and_wait)
+		return true;
+	if (!is_time_virtual())
 		return false;
 	blocking_send = mca_pml.pml_send;
 	mca_pml.pml_send = send_and_wait;
@@ -90,7 +98,21 @@ static int init_query(bool progress_threads, bool threads)
 		return OMPI_ERR_NOT_SUPPORTED;
 	if (threads)
 		return replace_blocking_send() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;
-	return borrow_client() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;
+	if (!borrow_client())
+		return OMPI_ERR_NOT_SUPPORTED;
+	if (uses_direct && !is_time_virtual())
+		direct_install();
+	return OMPI_SUCCESS;
+}
+
+static int register_parameters(void)
+{
+	mca_base_component_var_register(
+	    &mca_coll_quintorus_component.collm_version, "direct",
+	    "Whether messages in one piece go to the provider without pml cm and mtl ofi",
+	    MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
+	    &uses_direct);
+	return OMPI_SUCCESS;
 }
 
 /* ---- for which communicators? ---- */
@@ -179,7 +201,8 @@ static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int 
 /* Open MPI looks for this name. */
 __attribute__((visibility("default"))) mca_coll_base_component_t mca_coll_quintorus_component = {
     .collm_version = {MCA_COLL_BASE_VERSION_2_0_0, .mca_component_name = "quintorus",
-		      MCA_BASE_MAKE_VERSION(component, 0, 1, 0)},
+		      MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+		      .mca_register_component_params = register_parameters},
     .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .collm_init_query = init_query,
     .collm_comm_query = comm_query,

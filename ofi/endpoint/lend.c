@@ -4,10 +4,29 @@
 #include <errno.h>
 
 #include "ofi/endpoint/endpoint.h"
+#include "ofi/message/receive.h"
+#include "ofi/message/wire.h"
+
+static int send_tag(struct ofi_ep *ep, uint32_t to, uint64_t tag)
+{
+	struct ofi_header h = {.tag = tag, .flags = OFI_WIRE_TAGGED};
+
+	return ofi_post(ep, to, OFI_DISPATCH_MESSAGE, &h, sizeof h);
+}
+
+static int cancel_receive(struct ofi_ep *ep, void *cookie)
+{
+	return (int)ofi_receive_cancel(ep, cookie);
+}
+
+static const struct quintorus_fi_messages messages = {.send = ofi_send_direct,
+						      .send_tag = send_tag,
+						      .receive = ofi_receive_direct,
+						      .cancel = cancel_receive};
 
 __attribute__((visibility("default"))) int quintorus_fi_lend(struct quintorus_fi_loan *loan)
 {
-	const struct ofi_ep *ep = ofi_world.slot[0].ep;
+	struct ofi_ep *ep = ofi_world.slot[0].ep;
 
 	if (loan->abi != QUINTORUS_FI_LOAN_ABI)
 		return -EPROTO;
@@ -17,5 +36,7 @@ __attribute__((visibility("default"))) int quintorus_fi_lend(struct quintorus_fi
 	loan->tasks = ofi_world.tasks;
 	loan->client = ofi_world.client;
 	loan->context = ofi_world.slot[0].context;
+	loan->ep = ep;
+	loan->messages = &messages;
 	return 0;
 }

@@ -24,7 +24,8 @@ struct ofi_recv {
 	struct iovec iov[OFI_IOV_LIMIT];
 	size_t count, room;
 	void *context;
-	uint64_t flags; /* of its completion: FI_RECV and FI_TAGGED or FI_MSG */
+	quintorus_fi_received_fn done; /* takes the outcome; NULL: the queue does */
+	uint64_t flags;                /* of its completion: FI_RECV and FI_TAGGED or FI_MSG */
 	bool wants, multi;
 	bool retired;     /* It takes no more messages. */
 	bool held;        /* A function below reads it after a completion. */
@@ -169,10 +170,24 @@ static inline void report_success(struct ofi_ep *ep, const struct ofi_recv *r,
 	ofi_cq_publish(ep->receive.cq);
 }
 
+static inline void call_done(const struct ofi_recv *r, const struct outcome *o)
+{
+	struct quintorus_fi_received received = {.tag = o->tag,
+						 .data = o->data,
+						 .source = o->source,
+						 .status = o->status,
+						 .sent = o->sent,
+						 .stored = o->stored};
+
+	r->done(r->context, &received);
+}
+
 static inline void report_outcome(struct ofi_ep *ep, const struct ofi_recv *r,
 				  const struct outcome *o, uint64_t flags)
 {
-	if (o->status || o->sent > o->stored)
+	if (r->done)
+		call_done(r, o);
+	else if (o->status || o->sent > o->stored)
 		report_error(ep, r, o, flags);
 	else if (r->wants || (flags & FI_MULTI_RECV && ep->receive.cq))
 		report_success(ep, r, o, flags);
@@ -484,6 +499,7 @@ static void fill_recv(struct ofi_ep *ep, struct ofi_recv *r, const struct ofi_wa
 		r->iov[i] = w->iov[i];
 	r->room = w->count == 1 ? w->iov->iov_len : ofi_iov_bytes(w->iov, w->count);
 	r->context = w->context;
+	r->done = NULL;
 	r->flags = FI_RECV | (w->flags & (FI_TAGGED | FI_MSG));
 	r->wants = ofi_wants(&ep->receive, w->flags);
 	r->multi = w->flags & FI_MULTI_RECV;
@@ -579,15 +595,11 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 	return 0;
 }
 
-static ssize_t post_receive(struct ofi_ep *ep, const struct ofi_wanted *w, pami_endpoint_t source)
+/* Give the receive the messages that are here, and post it if it then takes more. */
+static void match_or_post(struct ofi_ep *ep, struct ofi_match *match, struct ofi_recv *r)
 {
-	struct ofi_match *match = match_of(ep, w->flags & FI_TAGGED);
-	struct ofi_recv *r = recv_get(ep);
 	struct ofi_arrived *a;
 
-	if (!r)
-		return -FI_EAGAIN;
-	fill_recv(ep, r, w, source);
 	r->held = true;
 	while (!r->retired && (a = ofi_match_find(match, &r->posted))) {
 		ofi_match_forget(match, a);
@@ -595,6 +607,39 @@ static ssize_t post_receive(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 	}
 	if (release_held(ep, r))
 		ofi_match_post(match, &r->posted);
+}
+
+static ssize_t post_receive(struct ofi_ep *ep, const struct ofi_wanted *w, pami_endpoint_t source)
+{
+	struct ofi_recv *r = recv_get(ep);
+
+	if (!r)
+		return -FI_EAGAIN;
+	fill_recv(ep, r, w, source);
+	match_or_post(ep, match_of(ep, w->flags & FI_TAGGED), r);
+	return 0;
+}
+
+int ofi_receive_direct(struct ofi_ep *ep, pami_endpoint_t source, uint64_t tag, uint64_t ignore,
+		       void *buffer, size_t bytes, quintorus_fi_received_fn done, void *cookie)
+{
+	struct ofi_recv *r = recv_get(ep);
+
+	if (!r)
+		return -FI_EAGAIN;
+	r->posted.tag = tag;
+	r->posted.ignore = ignore;
+	r->posted.source = source;
+	r->iov[0] = (struct iovec){buffer, bytes};
+	r->count = 1;
+	r->room = bytes;
+	r->context = cookie;
+	r->done = done;
+	r->flags = FI_RECV | FI_TAGGED;
+	r->wants = r->multi = r->retired = false;
+	r->used = 0;
+	r->pending = 0;
+	match_or_post(ep, &ep->tagged, r);
 	return 0;
 }
 

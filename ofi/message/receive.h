@@ -4,6 +4,7 @@
 #define OFI_MESSAGE_RECEIVE_H
 
 #include "ofi/endpoint/endpoint.h"
+#include "ofi/endpoint/lend.h"
 
 /* The arguments of a receive call. */
 struct ofi_wanted {
@@ -17,6 +18,12 @@ struct ofi_wanted {
 
 /* Receive, peek, claim or discard. Takes the lock itself. */
 ssize_t ofi_receive(struct ofi_ep *ep, const struct ofi_wanted *w);
+/* The same for the lender (endpoint/lend.h): a tagged receive that calls a function at its end. */
+int ofi_receive_direct(struct ofi_ep *ep, pami_endpoint_t source, uint64_t tag, uint64_t ignore,
+		       void *buffer, size_t bytes, quintorus_fi_received_fn done, void *cookie);
+/* Send for the lender; in send.c. */
+int ofi_send_direct(struct ofi_ep *ep, pami_endpoint_t to, uint64_t tag, uint64_t data,
+		    const void *buffer, size_t bytes);
 /* Remove a receive that no message has matched: 0, or -FI_ENOENT. Takes the lock itself. */
 ssize_t ofi_receive_cancel(struct ofi_ep *ep, void *context);
 /* End the receives from tasks that have ended. */

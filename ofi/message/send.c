@@ -261,6 +261,19 @@ static inline bool send_at_once(struct ofi_ep *ep, pami_endpoint_t to, const voi
 	return true;
 }
 
+int ofi_send_direct(struct ofi_ep *ep, pami_endpoint_t to, uint64_t tag, uint64_t data,
+		    const void *buffer, size_t bytes)
+{
+	struct ofi_header h = {.tag = tag, .data = data, .flags = OFI_WIRE_TAGGED | OFI_WIRE_DATA};
+	ssize_t rc;
+
+	if (!send_at_once(ep, to, buffer, bytes, &h, 0, &rc))
+		return -FI_EAGAIN;
+	if (!rc)
+		ofi_cntr_count(ep->cntr[OFI_SENDS], true);
+	return (int)rc;
+}
+
 static ssize_t send_any(struct ofi_handle *h, const void *buf, size_t bytes, fi_addr_t to,
 			const struct ofi_header *header, void *context, uint64_t flags, bool silent)
 {

@@ -2,7 +2,7 @@
 /*
  * An MPI program of the kinds of calls that ofi_mpi.c has not: collectives that do not block, of
  * neighbours and between groups; persistent requests, probes, cancelled receives, attributes,
- * files, a spawn that is refused.
+ * files, a spawn that is refused; messages of one tag by calls that take different ways.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -184,6 +184,109 @@ static void truncated_messages(void)
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* ---- messages of one tag by different calls ---- */
+
+enum { ROW = 24, TURN = 300 }; /* MPI_Isend hands every 64th short message to pml cm anyway. */
+
+/* Post the i-th receive of a row: with and without wildcards, and into a type with a gap. */
+static void post_in_turn(int i, int *to, MPI_Datatype pair, MPI_Request *r)
+{
+	int from = i % 2 ? left : MPI_ANY_SOURCE, tag = i % 3 ? 31 : MPI_ANY_TAG;
+
+	if (i % 4 == 3)
+		MPI_Irecv(to, 1, pair, from, tag, MPI_COMM_WORLD, r);
+	else
+		MPI_Irecv(to, 2, MPI_INT, from, tag, MPI_COMM_WORLD, r);
+}
+
+/* Send the i-th message of a row: synchronous, from a type with a gap, or plain. */
+static void send_in_turn(int i, const int *from, MPI_Datatype pair, MPI_Request *r)
+{
+	if (i % 5 == 1)
+		MPI_Issend(from, 2, MPI_INT, right, 31, MPI_COMM_WORLD, r);
+	else if (i % 5 == 2)
+		MPI_Isend(from, 1, pair, right, 31, MPI_COMM_WORLD, r);
+	else
+		MPI_Isend(from, 2, MPI_INT, right, 31, MPI_COMM_WORLD, r);
+}
+
+/* Messages arrive in order whatever calls send and receive them, posted before they come or not. */
+static void order_of_different_calls(void)
+{
+	MPI_Request r[2 * ROW];
+	MPI_Status status[2 * ROW];
+	int to[ROW][3], from[ROW][3];
+	MPI_Datatype pair; /* the first and the third of three integers */
+
+	MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+	MPI_Type_commit(&pair);
+	for (int turn = 0; turn < TURN; turn++) {
+		bool late = turn % 2; /* Receives come behind the messages. */
+
+		for (int i = 0; i < ROW; i++)
+			for (int k = 0; k < 3; k++)
+				from[i][k] = turn * ROW + i;
+		for (int i = 0; i < ROW && !late; i++)
+			post_in_turn(i, to[i], pair, &r[i]);
+		if (turn % 7 == 0)
+			MPI_Barrier(MPI_COMM_WORLD);
+		for (int i = 0; i < ROW; i++)
+			send_in_turn(i, from[i], pair, &r[ROW + i]);
+		for (int i = 0; i < ROW && late; i++)
+			post_in_turn(i, to[i], pair, &r[i]);
+		MPI_Waitall(2 * ROW, r, status);
+		for (int i = 0; i < ROW; i++) {
+			int count;
+
+			MPI_Get_count(&status[i], MPI_INT, &count);
+			CHECK(to[i][0] == turn * ROW + i && count == 2);
+			CHECK(status[i].MPI_SOURCE == left && status[i].MPI_TAG == 31);
+		}
+	}
+	MPI_Type_free(&pair);
+}
+
+/* Receives of which the program gives the request back, or cancels too late. */
+static void requests_given_back(void)
+{
+	int value[2] = {me, me + 1}, first = -1, second[2] = {-1, -1}, cancelled, done = 0;
+	MPI_Request r;
+	MPI_Status status;
+
+	MPI_Irecv(&first, 1, MPI_INT, left, 32, MPI_COMM_WORLD, &r);
+	MPI_Request_free(&r);
+	CHECK(r == MPI_REQUEST_NULL);
+	MPI_Send(value, 1, MPI_INT, right, 32, MPI_COMM_WORLD);
+	MPI_Send(value, 2, MPI_INT, right, 33, MPI_COMM_WORLD);
+	MPI_Irecv(second, 2, MPI_INT, left, 33, MPI_COMM_WORLD, &r);
+	while (!done)
+		MPI_Request_get_status(r, &done, MPI_STATUS_IGNORE);
+	MPI_Cancel(&r);
+	MPI_Wait(&r, &status);
+	MPI_Test_cancelled(&status, &cancelled);
+	CHECK(!cancelled && second[1] == left + 1 && first == left);
+	MPI_Sendrecv(value, 2, MPI_INT, 0, 34, second, 2, MPI_INT, 0, 34, MPI_COMM_SELF,
+		     MPI_STATUS_IGNORE);
+	CHECK(second[1] == me + 1);
+}
+
+/* A short send that needs no request of its own gets the one that is always complete. */
+static void short_sends_are_direct(int wanted)
+{
+	MPI_Request r[2];
+	int direct = 0;
+
+	for (int i = 0; i < 8; i++) {
+		MPI_Isend(out, 1, MPI_INT, right, 35, MPI_COMM_WORLD, &r[0]);
+		MPI_Isend(out, 1, MPI_INT, right, 35, MPI_COMM_WORLD, &r[1]);
+		direct += r[0] == r[1];
+		MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+		MPI_Recv(in, 1, MPI_INT, left, 35, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(in, 1, MPI_INT, left, 35, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	CHECK(wanted ? direct >= 6 : !direct);
+}
+
 /* ---- attributes, tools, processes ---- */
 
 static int count_deleted(MPI_Comm comm, int key, void *value, void *count)
@@ -287,7 +390,10 @@ static void files(const char *name)
 	free(all);
 }
 
-/* usage: ofi_kinds FILE. "PASS RANK of SIZE" and status 0, if all is right. */
+/*
+ * usage: ofi_kinds FILE [direct|indirect]: the way that short messages have to take.
+ * "PASS RANK of SIZE" and status 0, if all is right.
+ */
 int main(int argc, char **argv)
 {
 	int all;
@@ -303,6 +409,10 @@ int main(int argc, char **argv)
 	persistent_and_buffered();
 	probes_and_cancels();
 	truncated_messages();
+	order_of_different_calls();
+	requests_given_back();
+	if (argc > 2)
+		short_sends_are_direct(!strcmp(argv[2], "direct"));
 	attributes_and_tools();
 	spawn_is_refused(argv[0]);
 	files(argv[1]);

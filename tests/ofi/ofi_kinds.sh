@@ -21,11 +21,12 @@ run() { # TASKS OPTIONS... -- PROGRAM...
 }
 
 export OMPI_MCA_io=ompio
-run 4 -n 4 -- "$tmp/kinds" "$tmp/file"
-run 4 --clock virtual --shape 2x2x1x1x1 -- "$tmp/kinds" "$tmp/file"
+run 4 -n 4 -- "$tmp/kinds" "$tmp/file" direct
+OMPI_MCA_coll_quintorus_direct=0 run 4 -n 4 -- "$tmp/kinds" "$tmp/file" indirect
+run 4 --clock virtual --shape 2x2x1x1x1 -- "$tmp/kinds" "$tmp/file" indirect
 export OMPI_MCA_io=romio321
-run 4 -n 4 --hosts local,local --fault loss=0.01,seed=3 -- "$tmp/kinds" "$tmp/file"
-run 4 --fabric torus --shape 2x1x1x1x1x2 -- "$tmp/kinds" "$tmp/file"
+run 4 -n 4 --hosts local,local --fault loss=0.01,seed=3 -- "$tmp/kinds" "$tmp/file" direct
+run 4 --fabric torus --shape 2x1x1x1x1x2 -- "$tmp/kinds" "$tmp/file" direct
 unset OMPI_MCA_io
 
 # Programs look for their place where mpirun writes it, before MPI_Init or without.

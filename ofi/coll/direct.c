@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Hot: MPI_Send, MPI_Recv and their like. */
+#define _GNU_SOURCE
+#include "ofi/coll/direct.h"
+
+#include <dlfcn.h>
+#include <rdma/fi_errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi/coll/coll.h"
+
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/mca/pml/base/base.h"
+#include "ompi/mca/pml/base/pml_base_request.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/proc/proc.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/runtime/opal_progress.h"
+
+#define TAG_BITS         34
+#define TAG_ACKNOWLEDGES (2ull << 32)
+#define TAG_SYNCHRONOUS  (1ull << 32)
+#define TAG_ANY          0x7fffffffull /* MPI_ANY_TAG takes no tag below 0, as Open MPI has. */
+#define NO_ENDPOINT      UINT32_MAX    /* also: any source */
+#define POLLS            16u           /* of our context for each progress of all of Open MPI */
+
+static struct {
+	mca_pml_base_module_send_fn_t send;
+	mca_pml_base_module_isend_fn_t isend;
+	mca_pml_base_module_recv_fn_t recv;
+	mca_pml_base_module_irecv_fn_t irecv;
+} next; /* pml cm's */
+
+static ompi_jobid_t job;
+static uint32_t *endpoint;  /* by task */
+static bool *has_been_sent; /* by task: pml cm has sent it a message, so its endpoint is open. */
+
+/* ---- what can be done here ---- */
+
+/* Returns true if the data is in one piece that begins at the buffer's address. */
+static inline bool is_plain(const struct ompi_datatype_t *type, size_t count, size_t *bytes)
+{
+	const opal_datatype_t *d = &type->super;
+	const uint16_t needed = OPAL_DATATYPE_FLAG_CONTIGUOUS | OPAL_DATATYPE_FLAG_NO_GAPS;
+
+	*bytes = count * d->size;
+	return (d->flags & needed) == needed && !d->lb && !d->true_lb;
+}
+
+/* Returns the task of a rank, or NO_ENDPOINT if it is of another job. */
+static inline uint32_t task_of(const struct ompi_communicator_t *comm, int rank)
+{
+	ompi_process_name_t name = ompi_group_get_proc_name(comm->c_remote_group, rank);
+
+	return name.jobid == job && name.vpid < coll_loan.tasks ? name.vpid : NO_ENDPOINT;
+}
+
+static inline uint64_t tag_of(const struct ompi_communicator_t *comm, int tag)
+{
+	return (uint64_t)comm->c_contextid << TAG_BITS | (uint32_t)tag;
+}
+
+/* ---- sends ---- */
+
+/* Returns true if the message has been sent. */
+static inline bool send_now(const void *data, size_t count, const struct ompi_datatype_t *type,
+			    int to, int tag, mca_pml_base_send_mode_t mode,
+			    const struct ompi_communicator_t *comm)
+{
+	size_t bytes;
+	uint32_t task;
+
+	if (__builtin_expect(
+		(mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
+		    !is_plain(type, count, &bytes),
+		0))
+		return false;
+	task = task_of(comm, to);
+	if (__builtin_expect(task == NO_ENDPOINT, 0))
+		return false;
+	if (__builtin_expect(!has_been_sent[task], 0)) {
+		has_been_sent[task] = true; /* by the caller's next step */
+		return false;
+	}
+	return !coll_loan.messages->send(coll_loan.ep, endpoint[task], tag_of(comm, tag),
+					 (uint64_t)comm->c_my_rank, data, bytes);
+}
+
+static int direct_send(const void *data, size_t count, struct ompi_datatype_t *type, int to,
+		       int tag, mca_pml_base_send_mode_t mode, struct ompi_communicator_t *comm)
+{
+	if (send_now(data, count, type, to, tag, mode, comm))
+		return OMPI_SUCCESS;
+	return next.send(data, count, type, to, tag, mode, comm);
+}
+
+static int direct_isend(const void *data, size_t count, struct ompi_datatype_t *type, int to,
+			int tag, mca_pml_base_send_mode_t mode, struct ompi_communicator_t *comm,
+			ompi_request_t **request)
+{
+	if (send_now(data, count, type, to, tag, mode, comm)) {
+		*request = &ompi_request_empty;
+		return OMPI_SUCCESS;
+	}
+	return next.isend(data, count, type, to, tag, mode, comm, request);
+}
+
+/* ---- requests of receives ---- */
+
+typedef struct direct_request {
+	mca_pml_base_request_t super;
+	struct direct_request *next_free;
+} direct_request;
+OBJ_CLASS_DECLARATION(direct_request);
+
+static direct_request *free_requests;
+
+static inline void request_put(direct_request *r)
+{
+	OBJ_RELEASE(r->super.req_comm);
+	r->next_free = free_requests;
+	free_requests = r;
+}
+
+static int request_free(ompi_request_t **request)
+{
+	direct_request *r = (direct_request *)*request;
+
+	*request = MPI_REQUEST_NULL;
+	r->super.req_free_called = 1;
+	if (!REQUEST_COMPLETE(&r->super.req_ompi))
+		return OMPI_SUCCESS; /* on_received() */
+	OMPI_REQUEST_FINI(&r->super.req_ompi);
+	request_put(r);
+	return OMPI_SUCCESS;
+}
+
+/* MPI wants no error if the message is here already. */
+static int request_cancel(ompi_request_t *request, int flag)
+{
+	coll_loan.messages->cancel(coll_loan.ep, request);
+	return OMPI_SUCCESS;
+}
+
+static void construct_request(direct_request *r)
+{
+	r->super.req_type = MCA_PML_REQUEST_RECV;
+	r->super.req_ompi.req_type = OMPI_REQUEST_PML;
+	r->super.req_ompi.req_free = request_free;
+	r->super.req_ompi.req_cancel = request_cancel;
+}
+OBJ_CLASS_INSTANCE(direct_request, mca_pml_base_request_t, construct_request, NULL);
+
+static void on_received(void *cookie, const struct quintorus_fi_received *m)
+{
+	direct_request *r = cookie;
+	ompi_status_public_t *s = &r->super.req_ompi.req_status;
+
+	s->_ucount = m->stored;
+	if (__builtin_expect(!m->status, 1)) {
+		s->MPI_SOURCE = (int)m->data;
+		s->MPI_TAG = (int)(uint32_t)m->tag;
+		if (m->sent > m->stored)
+			s->MPI_ERROR = MPI_ERR_TRUNCATE;
+		if (__builtin_expect(m->tag & TAG_SYNCHRONOUS, 0))
+			coll_loan.messages->send_tag(coll_loan.ep, m->source,
+						     m->tag ^ TAG_SYNCHRONOUS ^ TAG_ACKNOWLEDGES);
+	} else if (m->status == -FI_ECANCELED) {
+		s->_cancelled = 1;
+	} else {
+		s->MPI_ERROR = MPI_ERR_INTERN;
+	}
+	ompi_request_complete(&r->super.req_ompi, true);
+	if (__builtin_expect(r->super.req_free_called, 0)) {
+		OMPI_REQUEST_FINI(&r->super.req_ompi);
+		request_put(r);
+	}
+}
+
+static inline direct_request *request_get(struct ompi_communicator_t *comm)
+{
+	direct_request *r = free_requests;
+
+	if (r)
+		free_requests = r->next_free;
+	else
+		r = OBJ_NEW(direct_request);
+	if (!r)
+		return NULL;
+	OMPI_REQUEST_INIT(&r->super.req_ompi, false);
+	r->super.req_ompi.req_state = OMPI_REQUEST_ACTIVE;
+	r->super.req_ompi.req_mpi_object.comm = comm;
+	r->super.req_ompi.req_status.MPI_ERROR = MPI_SUCCESS;
+	r->super.req_ompi.req_status._cancelled = 0;
+	r->super.req_free_called = 0;
+	r->super.req_comm = comm;
+	OBJ_RETAIN(comm);
+	return r;
+}
+
+/* ---- receives ---- */
+
+/* Returns the request, or NULL if pml cm has to receive. */
+static inline direct_request *receive_now(void *data, size_t count,
+					  const struct ompi_datatype_t *type, int from, int tag,
+					  struct ompi_communicator_t *comm)
+{
+	uint64_t wanted = tag_of(comm, tag), ignore = TAG_SYNCHRONOUS;
+	uint32_t source = NO_ENDPOINT;
+	direct_request *r;
+	size_t bytes;
+
+	if (!is_plain(type, count, &bytes))
+		return NULL;
+	if (from != MPI_ANY_SOURCE) {
+		uint32_t task = task_of(comm, from);
+
+		if (__builtin_expect(task == NO_ENDPOINT, 0))
+			return NULL;
+		source = endpoint[task];
+	}
+	if (tag == MPI_ANY_TAG) {
+		wanted = tag_of(comm, 0);
+		ignore |= TAG_ANY;
+	}
+	r = request_get(comm);
+	if (!r)
+		return NULL;
+	r->super.req_ompi.req_status.MPI_SOURCE = from;
+	r->super.req_ompi.req_status.MPI_TAG = tag;
+	if (!coll_loan.messages->receive(coll_loan.ep, source, wanted, ignore, data, bytes,
+					 on_received, r))
+		return r;
+	request_put(r);
+	return NULL;
+}
+
+static int direct_irecv(void *data, size_t count, struct ompi_datatype_t *type, int from, int tag,
+			struct ompi_communicator_t *comm, ompi_request_t **request)
+{
+	direct_request *r = receive_now(data, count, type, from, tag, comm);
+
+	if (!r)
+		return next.irecv(data, count, type, from, tag, comm, request);
+	*request = &r->super.req_ompi;
+	return OMPI_SUCCESS;
+}
+
+static int direct_recv(void *data, size_t count, struct ompi_datatype_t *type, int from, int tag,
+		       struct ompi_communicator_t *comm, ompi_status_public_t *status)
+{
+	direct_request *r = receive_now(data, count, type, from, tag, comm);
+	ompi_request_t *request;
+	int rc;
+
+	if (!r)
+		return next.recv(data, count, type, from, tag, comm, status);
+	request = &r->super.req_ompi;
+	for (unsigned i = 1; !REQUEST_COMPLETE(request); i++) {
+		if (i % POLLS)
+			PAMI_Context_advance(coll_loan.context, 1);
+		else
+			opal_progress();
+	}
+	rc = request->req_status.MPI_ERROR;
+	if (status != MPI_STATUS_IGNORE)
+		*status = request->req_status;
+	request_free(&request);
+	return rc;
+}
+
+/* ---- the beginning ---- */
+
+static bool is_usual(const char *name)
+{
+	mca_base_var_source_t source;
+	int variable = mca_base_var_find("ompi", "mtl", "ofi", name);
+
+	return variable >= 0 &&
+	       mca_base_var_get_value(variable, NULL, &source, NULL) == OPAL_SUCCESS &&
+	       source == MCA_BASE_VAR_SOURCE_DEFAULT;
+}
+
+/* Returns true if mtl ofi makes the tags that this file makes, and has one endpoint. */
+static bool has_usual_messages(void)
+{
+	return is_usual("tag_mode") && is_usual("enable_sep");
+}
+
+/* Open MPI unloads its components before its last messages. */
+static bool stay_loaded(void)
+{
+	Dl_info self;
+
+	return dladdr((void *)direct_install, &self) &&
+	       dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+static bool find_endpoints(void)
+{
+	endpoint = malloc(coll_loan.tasks * sizeof *endpoint);
+	has_been_sent = calloc(coll_loan.tasks, sizeof *has_been_sent);
+	if (!endpoint || !has_been_sent)
+		return false;
+	for (uint32_t t = 0; t < coll_loan.tasks; t++)
+		if (PAMI_Endpoint_create(coll_loan.client, t, 0, &endpoint[t]) != PAMI_SUCCESS)
+			return false;
+	return true;
+}
+
+void direct_install(void)
+{
+	ompi_process_name_t self = ompi_proc_local()->super.proc_name;
+
+	if (mca_pml.pml_send == direct_send || self.vpid != coll_loan.task ||
+	    strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "cm") != 0 ||
+	    !has_usual_messages() || !find_endpoints() || !stay_loaded())
+		return;
+	job = self.jobid;
+	next.send = mca_pml.pml_send;
+	next.isend = mca_pml.pml_isend;
+	next.recv = mca_pml.pml_recv;
+	next.irecv = mca_pml.pml_irecv;
+	mca_pml.pml_send = direct_send;
+	mca_pml.pml_isend = direct_isend;
+	mca_pml.pml_recv = direct_recv;
+	mca_pml.pml_irecv = direct_irecv;
+}
