@@ -78,7 +78,7 @@ static int real_wait(struct mu_channel *ch, int found, unsigned how)
 	/* This round received records for a shared channel: serve it before the next round. */
 	if (__builtin_expect(atomic_load_relaxed(&ch->p->comm.wanted), 0)) {
 		atomic_store_relaxed(&ch->p->comm.wanted, 0);
-		mu_commthread_help_shared(ch->p);
+		mu_commthread_help_shared(ch->p, true);
 	}
 	return 0;
 }

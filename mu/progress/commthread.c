@@ -396,7 +396,7 @@ unsigned mu_commthread_max(void)
 	return mu_self.comm.max;
 }
 
-int mu_commthread_help_shared(struct mu_process *p)
+int mu_commthread_help_shared(struct mu_process *p, bool all)
 {
 	int n = 0, again = 0;
 
@@ -405,7 +405,8 @@ int mu_commthread_help_shared(struct mu_process *p)
 	for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
 		struct mu_comm_entry *e = &p->comm.entry[i];
 
-		if (!atomic_load_relaxed(&e->shared) || !mu_lock_try(&e->running))
+		if (!atomic_load_relaxed(&e->shared) || (!all && !mu_channel_has_mail(i)) ||
+		    !mu_lock_try(&e->running))
 			continue;
 		if (e->fn) {
 			int found;

@@ -83,8 +83,9 @@ void mu_commthread_sleep(struct mu_process *p, unsigned k, int64_t ns);
 void mu_commthread_adapt_passes(struct mu_process *p, struct mu_comm_passes *at, uint64_t ns);
 /* Has thread k work? If not, lowers *ns to the time after which it must check again. */
 bool mu_commthread_has_work(struct mu_process *p, unsigned k, int64_t *ns);
-/* An idle thread of the program serves the shared channels. Returns as mu_commthread_run_pass(). */
-int mu_commthread_help_shared(struct mu_process *p);
+/* An idle thread of the program serves the shared channels, or those that have mail
+ * (mu_channel_has_mail()). Returns as mu_commthread_run_pass(). */
+int mu_commthread_help_shared(struct mu_process *p, bool all);
 /* Virtual time: the calling thread serves all channels. Returns the number of events. */
 int mu_commthread_serve_all(struct mu_process *p);
 /* Real time: start thread k unless it runs. 0 or a negative errno. The pool is locked. */
