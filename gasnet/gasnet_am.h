@@ -94,25 +94,33 @@ static inline size_t gex_AM_SrcDescSize(gex_AM_SrcDesc_t sd)
 	return gexi_srcdesc_start(sd, "gex_AM_SrcDescSize")->bytes;
 }
 
-/* What the numbered functions call: args are nargs arguments. */
+/*
+ * What the numbered functions call: words are nargs arguments in pairs, as in the message. The
+ * caller makes a pair in a register, since a load of 8 bytes that two stores of 4 have just written
+ * waits until both are in the cache.
+ */
+static inline uint64_t gexi_am_pair(gex_AM_Arg_t a, gex_AM_Arg_t b)
+{
+	return (uint32_t)a | (uint64_t)(uint32_t)b << 32;
+}
 int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, gex_Flags_t flags,
-			  unsigned int nargs, const gex_AM_Arg_t *args);
+			  unsigned int nargs, const uint64_t *words);
 int gexi_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
 			   size_t bytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-			   const gex_AM_Arg_t *args);
+			   const uint64_t *words);
 int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
 			 size_t bytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
-			 unsigned int nargs, const gex_AM_Arg_t *args);
+			 unsigned int nargs, const uint64_t *words);
 int gexi_am_reply_short(gex_Token_t token, gex_AM_Index_t index, gex_Flags_t flags,
-			unsigned int nargs, const gex_AM_Arg_t *args);
+			unsigned int nargs, const uint64_t *words);
 int gexi_am_reply_medium(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
 			 gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-			 const gex_AM_Arg_t *args);
+			 const uint64_t *words);
 int gexi_am_reply_long(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
 		       void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-		       const gex_AM_Arg_t *args);
+		       const uint64_t *words);
 void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned int kind, gex_AM_Index_t index, size_t bytes,
-		    void *dest, unsigned int nargs, const gex_AM_Arg_t *args);
+		    void *dest, unsigned int nargs, const uint64_t *words);
 /* kind of gexi_am_commit() */
 #define GEXI_AM_REQUEST_MEDIUM 1u
 #define GEXI_AM_REPLY_MEDIUM   5u
@@ -151,56 +159,56 @@ void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned int kind, gex_AM_Index_t index
 #define gex_AM_CommitReplyLong(...) GEXI_CAT(gex_AM_CommitReplyLong, GEXI_AM_COUNT_4(__VA_ARGS__))(__VA_ARGS__)
 
 #define GEXI_AM_PARAMS_0
-#define GEXI_AM_PASS_0 0, (const gex_AM_Arg_t *)0
+#define GEXI_AM_PASS_0 0, (const uint64_t *)0
 #define GEXI_AM_ARGS_0
 #define GEXI_AM_PARAMS_1 , gex_AM_Arg_t a0
 #define GEXI_AM_PASS_1 1, gexi_args
-#define GEXI_AM_ARGS_1 const gex_AM_Arg_t gexi_args[1] = {a0};
+#define GEXI_AM_ARGS_1 const uint64_t gexi_args[1] = {gexi_am_pair(a0, 0)};
 #define GEXI_AM_PARAMS_2 , gex_AM_Arg_t a0, gex_AM_Arg_t a1
 #define GEXI_AM_PASS_2 2, gexi_args
-#define GEXI_AM_ARGS_2 const gex_AM_Arg_t gexi_args[2] = {a0, a1};
+#define GEXI_AM_ARGS_2 const uint64_t gexi_args[1] = {gexi_am_pair(a0, a1)};
 #define GEXI_AM_PARAMS_3 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2
 #define GEXI_AM_PASS_3 3, gexi_args
-#define GEXI_AM_ARGS_3 const gex_AM_Arg_t gexi_args[3] = {a0, a1, a2};
+#define GEXI_AM_ARGS_3 const uint64_t gexi_args[2] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, 0)};
 #define GEXI_AM_PARAMS_4 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3
 #define GEXI_AM_PASS_4 4, gexi_args
-#define GEXI_AM_ARGS_4 const gex_AM_Arg_t gexi_args[4] = {a0, a1, a2, a3};
+#define GEXI_AM_ARGS_4 const uint64_t gexi_args[2] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3)};
 #define GEXI_AM_PARAMS_5 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4
 #define GEXI_AM_PASS_5 5, gexi_args
-#define GEXI_AM_ARGS_5 const gex_AM_Arg_t gexi_args[5] = {a0, a1, a2, a3, a4};
+#define GEXI_AM_ARGS_5 const uint64_t gexi_args[3] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, 0)};
 #define GEXI_AM_PARAMS_6 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5
 #define GEXI_AM_PASS_6 6, gexi_args
-#define GEXI_AM_ARGS_6 const gex_AM_Arg_t gexi_args[6] = {a0, a1, a2, a3, a4, a5};
+#define GEXI_AM_ARGS_6 const uint64_t gexi_args[3] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5)};
 #define GEXI_AM_PARAMS_7 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6
 #define GEXI_AM_PASS_7 7, gexi_args
-#define GEXI_AM_ARGS_7 const gex_AM_Arg_t gexi_args[7] = {a0, a1, a2, a3, a4, a5, a6};
+#define GEXI_AM_ARGS_7 const uint64_t gexi_args[4] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, 0)};
 #define GEXI_AM_PARAMS_8 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7
 #define GEXI_AM_PASS_8 8, gexi_args
-#define GEXI_AM_ARGS_8 const gex_AM_Arg_t gexi_args[8] = {a0, a1, a2, a3, a4, a5, a6, a7};
+#define GEXI_AM_ARGS_8 const uint64_t gexi_args[4] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7)};
 #define GEXI_AM_PARAMS_9 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8
 #define GEXI_AM_PASS_9 9, gexi_args
-#define GEXI_AM_ARGS_9 const gex_AM_Arg_t gexi_args[9] = {a0, a1, a2, a3, a4, a5, a6, a7, a8};
+#define GEXI_AM_ARGS_9 const uint64_t gexi_args[5] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, 0)};
 #define GEXI_AM_PARAMS_10 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9
 #define GEXI_AM_PASS_10 10, gexi_args
-#define GEXI_AM_ARGS_10 const gex_AM_Arg_t gexi_args[10] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9};
+#define GEXI_AM_ARGS_10 const uint64_t gexi_args[5] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9)};
 #define GEXI_AM_PARAMS_11 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10
 #define GEXI_AM_PASS_11 11, gexi_args
-#define GEXI_AM_ARGS_11 const gex_AM_Arg_t gexi_args[11] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10};
+#define GEXI_AM_ARGS_11 const uint64_t gexi_args[6] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, 0)};
 #define GEXI_AM_PARAMS_12 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11
 #define GEXI_AM_PASS_12 12, gexi_args
-#define GEXI_AM_ARGS_12 const gex_AM_Arg_t gexi_args[12] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11};
+#define GEXI_AM_ARGS_12 const uint64_t gexi_args[6] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, a11)};
 #define GEXI_AM_PARAMS_13 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11, gex_AM_Arg_t a12
 #define GEXI_AM_PASS_13 13, gexi_args
-#define GEXI_AM_ARGS_13 const gex_AM_Arg_t gexi_args[13] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12};
+#define GEXI_AM_ARGS_13 const uint64_t gexi_args[7] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, a11), gexi_am_pair(a12, 0)};
 #define GEXI_AM_PARAMS_14 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11, gex_AM_Arg_t a12, gex_AM_Arg_t a13
 #define GEXI_AM_PASS_14 14, gexi_args
-#define GEXI_AM_ARGS_14 const gex_AM_Arg_t gexi_args[14] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13};
+#define GEXI_AM_ARGS_14 const uint64_t gexi_args[7] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, a11), gexi_am_pair(a12, a13)};
 #define GEXI_AM_PARAMS_15 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11, gex_AM_Arg_t a12, gex_AM_Arg_t a13, gex_AM_Arg_t a14
 #define GEXI_AM_PASS_15 15, gexi_args
-#define GEXI_AM_ARGS_15 const gex_AM_Arg_t gexi_args[15] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14};
+#define GEXI_AM_ARGS_15 const uint64_t gexi_args[8] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, a11), gexi_am_pair(a12, a13), gexi_am_pair(a14, 0)};
 #define GEXI_AM_PARAMS_16 , gex_AM_Arg_t a0, gex_AM_Arg_t a1, gex_AM_Arg_t a2, gex_AM_Arg_t a3, gex_AM_Arg_t a4, gex_AM_Arg_t a5, gex_AM_Arg_t a6, gex_AM_Arg_t a7, gex_AM_Arg_t a8, gex_AM_Arg_t a9, gex_AM_Arg_t a10, gex_AM_Arg_t a11, gex_AM_Arg_t a12, gex_AM_Arg_t a13, gex_AM_Arg_t a14, gex_AM_Arg_t a15
 #define GEXI_AM_PASS_16 16, gexi_args
-#define GEXI_AM_ARGS_16 const gex_AM_Arg_t gexi_args[16] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
+#define GEXI_AM_ARGS_16 const uint64_t gexi_args[8] = {gexi_am_pair(a0, a1), gexi_am_pair(a2, a3), gexi_am_pair(a4, a5), gexi_am_pair(a6, a7), gexi_am_pair(a8, a9), gexi_am_pair(a10, a11), gexi_am_pair(a12, a13), gexi_am_pair(a14, a15)};
 #define GEXI_AM_ARITIES(form) form(0) form(1) form(2) form(3) form(4) form(5) form(6) form(7) form(8) form(9) form(10) form(11) form(12) form(13) form(14) form(15) form(16)
 
 #define GEXI_AM_FORM(n) static inline int gex_AM_RequestShort##n(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, gex_Flags_t flags GEXI_AM_PARAMS_##n) \

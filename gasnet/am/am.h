@@ -117,7 +117,7 @@ struct gexi_am_send {
 	unsigned kind;
 	uint8_t index;
 	unsigned nargs;
-	const gex_AM_Arg_t *args;
+	const uint64_t *words; /* the arguments in pairs */
 	uint64_t where;
 	size_t bytes;
 };
@@ -230,9 +230,10 @@ _Static_assert(offsetof(struct gexi_am_head, kind) == 0 &&
 		   offsetof(struct gexi_am_head, bytes) == 4 && sizeof(struct gexi_am_head) == 8,
 	       "the word of a header");
 
-static inline uint64_t gexi_am_pair(gex_AM_Arg_t a, gex_AM_Arg_t b)
+/* The number of words that hold so many arguments. */
+static inline unsigned gexi_am_words(unsigned nargs)
 {
-	return (uint32_t)a | (uint64_t)(uint32_t)b << 32;
+	return (nargs + 1) / 2;
 }
 
 #endif

@@ -265,20 +265,20 @@ static void commit_allocated(struct gexi_srcdesc *sd, struct gexi_am_send *s)
  * memory is the program's, so whole words are copied. Lock.
  */
 static inline void commit_inline(const struct gexi_srcdesc *sd, unsigned index, size_t bytes,
-				 const gex_AM_Arg_t *args)
+				 const uint64_t *words)
 {
 	struct gexi_peer *peer = gexi_peer(sd->task);
-	size_t words = gexi_am_medium_head(sd->nargs) / 8;
+	size_t count = gexi_am_medium_head(sd->nargs) / 8;
 	uint64_t head[(GEXI_AM_HEAD_MAX + 15) / 8];
 
 	head[0] = gexi_am_head_word(peer, sd->kind, index, sd->nargs, bytes);
-	head[words - 1] = words > 1 ? 0 : head[0];
-	for (unsigned i = 0; i < sd->nargs; i += 2)
-		head[1 + i / 2] = gexi_am_pair(args[i], i + 1 < sd->nargs ? args[i + 1] : 0);
+	head[count - 1] = count > 1 ? 0 : head[0];
+	for (unsigned i = 0; i < gexi_am_words(sd->nargs); i++)
+		head[1 + i] = words[i];
 	if (GEXI_UNLIKELY(gexi_world.padded(gexi_world.context[GEXI_MAIN],
 					    peer->endpoint[GEXI_MAIN], GEXI_DISPATCH_AM, head,
-					    words, sd->addr, bytes) != PAMI_SUCCESS))
-		gexi_am_send_headed(sd->task, head, words * 8, sd->addr, bytes);
+					    count, sd->addr, bytes) != PAMI_SUCCESS))
+		gexi_am_send_headed(sd->task, head, count * 8, sd->addr, bytes);
 }
 
 static GEXI_COLD void commit_fail(gex_AM_SrcDesc_t sd, unsigned kind, size_t bytes, unsigned nargs)
@@ -296,9 +296,9 @@ static GEXI_COLD void commit_fail(gex_AM_SrcDesc_t sd, unsigned kind, size_t byt
 
 /* Send a medium payload from the buffer that prepare handed out. */
 static inline void commit_buffer(struct gexi_srcdesc *sd, unsigned index, size_t bytes,
-				 const gex_AM_Arg_t *args)
+				 const uint64_t *words)
 {
-	struct gexi_am_send s = {sd->task, sd->kind, index, sd->nargs, args, 0, bytes};
+	struct gexi_am_send s = {sd->task, sd->kind, index, sd->nargs, words, 0, bytes};
 
 	gexi_lock();
 	if (!(s.kind & GEXI_AM_REPLY)) /* The target returns what the message costs. */
@@ -312,14 +312,13 @@ static inline void commit_buffer(struct gexi_srcdesc *sd, unsigned index, size_t
 
 /* Commit a message that is long, or in a slot or memory of the program. */
 static __attribute__((noinline)) void commit_other(gex_AM_SrcDesc_t sd, gex_AM_Index_t index,
-						   size_t bytes, void *dest,
-						   const gex_AM_Arg_t *args)
+						   size_t bytes, void *dest, const uint64_t *words)
 {
 	struct gexi_event *wait = NULL;
 	unsigned kind = sd->kind;
 	struct gexi_am_send s = {sd->task, kind,
 				 index,    sd->nargs,
-				 args,     kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,
+				 words,    kind & GEXI_AM_LONG ? (uint64_t)(uintptr_t)dest : 0,
 				 bytes};
 
 	if (kind & GEXI_AM_LONG)
@@ -346,21 +345,21 @@ static __attribute__((noinline)) void commit_other(gex_AM_SrcDesc_t sd, gex_AM_I
 }
 
 void gexi_am_commit(gex_AM_SrcDesc_t sd, unsigned kind, gex_AM_Index_t index, size_t bytes,
-		    void *dest, unsigned nargs, const gex_AM_Arg_t *args)
+		    void *dest, unsigned nargs, const uint64_t *words)
 {
 	if (GEXI_UNLIKELY(!sd || !sd->is_open || sd->kind != kind || bytes > sd->bytes ||
 			  nargs != sd->nargs))
 		commit_fail(sd, kind, bytes, nargs);
 	if (sd->memory == GEXI_SRCDESC_BUFFER && !(kind & GEXI_AM_LONG)) {
-		commit_buffer(sd, index, bytes, args);
+		commit_buffer(sd, index, bytes, words);
 		return;
 	}
 	if (sd->memory != GEXI_SRCDESC_INLINE || kind & GEXI_AM_LONG) {
-		commit_other(sd, index, bytes, dest, args);
+		commit_other(sd, index, bytes, dest, words);
 		return;
 	}
 	gexi_lock(); /* Such a message costs one credit, whatever its length. */
-	commit_inline(sd, index, bytes, args);
+	commit_inline(sd, index, bytes, words);
 	gexi_unlock();
 	sd->is_open = false;
 }

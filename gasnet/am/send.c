@@ -18,8 +18,8 @@ size_t gexi_am_write_head(const struct gexi_am_send *s, void *to)
 		memcpy(at, &s->where, sizeof(s->where));
 		at += sizeof(s->where);
 	}
-	for (unsigned i = 0; i < s->nargs; i++, at += sizeof(*s->args))
-		memcpy(at, &s->args[i], sizeof(*s->args));
+	for (unsigned i = 0; i < gexi_am_words(s->nargs); i++, at += sizeof(*s->words))
+		memcpy(at, &s->words[i], sizeof(*s->words));
 	return gexi_am_head_bytes(s);
 }
 
@@ -87,30 +87,20 @@ static GEXI_COLD void send_short_slow(uint32_t task, uint64_t header, const uint
 	gexi_am_send_headed(task, &header, sizeof(header), words, count * sizeof(*words));
 }
 
-/*
- * A short message: its first word is PAMI's header, and its arguments, in pairs, are PAMI's data.
- * Words are made in registers: a load of what several narrower stores have just written would wait
- * for them. Lock.
- */
+/* A short message: its first word is PAMI's header, and its arguments are PAMI's data. Lock. */
 static inline void send_short(const char *what, uint32_t task, unsigned kind, unsigned index,
-			      unsigned nargs, const gex_AM_Arg_t *args)
+			      unsigned nargs, const uint64_t *words)
 {
 	struct gexi_peer *peer = gexi_peer(task);
-	uint64_t header, words[GEXI_AM_ARGS_MAX / 2];
+	uint64_t header;
 
 	if (GEXI_UNLIKELY(nargs > GEXI_AM_ARGS_MAX))
 		gexi_am_check(what, GEXI_AM_SHORT, 0, nargs);
 	header = gexi_am_head_word(peer, kind, index, nargs, 0);
-	words[0] = 0;
-	if (GEXI_LIKELY(nargs == 2))
-		words[0] = gexi_am_pair(args[0], args[1]);
-	else
-		for (unsigned i = 0; i < nargs; i += 2)
-			words[i / 2] = gexi_am_pair(args[i], i + 1 < nargs ? args[i + 1] : 0);
 	if (GEXI_UNLIKELY(gexi_world.words(gexi_world.context[GEXI_MAIN], peer->endpoint[GEXI_MAIN],
 					   GEXI_DISPATCH_AM, header, words,
-					   (nargs + 1) / 2) != PAMI_SUCCESS))
-		send_short_slow(task, header, words, (nargs + 1) / 2);
+					   gexi_am_words(nargs)) != PAMI_SUCCESS))
+		send_short_slow(task, header, words, gexi_am_words(nargs));
 }
 
 /* ---- payloads ---- */
@@ -249,7 +239,7 @@ static void wait_local(struct gexi_event *e)
 /* ---- requests ---- */
 
 int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, gex_Flags_t flags,
-			  unsigned int nargs, const gex_AM_Arg_t *args)
+			  unsigned int nargs, const uint64_t *words)
 {
 	uint32_t task = gexi_task_of(tm, rank);
 
@@ -259,7 +249,7 @@ int gexi_am_request_short(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, ge
 		gexi_unlock();
 		return 1;
 	}
-	send_short("gex_AM_RequestShort", task, GEXI_AM_SHORT, index, nargs, args);
+	send_short("gex_AM_RequestShort", task, GEXI_AM_SHORT, index, nargs, words);
 	request_poll(flags);
 	gexi_unlock();
 	return 0;
@@ -285,10 +275,10 @@ static int request_payload(struct gexi_am_send *s, const void *src, gex_Event_t 
 
 int gexi_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
 			   size_t bytes, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-			   const gex_AM_Arg_t *args)
+			   const uint64_t *words)
 {
 	struct gexi_am_send s = {
-	    gexi_task_of(tm, rank), GEXI_AM_MEDIUM, index, nargs, args, 0, bytes};
+	    gexi_task_of(tm, rank), GEXI_AM_MEDIUM, index, nargs, words, 0, bytes};
 
 	gexi_am_check("gex_AM_RequestMedium", GEXI_AM_MEDIUM, bytes, nargs);
 	gexi_check_lc("gex_AM_RequestMedium", lc_opt, GEXI_LC_REQUEST);
@@ -299,9 +289,9 @@ int gexi_am_request_medium(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, c
 
 int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, const void *src,
 			 size_t bytes, void *dest, gex_Event_t *lc_opt, gex_Flags_t flags,
-			 unsigned int nargs, const gex_AM_Arg_t *args)
+			 unsigned int nargs, const uint64_t *words)
 {
-	struct gexi_am_send s = {gexi_task_of(tm, rank),    GEXI_AM_LONG, index, nargs, args,
+	struct gexi_am_send s = {gexi_task_of(tm, rank),    GEXI_AM_LONG, index, nargs, words,
 				 (uint64_t)(uintptr_t)dest, bytes};
 
 	gexi_am_check("gex_AM_RequestLong", GEXI_AM_LONG, bytes, nargs);
@@ -315,20 +305,20 @@ int gexi_am_request_long(gex_TM_t tm, gex_Rank_t rank, gex_AM_Index_t index, con
 /* ---- replies: in handlers, so the lock is held ---- */
 
 int gexi_am_reply_short(gex_Token_t token, gex_AM_Index_t index, gex_Flags_t flags,
-			unsigned int nargs, const gex_AM_Arg_t *args)
+			unsigned int nargs, const uint64_t *words)
 {
 	gexi_am_check_token("gex_AM_ReplyShort", token);
 	send_short("gex_AM_ReplyShort", token->task, GEXI_AM_SHORT | GEXI_AM_REPLY, index, nargs,
-		   args);
+		   words);
 	return 0;
 }
 
 int gexi_am_reply_medium(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
 			 gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-			 const gex_AM_Arg_t *args)
+			 const uint64_t *words)
 {
-	struct gexi_am_send s = {token->task, GEXI_AM_MEDIUM | GEXI_AM_REPLY, index, nargs, args, 0,
-				 bytes};
+	struct gexi_am_send s = {
+	    token->task, GEXI_AM_MEDIUM | GEXI_AM_REPLY, index, nargs, words, 0, bytes};
 	struct gexi_event *wait;
 
 	gexi_am_check("gex_AM_ReplyMedium", GEXI_AM_MEDIUM, bytes, nargs);
@@ -341,10 +331,10 @@ int gexi_am_reply_medium(gex_Token_t token, gex_AM_Index_t index, const void *sr
 
 int gexi_am_reply_long(gex_Token_t token, gex_AM_Index_t index, const void *src, size_t bytes,
 		       void *dest, gex_Event_t *lc_opt, gex_Flags_t flags, unsigned int nargs,
-		       const gex_AM_Arg_t *args)
+		       const uint64_t *words)
 {
 	struct gexi_am_send s = {token->task, GEXI_AM_LONG | GEXI_AM_REPLY, index, nargs,
-				 args,        (uint64_t)(uintptr_t)dest,    bytes};
+				 words,       (uint64_t)(uintptr_t)dest,    bytes};
 	struct gexi_event *wait;
 
 	gexi_am_check("gex_AM_ReplyLong", GEXI_AM_LONG, bytes, nargs);

@@ -415,12 +415,27 @@ static size_t reply_bytes(uint32_t number)
 	return bytes < gex_AM_LUBReplyMedium() ? bytes : gex_AM_LUBReplyMedium();
 }
 
+/* The arguments as the library's calls for every number of them take them. By value: a call that
+ * waits runs handlers, which call this, too. */
+struct words {
+	uint64_t pair[8];
+};
+static struct words words_of(const gex_AM_Arg_t *a)
+{
+	struct words w;
+
+	for (unsigned i = 0; i < 8; i++)
+		w.pair[i] = gexi_am_pair(a[2 * i], a[2 * i + 1]);
+	return w;
+}
+
 static void commit_reply(gex_AM_SrcDesc_t sd, int is_long, size_t bytes, void *dest, unsigned nargs,
 			 const gex_AM_Arg_t *a)
 {
 	fill_message(gex_AM_SrcDescAddr(sd), bytes, (uint32_t)a[0] >> 8);
 	gexi_am_commit(sd, is_long ? GEXI_AM_REPLY_LONG : GEXI_AM_REPLY_MEDIUM,
-		       (gex_AM_Index_t)(H_PAYLOAD_REPLY + nargs), bytes, dest, nargs, a);
+		       (gex_AM_Index_t)(H_PAYLOAD_REPLY + nargs), bytes, dest, nargs,
+		       words_of(a).pair);
 }
 
 static void send_reply(gex_Token_t token, uint32_t what, gex_AM_Arg_t *a)
@@ -440,11 +455,13 @@ static void send_reply(gex_Token_t token, uint32_t what, gex_AM_Arg_t *a)
 	if (what == MEDIUM || what == LONG)
 		fill_message(payload, bytes, number);
 	if (what == SHORT)
-		gexi_am_reply_short(token, to, 0, nargs, a);
+		gexi_am_reply_short(token, to, 0, nargs, words_of(a).pair);
 	else if (what == MEDIUM)
-		gexi_am_reply_medium(token, to, payload, bytes, GEX_EVENT_NOW, 0, nargs, a);
+		gexi_am_reply_medium(token, to, payload, bytes, GEX_EVENT_NOW, 0, nargs,
+				     words_of(a).pair);
 	else if (what == LONG)
-		gexi_am_reply_long(token, to, payload, bytes, dest, GEX_EVENT_NOW, 0, nargs, a);
+		gexi_am_reply_long(token, to, payload, bytes, dest, GEX_EVENT_NOW, 0, nargs,
+				   words_of(a).pair);
 	else if (what == NEGOTIATED)
 		commit_reply(
 		    gex_AM_PrepareReplyMedium(token, NULL, bytes, bytes + 100, NULL, 0, nargs), 0,
@@ -455,26 +472,33 @@ static void send_reply(gex_Token_t token, uint32_t what, gex_AM_Arg_t *a)
 		    1, bytes, dest, nargs, a);
 }
 
-static void on_request(gex_Token_t token, void *buf, size_t bytes, unsigned nargs,
-		       const gex_AM_Arg_t *args)
+static void split_words(gex_AM_Arg_t *a, const uint64_t *words, unsigned nargs)
 {
-	gex_AM_Arg_t a[16];
+	for (unsigned i = 0; i < nargs; i++)
+		a[i] = (gex_AM_Arg_t)(words[i / 2] >> 32 * (i % 2));
+}
 
-	check_message(buf, bytes, nargs, args);
-	if (nargs)
-		a[0] = args[0];
-	if (nargs && ((uint32_t)args[0] >> 5 & 7) != NONE)
-		send_reply(token, (uint32_t)args[0] >> 5 & 7, a);
+static void on_request(gex_Token_t token, void *buf, size_t bytes, unsigned nargs,
+		       const uint64_t *words)
+{
+	gex_AM_Arg_t a[16] = {0};
+
+	split_words(a, words, nargs);
+	check_message(buf, bytes, nargs, a);
+	if (nargs && ((uint32_t)a[0] >> 5 & 7) != NONE)
+		send_reply(token, (uint32_t)a[0] >> 5 & 7, a);
 	else
 		handled++;
 }
 
 static void on_reply(gex_Token_t token, void *buf, size_t bytes, unsigned nargs,
-		     const gex_AM_Arg_t *a)
+		     const uint64_t *words)
 {
-	struct message *m = &messages[(uint32_t)a[0] & 31];
+	struct message *m = &messages[(uint32_t)words[0] & 31];
 	gex_Token_Info_t info;
+	gex_AM_Arg_t a[16] = {0};
 
+	split_words(a, words, nargs);
 	gex_Token_Info(token, &info, GEX_TI_ALL);
 	REQUIRE(((uint32_t)a[0] & 31) < MESSAGES && m->busy);
 	REQUIRE(info.gex_srcrank == m->proc && !info.gex_is_req);
@@ -558,10 +582,11 @@ static void request_fixed(struct message *m, uint32_t what, unsigned nargs, gex_
 	fill_message(payload, m->bytes, m->number);
 	if (what == LONG)
 		TRY(gexi_am_request_long(team, m->proc, to, payload, m->bytes,
-					 slice_of(m->proc) + m->at, how[which], flags, nargs, a));
+					 slice_of(m->proc) + m->at, how[which], flags, nargs,
+					 words_of(a).pair));
 	else
 		TRY(gexi_am_request_medium(team, m->proc, to, payload, m->bytes, how[which], flags,
-					   nargs, a));
+					   nargs, words_of(a).pair));
 	if (which == 1)
 		gex_Event_Wait(lc);
 	if (which == 2)
@@ -590,7 +615,8 @@ static void request_negotiated(struct message *m, int is_long, unsigned nargs, g
 	REQUIRE(!from || gex_AM_SrcDescAddr(sd) == from);
 	fill_message(gex_AM_SrcDescAddr(sd), m->bytes, m->number);
 	gexi_am_commit(sd, is_long ? GEXI_AM_REQUEST_LONG : GEXI_AM_REQUEST_MEDIUM,
-		       (gex_AM_Index_t)(H_PAYLOAD + nargs), m->bytes, dest, nargs, a);
+		       (gex_AM_Index_t)(H_PAYLOAD + nargs), m->bytes, dest, nargs,
+		       words_of(a).pair);
 	if (is_mine) {
 		gex_Event_Wait(lc);
 		memset(payload, 0xcd, m->bytes);
@@ -604,7 +630,7 @@ static void do_message(void)
 	int is_long = what == LONG || what == NEGOTIATED_LONG;
 	unsigned slot = draw_below(MESSAGES), nargs = draw_below(17);
 	struct message *m = &messages[slot];
-	gex_AM_Arg_t a[16];
+	gex_AM_Arg_t a[16] = {0};
 
 	if (m->busy)
 		wait_message(m);
@@ -626,7 +652,7 @@ static void do_message(void)
 		fill_message(model[m->proc] + m->at, m->bytes, m->number);
 	if (what == SHORT)
 		TRY(gexi_am_request_short(team, m->proc, (gex_AM_Index_t)(H_SHORT + nargs), flags,
-					  nargs, a));
+					  nargs, words_of(a).pair));
 	else if (what == MEDIUM || what == LONG)
 		request_fixed(m, what, nargs, a);
 	else
