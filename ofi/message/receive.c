@@ -12,8 +12,10 @@
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "drivers/base/assert.h"
+#include "drivers/base/atomic.h"
 #include "ofi/message/wire.h"
 
 #define INLINE_BYTES              128u
@@ -261,11 +263,27 @@ static void store_bytes(const struct ofi_recv *r, char *at, const void *from, si
 
 /* ---- messages whose data is still at their sender ---- */
 
+/*
+ * The process of a sender has gone, and the job does not report deaths: its launcher ends the job
+ * and says which task died of what. Give it time for that, once, since an error here would make
+ * MPI end the job first with an internal error.
+ */
+static void wait_for_launcher(void)
+{
+	static const struct timespec most = {.tv_nsec = 500000000};
+	static atomic_u32 has_waited;
+
+	if (!atomic_exchange_relaxed(&has_waited, 1))
+		nanosleep(&most, NULL);
+}
+
 static void on_fetched(pami_context_t context, void *cookie, pami_result_t result)
 {
 	struct ofi_message *m = cookie;
 	int status = ofi_error_of(result);
 
+	if (result == PAMI_SHUTDOWN && !ofi_ep_is_dead(m->arrived.source))
+		wait_for_launcher();
 	if (!status && m->buffer)
 		ofi_scatter(m->recv->iov, m->recv->count, m->buffer, m->take);
 	ofi_post_finish(m->ep, m->arrived.source, m->request, status);
