@@ -29,6 +29,13 @@ static bool is_looked_for_here(void)
 	return !agas_world.goes_out || agas_is_in_handler();
 }
 
+/* Count that a near access looked for its block. The messaging unit's look is not counted. */
+static void count_lookup(void)
+{
+	if (is_looked_for_here())
+		AGAS_COUNT(lookups);
+}
+
 /* Carry out the part of an access that lies in one block on this rank. Returns false if the block
  * is not here. */
 static bool copy_here(enum agas_request_kind kind, gva_t gva, char *lva, size_t bytes)
@@ -56,8 +63,7 @@ static bool copy_near(enum agas_request_kind kind, gva_t gva, char *lva, size_t 
 
 	if (!agas_network_reaches() || !agas_network_access(&r, lva, NULL))
 		return false;
-	if (!agas_world.goes_out)
-		AGAS_COUNT(lookups);
+	count_lookup();
 	return true;
 }
 
@@ -228,8 +234,7 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 		value = agas_atomic_run(kind, (uint64_t *)(void *)at, v, expected);
 		used_here(b);
 	} else if (agas_network_reaches() && agas_network_access(&r, NULL, &value)) {
-		if (!agas_world.goes_out)
-			AGAS_COUNT(lookups);
+		count_lookup();
 	} else {
 		if (agas_is_in_handler())
 			return refuse_wait(call);

@@ -281,8 +281,9 @@ int mu_idle(struct mu_channel *ch, unsigned how)
 	if (p->forked || mu_is_in_commthread_call())
 		return 0;
 	if (atomic_load_relaxed(&p->comm.shared)) {
-		/* Serving a channel takes four locks, which is longer than the rest of a poll. So
-		 * a channel without records is served only before the thread may sleep or yield. */
+		/* Serving a channel takes four locks, which is about half of an empty poll. So a
+		 * channel without mail is served in one of MU_IDLE_LOOK polls. The polls after
+		 * which the thread may sleep or yield are among them. */
 		helped = mu_commthread_help_shared(p, (mu_idle_polls + 1) % MU_IDLE_LOOK == 0);
 		if (helped > 0)
 			return 0;
