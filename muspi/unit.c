@@ -49,10 +49,9 @@ static const char *const rule_name[] = {
 
 void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 {
-	if (atomic_fetch_add_relaxed(&unit.refused[rule], 1) >= 8)
-		return;
 	/* A format for each rule, because drv_warn() limits the lines of each format. */
-	switch (rule) {
+	if (atomic_load_relaxed(&unit.refused[rule]) < 8)
+		switch (rule) {
 #define RULE(name, text)                                                                           \
 	case RULE_##name:                                                                          \
 		drv_warn("MU: %s 0x%llx: " text " (rule " #name ")", field,                        \
@@ -60,9 +59,11 @@ void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 		break;
 #include "muspi/rules.def"
 #undef RULE
-	case UNIT_RULES:
-		break;
-	}
+		case UNIT_RULES:
+			break;
+		}
+	/* Behind the line: a program that sees the count finds the line written. */
+	atomic_fetch_add_release(&unit.refused[rule], 1);
 }
 
 /* How often a rule was broken in this process; UINT64_MAX: there is no such rule. For programs and
@@ -72,7 +73,7 @@ UNIT_API uint64_t quintorus_mu_refused(const char *name)
 {
 	for (unsigned i = 0; i < UNIT_RULES; i++)
 		if (!strcmp(rule_name[i], name))
-			return atomic_load_relaxed(&unit.refused[i]);
+			return atomic_load_acquire(&unit.refused[i]);
 	return UINT64_MAX;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <spi/include/kernel/MU.h>
@@ -61,6 +62,25 @@ static const struct rule {
 #undef RULE
 };
 
+/* Standard error of this process goes into a file while rules are broken. */
+static FILE *lines;
+static int terminal = 2;
+
+/* A condition that failed wrote its line into that file: show it. */
+static _Noreturn void end_with_lines(int status)
+{
+	char text[8192];
+	ssize_t n = lines ? pread(fileno(lines), text, sizeof text, 0) : 0;
+
+	if (n > 0)
+		dprintf(terminal, "%.*s", (int)n, text);
+	exit(status);
+}
+
+#define CHECK_WHO         "rank %u", Kernel_GetRank()
+#define CHECK_END(status) end_with_lines(status)
+#include "tests/harness/check_count.h"
+
 static const char *text_of(const char *rule)
 {
 	for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -68,10 +88,6 @@ static const char *text_of(const char *rule)
 			return rules[i].text;
 	return "";
 }
-
-/* Standard error of this process goes into a file while rules are broken. */
-static FILE *lines;
-static int terminal;
 
 static void catch_lines(void)
 {
@@ -114,6 +130,15 @@ static void check_line(const char *rule, const char *field, uint64_t value)
 		say(rule, "it wrote", all);
 }
 
+/* Poll until the rule has been broken more than `before` times, for ten seconds at most. */
+static void wait_for_refusal(const char *rule, uint64_t before)
+{
+	time_t end = time(NULL) + 10;
+
+	while (quintorus_mu_refused(rule) == before && time(NULL) < end)
+		quintorus_mu_poll();
+}
+
 /* Send it, and see the rule's counter rise by one, and its line. */
 static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d, const char *field,
 			   uint64_t value)
@@ -121,8 +146,7 @@ static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d, const char *
 	uint64_t before = quintorus_mu_refused(rule);
 
 	send_one(d);
-	for (int i = 0; i < 2000000 && quintorus_mu_refused(rule) == before; i++)
-		quintorus_mu_poll();
+	wait_for_refusal(rule, before);
 	if (quintorus_mu_refused(rule) != before + 1) {
 		dprintf(terminal, "rule %s: %llu, then %llu\n", rule, (unsigned long long)before,
 			(unsigned long long)quintorus_mu_refused(rule));
@@ -138,8 +162,6 @@ static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d, const char *
 		change;                                                                            \
 		expect_refusal(#rule, &d, field, value);                                           \
 	} while (0)
-#define CHECK_WHO "rank %u", Kernel_GetRank()
-#include "tests/harness/check_count.h"
 
 static void set_up(void)
 {
@@ -345,8 +367,7 @@ static void wrong_tail_is_refused(void)
 {
 	forget_lines();
 	MUSPI_setHwTail(&MUSPI_IdToInjFifo(0, &inj)->_fifo, 4096);
-	for (int i = 0; i < 2000000 && !quintorus_mu_refused("fifo_range"); i++)
-		quintorus_mu_poll();
+	wait_for_refusal("fifo_range", 0);
 	REQUIRE(quintorus_mu_refused("fifo_range") == 1);
 	check_line("fifo_range", "pa_tail", 4096 + (uint64_t)fifo);
 }
