@@ -238,8 +238,51 @@ static void add_checksum(unsigned index, const MUHWI_Descriptor_t *d)
 	} while (at < d->Message_Length);
 }
 
-static int send_to(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t *d, uint32_t word)
+/* Send to a task; op completes. 0: sent, 1: refused, -EAGAIN. */
+static int send_to_task(struct unit_inj *f, struct unit_flight *e, struct mu_op *op,
+			const MUHWI_Descriptor_t *d, uint32_t task)
 {
+	int rc = mu_send_raw(unit.ch, task, unit.channel, d, UNIT_PLAIN, f->pin, op);
+
+	if (rc)
+		return rc == -EAGAIN ? rc : 1;
+	e->parts++;
+	unit.flights++;
+	return 0;
+}
+
+static int send_to(struct unit_inj *f, struct unit_flight *e, const MUHWI_Descriptor_t *d,
+		   uint32_t word)
+{
+	uint32_t task;
+
+	if (find_task(word, &d->PacketHeader, &task)) {
+		unit_refuse(RULE_destination, "Destination", word);
+		return 1;
+	}
+	return send_to_task(f, e, &e->op, d, task);
+}
+
+/* The send of a descriptor to one node of a line. An operation is in flight once, so each has its
+ * own. */
+struct stop {
+	struct mu_op op;
+	struct unit_flight *flight;
+};
+
+static void on_stop_sent(struct mu_op *op, int result)
+{
+	struct unit_flight *e = ((struct stop *)(void *)op)->flight;
+
+	free(op);
+	on_sent(&e->op, result);
+}
+
+/* Send what d says to one node of a line. 0, or -EAGAIN. */
+static int send_to_stop(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t *d,
+			uint32_t word)
+{
+	struct stop *stop;
 	uint32_t task;
 	int rc;
 
@@ -247,18 +290,22 @@ static int send_to(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t
 		unit_refuse(RULE_destination, "Destination", word);
 		return 0;
 	}
+	stop = calloc(1, sizeof *stop);
+	if (!stop)
+		return -EAGAIN;
+	stop->op.done = on_stop_sent;
+	stop->flight = e;
 	d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination = word;
-	rc = mu_send_raw(unit.ch, task, unit.channel, d, UNIT_PLAIN, f->pin, &e->op);
-	if (rc == -EAGAIN)
-		return rc;
-	if (!rc) {
-		e->parts++;
-		unit.flights++;
-	}
-	return 0;
+	rc = send_to_task(f, e, &stop->op, d, task);
+	if (rc)
+		free(stop);
+	return rc == -EAGAIN ? rc : 0;
 }
 
-/* A deposited packet goes to each node on its line. */
+/*
+ * A deposited packet goes to each node on its line. Routers copy it, if there are any; they deliver
+ * each copy to T 0 of its node, which is there on every node. Else each node gets its own packet.
+ */
 static int send_line(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t *d)
 {
 	uint32_t to = d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination;
@@ -266,13 +313,16 @@ static int send_line(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor
 	unsigned hints = (unsigned)d->PacketHeader.NetworkHeader.pt2pt.Hints << 2 |
 			 d->PacketHeader.NetworkHeader.pt2pt.Byte2.Byte2 >> 6;
 	unsigned link = 9u - (unsigned)__builtin_ctz(hints);
-	uint32_t node = unit.job->node;
+	uint32_t node = unit.job->node, task;
+	struct emu_coord x;
 	uint64_t step = 0;
 
+	emu_coord_from_word(to, &x);
+	x.t = 0;
+	if (here != to && mu_routers_combine() && !mu_coord_task(&x, &task))
+		return send_to_task(f, e, &e->op, d, task) == -EAGAIN ? -EAGAIN : 0;
 	d->PacketHeader.NetworkHeader.pt2pt.Byte2.Deposit = 0;
 	while (here != to && nodes--) {
-		struct emu_coord x;
-
 		node = emu_node_neighbour(&unit.job->shape, node, link);
 		if (node == UINT32_MAX)
 			break;
@@ -280,7 +330,7 @@ static int send_line(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor
 		here = emu_coord_word(&x);
 		if (step++ < f->sent)
 			continue;
-		if (send_to(f, e, d, here))
+		if (send_to_stop(f, e, d, here))
 			return -EAGAIN;
 		f->sent++;
 	}
