@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * In real time a task carries out accesses of blocks that another task of its host owns by itself:
- * lease and block lie in memory that both have mapped (mu/segment/lease.h). These are the steps of
- * such an access and of the owner, on one word, the slot. The model checker
+ * lease and block lie in memory that both have mapped (mu/segment/lease.h). That is so in all modes
+ * of the directory: whatever led the task here, only the lease decides. These are the steps of such
+ * an access and of the owner, on one word, the slot. The model checker
  * (tests/model/agas_move.c) runs these very functions.
  *
  *	the task                           the owner, whose block is to leave or to be freed

@@ -26,7 +26,8 @@
 #define PAMI_EXT_QUINTORUS_ADDRESS "EXT_quintorus_address"
 
 enum pami_quintorus_address_mode {
-	PAMI_QUINTORUS_ADDRESS_MODE_NONE, /* there are no tables; "send" must not be called */
+	/* Nothing leads messages. "send" takes BIND only, and only if "has_near" says so. */
+	PAMI_QUINTORUS_ADDRESS_MODE_NONE,
 	PAMI_QUINTORUS_ADDRESS_MODE_CENTRAL,
 	PAMI_QUINTORUS_ADDRESS_MODE_HOME,
 	PAMI_QUINTORUS_ADDRESS_MODE_TORUS
@@ -84,7 +85,9 @@ enum pami_quintorus_address_access {
 
 struct pami_quintorus_address {
 	uint64_t key;
-	uint32_t at;      /* HOME: the owner, UINT32_MAX: the block is gone; else the network's */
+	/* HOME: the owner, UINT32_MAX: the block is gone. "near": the task that must be the owner,
+	 * UINT32_MAX: any. Else the network's. */
+	uint32_t at;
 	uint16_t version; /* later ones of a key replace earlier ones, modulo 2^16 */
 	uint16_t channel; /* the network's */
 	uint8_t kind, flags, budget, state;
@@ -153,7 +156,8 @@ typedef pami_task_t (*pami_quintorus_address_lead_fn)(uint64_t key, pami_task_t 
 typedef uint64_t (*pami_quintorus_address_delay_fn)(void);
 /* "unit": the most bytes of a put or get that messaging units carry out; 0: they carry out none. */
 typedef size_t (*pami_quintorus_address_unit_fn)(void);
-/* "has_near": does "near" carry out accesses in this job? In real time, unless --hw agas_unit=0. */
+/* "has_near": does "near" carry out accesses in this job? In real time, unless --hw agas_unit=0. In
+ * all modes: where nothing leads messages, the caller's own directory names the owner. */
 typedef bool (*pami_quintorus_address_has_near_fn)(void);
 /*
  * "near": carry out an access (PUT to CAS, of any length within the block) of a block that another

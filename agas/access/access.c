@@ -61,7 +61,7 @@ static bool copy_near(enum agas_request_kind kind, gva_t gva, char *lva, size_t 
 {
 	struct agas_request r = {.kind = (uint8_t)kind, .gva = gva, .bytes = (uint32_t)bytes};
 
-	if (!agas_network_reaches() || !agas_network_access(&r, lva, NULL))
+	if (!agas_network_finds() || !agas_network_access(&r, lva, NULL, AGAS_NETWORK_ANY))
 		return false;
 	count_lookup();
 	return true;
@@ -233,7 +233,8 @@ static int run_atomic(const char *call, enum agas_atomic kind, gva_t gva, uint64
 
 		value = agas_atomic_run(kind, (uint64_t *)(void *)at, v, expected);
 		used_here(b);
-	} else if (agas_network_reaches() && agas_network_access(&r, NULL, &value)) {
+	} else if (agas_network_finds() &&
+		   agas_network_access(&r, NULL, &value, AGAS_NETWORK_ANY)) {
 		count_lookup();
 	} else {
 		if (agas_is_in_handler())

@@ -104,7 +104,7 @@ void agas_network_open(void)
 	net.piece = unit ? unit() & ~(size_t)7 : 0; /* no piece ends within an aligned word */
 	has_near =
 	    (pami_quintorus_address_has_near_fn)PAMI_Extension_symbol(net.extension, "has_near");
-	if (net.mode != PAMI_QUINTORUS_ADDRESS_MODE_NONE && has_near && has_near())
+	if (net.send && has_near && has_near())
 		open_near();
 }
 
@@ -279,7 +279,7 @@ void agas_network_bind(const struct agas_block *b, enum agas_state state)
 					.a.to = b->owner,
 					.lease = (uintptr_t)b};
 
-	if (agas_network_leads())
+	if (agas_network_leads() || (net.near && !agas_world.deaths))
 		write_table(&h, sizeof(h));
 }
 
@@ -299,6 +299,11 @@ bool agas_network_reaches(void)
 	return net.near != NULL;
 }
 
+bool agas_network_finds(void)
+{
+	return net.near && agas_network_leads();
+}
+
 /* The owner has claimed the slot of an access that is over. If it has died, nobody asks. */
 static void send_end(const struct pami_quintorus_access *x,
 		     const struct pami_quintorus_near_end *end)
@@ -313,17 +318,18 @@ static void send_end(const struct pami_quintorus_access *x,
 	agas_send(end->task, AGAS_DISPATCH_NETWORK, &h, sizeof(h), NULL, 0, NULL);
 }
 
-bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value)
+bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value, uint32_t owner)
 {
 	struct pami_quintorus_access x;
 	struct pami_quintorus_near_end end;
 	struct pami_quintorus_operands o;
 	bool is_atomic = r->kind == AGAS_REQUEST_ATOMIC, done;
 
-	if (!net.near || !agas_network_leads() ||
+	if (!net.near || agas_world.deaths ||
 	    (!is_atomic && r->kind != AGAS_REQUEST_PUT && r->kind != AGAS_REQUEST_GET))
 		return false;
 	x = access_of(r);
+	x.a.at = owner;
 	o = (struct pami_quintorus_operands){r->operand, r->expected};
 	done = net.near(&x, is_atomic ? &o : local, &end);
 	if (end.task != UINT32_MAX)

@@ -5,7 +5,7 @@
  * only chooses the rank that a request reaches first; there access/serve.c decides as for any
  * request. In virtual time the messaging unit there carries out puts and gets of up to a packet if
  * the lease of the block, the beginning of its record, says that the block is OWNED. Under the
- * library's lock.
+ * library's lock. Accesses of blocks of this host, in real time, need no such directory.
  */
 #ifndef AGAS_ACCESS_NETWORK_H
 #define AGAS_ACCESS_NETWORK_H
@@ -53,10 +53,15 @@ size_t agas_network_piece(enum agas_request_kind kind, size_t bytes);
  */
 bool agas_network_reaches(void);
 /*
- * Carry out such an access if the block is near. local: payload, or where the data of a get goes;
- * *value: of an ATOMIC. Returns false if nothing was done. Any thread, with or without the lock.
+ * Carry out such an access if the block is near, and, unless owner is AGAS_NETWORK_ANY, if that
+ * rank owns it. local: payload, or where the data of a get goes; *value: of an ATOMIC. Returns
+ * false if nothing was done. Any thread, with or without the lock.
  */
-bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value);
+#define AGAS_NETWORK_ANY UINT32_MAX
+bool agas_network_access(const struct agas_request *r, void *local, uint64_t *value,
+			 uint32_t owner);
+/* Does the network find blocks that are near, so that no owner need be named? */
+bool agas_network_finds(void);
 /* The function of agas_party, or NULL. */
 uint32_t (*agas_network_claim(void))(struct agas_block *b);
 /* A rank has died: release the pins of its accesses. */

@@ -307,6 +307,16 @@ static void op_send(struct agas_op *op, uint32_t to)
 		agas_op_complete(op, AGAS_WHY_LOST);
 }
 
+/* Carry out the request in the memory of the rank that is said to own the block, if that is on this
+ * host and does own it. Else send it there. */
+static void op_send_to_owner(struct agas_op *op, uint32_t owner)
+{
+	if (agas_network_access(&op->r, op->local, op->value_to, owner))
+		agas_op_complete(op, 0);
+	else
+		op_send(op, owner);
+}
+
 /*
  * Let the network find the block. In virtual time the owner fetches the payload of a put that is
  * longer than a packet, and that of a call goes to the rank that the home names. In real time the
@@ -318,7 +328,7 @@ static void op_send_addressed(struct agas_op *op)
 	size_t bytes = has_payload(&op->r) ? op->r.bytes : 0;
 	struct agas_request r = op->r;
 
-	if (agas_network_access(&op->r, op->local, op->value_to)) {
+	if (agas_network_access(&op->r, op->local, op->value_to, AGAS_NETWORK_ANY)) {
 		agas_op_complete(op, 0);
 		return;
 	}
@@ -353,7 +363,7 @@ static void op_start_here(struct agas_op *op, const struct agas_party *p)
 		agas_serve(&op->r, op->local);
 		break;
 	case AGAS_FORWARD:
-		op_send(op, hop.to);
+		op_send_to_owner(op, hop.to);
 		break;
 	case AGAS_REFUSE:
 		op_refused(op, hop.error == AGAS_WHY_UNMAPPED ? agas_home_why_unmapped(p->key)
@@ -407,11 +417,11 @@ void agas_op_start(struct agas_op *op)
 	if (cache_find(key, &c)) {
 		if (s == AGAS_REMOTE && agas_version_is_newer(p.block->version, c.version))
 			c.owner = p.block->owner;
-		op_send(op, agas_is_dead(c.owner) ? p.home_rank : c.owner);
+		op_send_to_owner(op, agas_is_dead(c.owner) ? p.home_rank : c.owner);
 		return;
 	}
 	if ((s == AGAS_REMOTE || s == AGAS_MOVING_OUT) && !agas_is_dead(p.block->owner)) {
-		op_send(op, p.block->owner);
+		op_send_to_owner(op, p.block->owner);
 		return;
 	}
 	op->asks_home = agas_world.miss == AGAS_MISS_QUERY;
@@ -427,7 +437,7 @@ static void op_start_at(struct agas_op *op, uint32_t owner)
 	if (owner == agas_world.me)
 		agas_op_start(op);
 	else
-		op_send(op, owner);
+		op_send_to_owner(op, owner);
 }
 
 /* Handle everything of an answer except its data. */

@@ -383,7 +383,7 @@ static void event_kept(struct event *e)
 	agas_serve_parked(b);
 }
 
-/* The tables of this node follow the records. */
+/* The tables of this node, if it has any, follow the records. */
 static void event_tell_network(const struct event *e)
 {
 	const struct agas_block *b = e->p.block;
@@ -405,8 +405,7 @@ static void event_end(struct event *e)
 
 	event_loop(e);
 	/* Before what waits is served, so that what comes meanwhile need not wait behind it. */
-	if (agas_network_leads())
-		event_tell_network(e);
+	event_tell_network(e);
 	if (e->out.effects & AGAS_RELEASED)
 		event_free_block(e);
 	if (e->out.effects & AGAS_FREED) {

@@ -30,11 +30,13 @@ uint64_t mu_directory_layout(struct mu_host *h, const struct mu_host_conf *conf)
 {
 	enum emu_directory_mode mode = emu_machine_directory(&h->machine);
 
-	if (conf->clock != MU_CLOCK_REAL || mode == EMU_DIRECTORY_NONE)
+	if (conf->clock != MU_CLOCK_REAL)
 		return 0;
 	h->directory_cached =
 	    mode == EMU_DIRECTORY_TORUS ? power_of_two(h->machine.hw.agas_entries) : 0;
 	h->directory_homes = h->directory_cached > HOMES_MIN ? h->directory_cached : HOMES_MIN;
+	if (mode == EMU_DIRECTORY_NONE)
+		h->directory_homes = 0; /* the directory is software; leases serve it, too */
 	h->directory_units = h->machine.hw.agas_unit ? UNITS_MAX : 0;
 	h->directory_slots =
 	    ((uint64_t)h->directory_homes + h->directory_cached + h->directory_units) *

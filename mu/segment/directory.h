@@ -6,7 +6,8 @@
  *
  *   homes    authoritative: where the blocks are whose homes are tasks of this host, if not there
  *   cached   (hw-torus) what this host's tasks learnt from answers, updates and their own moves
- *   units    leases of the blocks that tasks of this host own (mu/segment/lease.h)
+ *   units    leases of the blocks that tasks of this host own (mu/segment/lease.h); also where the
+ *            directory is software
  *
  * A task that sends a packet to an address reads them before the packet leaves. A packet for whose
  * key there is no entry goes to its home, and there to software: unlike in virtual time nothing

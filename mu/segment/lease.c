@@ -131,7 +131,8 @@ bool mu_access_near(const struct emu_access *x, void *data, struct mu_near_end *
 
 	end->task = UINT32_MAX;
 	/* A forked child has no tasks. */
-	if (!name || task >= p->tasks || !p->near[task] || mu_is_unreachable(p, task))
+	if (!name || task >= p->tasks || !p->near[task] || mu_is_unreachable(p, task) ||
+	    (x->a.at != EMU_ADDRESS_NOBODY && x->a.at != task))
 		return false;
 	local = p->entry[task].local;
 	l = find_in_arena(p, local, (name & PLACE) * LINE, sizeof(*l));

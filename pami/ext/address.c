@@ -69,6 +69,23 @@ static enum pami_quintorus_address_mode address_mode(void)
 		 : PAMI_QUINTORUS_ADDRESS_MODE_NONE;
 }
 
+static bool address_has_near(void)
+{
+	const struct mu_job *j = current_job();
+
+	return j && j->directory_near;
+}
+
+/* Does the job have the table that such a message needs? Leases serve software directories, too. */
+static bool has_table(const pami_send_immediate_t *p)
+{
+	struct pami_quintorus_address a;
+
+	memcpy(&a, p->header.iov_base, sizeof(a));
+	return address_mode() != PAMI_QUINTORUS_ADDRESS_MODE_NONE ||
+	       (a.kind == PAMI_QUINTORUS_ADDRESS_BIND && address_has_near());
+}
+
 static bool is_access(const pami_send_immediate_t *p)
 {
 	struct pami_quintorus_address a;
@@ -92,7 +109,7 @@ static pami_result_t address_send(pami_context_t context, const pami_send_immedi
 	    p->header.iov_len > MU_PACKET_BYTES || p->data.iov_len > MU_PACKET_BYTES ||
 	    p->dispatch > PAMI_DISPATCH_ID_MAX || !pami_endpoint_is_valid(ctx, p->dest))
 		return pami_fail(PAMI_INVAL, "a message to an address: header, dispatch or dest");
-	if (address_mode() == PAMI_QUINTORUS_ADDRESS_MODE_NONE)
+	if (!has_table(p))
 		return pami_fail(PAMI_INVAL, "this job has no directory in the network");
 	wire.origin = ctx->offset | PAMI_WIRE_ADDRESSED;
 	wire.dispatch = (uint16_t)p->dispatch;
@@ -149,13 +166,6 @@ static bool is_near_kind(const struct emu_access *x)
 {
 	return x->a.state == EMU_ACCESS_PUT || x->a.state == EMU_ACCESS_GET ||
 	       (emu_access_is_atomic(x) && x->bytes == 8 && x->a.to % 8 == 0);
-}
-
-static bool address_has_near(void)
-{
-	const struct mu_job *j = current_job();
-
-	return j && j->directory_near;
 }
 
 static bool address_near(const struct pami_quintorus_access *access, void *data,

@@ -53,6 +53,7 @@ static void put_from_nowhere(gva_t at)
 	payload = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(payload != MAP_FAILED);
 	sigaction(SIGSEGV, &s, NULL);
+	agas_cache_teach(at, OWNER); /* with the directory in software */
 	agas_stats(&stats, 1);
 	CHECK_EQ(agas_put(at, payload, page), 0);
 	CHECK_EQ(agas_fence(), 0);

@@ -4,7 +4,7 @@
 . "$QT_SOURCE/tests/harness/run.bash"
 limit=$((60 * ${QT_SCALE:-1}))
 head -c 4096 /dev/zero >"$dir/zero"
-for how in "-n 3 --hw agas=hw-torus" "-n 3 --hw agas=hw-home" "--fabric torus --shape 1x1x1x1x1x3 --hw agas=hw-torus"; do
+for how in "-n 3" "-n 3 --hw agas=hw-torus" "-n 3 --hw agas=hw-home" "--fabric torus --shape 1x1x1x1x1x3 --hw agas=hw-torus"; do
 	cp "$dir/zero" "$dir/words"
 	# shellcheck disable=SC2086
 	t run $how --timeout $limit "$task" "$dir/words"

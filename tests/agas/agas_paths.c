@@ -4,6 +4,7 @@
  * With the directory in the network (--hw agas=hw-torus) there is one way, whatever the source
  * knows. QT_BY_UNIT=1: a unit carries out every put to another rank, in virtual time that of the
  * owner; 0: none does. QT_NEAR=1: in real time that of the source does, without a message.
+ * QT_NEAR=owner: with the directory in software the same, where the source knows the owner.
  * With QUINTORUS_AGAS_LOCAL=off no rank looks anything up, and a put to its own block goes that
  * way, too.
  */
@@ -57,14 +58,21 @@ static struct agas_stats put_by(int rank)
 
 static const char *by_unit;
 static unsigned long_by_unit;
-static bool is_near, goes_out;
+static bool is_near, is_near_if_known, goes_out;
 
-static void expect_stats(const char *what, const struct agas_stats *s, unsigned lookups,
+/* `knows`: by its own records or from the home the source learns who owns the block. */
+static void expect_stats(const char *what, const struct agas_stats *s, bool knows, unsigned lookups,
 			 unsigned translations, unsigned messages, unsigned updates)
 {
 	unsigned long sent = s->requests + s->forwards + s->answers + s->queries;
+	bool in_place = s->by_unit && !s->addressed;
 
-	if (s->addressed || s->by_unit) {
+	if (is_near_if_known && me == 0)
+		CHECK_EQ(s->by_unit, knows);
+	if (in_place && !is_near) {
+		CHECK(knows);
+		messages -= 2; /* the request and its answer */
+	} else if (s->addressed || s->by_unit) {
 		lookups = !goes_out;
 		messages = is_near ? 0 : 2;
 		updates = 0;
@@ -73,7 +81,7 @@ static void expect_stats(const char *what, const struct agas_stats *s, unsigned 
 		CHECK_EQ(s->by_unit, (uint64_t)atoi(by_unit));
 	if (s->by_unit) { /* no software of the owner looks anything up, or answers */
 		translations = 0;
-		sent += !is_near;
+		sent += !in_place;
 	}
 	if (me == 0 && (s->lookups != lookups || s->translations != translations ||
 			sent != messages || s->updates != updates)) {
@@ -104,7 +112,7 @@ static void put_long(void)
 	}
 	s = sum_stats();
 	if (by_unit && me == 0)
-		CHECK_EQ(s.by_unit, is_near ? 2u : atoi(by_unit) ? 6u : 0u);
+		CHECK_EQ(s.by_unit, is_near || is_near_if_known ? 2u : atoi(by_unit) ? 6u : 0u);
 }
 
 /* A put of many packets, which the unit fetches while it holds the block, if it carries out long
@@ -175,10 +183,12 @@ static void atomics(void)
 int main(void)
 {
 	const char *miss = getenv("QUINTORUS_AGAS_MISS"), *local = getenv("QUINTORUS_AGAS_LOCAL");
+	const char *near = getenv("QT_NEAR");
 	struct agas_stats s;
 	gva_t base;
 
-	is_near = getenv("QT_NEAR") != NULL;
+	is_near = near && !strcmp(near, "1");
+	is_near_if_known = near && !strcmp(near, "owner");
 	goes_out = local && !strcmp(local, "off");
 	by_unit = getenv("QT_BY_UNIT");
 	long_by_unit = getenv("QT_LONG_BY_UNIT") ? (unsigned)atoi(getenv("QT_LONG_BY_UNIT")) : 0;
@@ -192,30 +202,31 @@ int main(void)
 	for (at = base; agas_home(at) != HOME; at += page)
 		;
 	s = put_by(HOME);
-	expect_stats("here", &s, 1, 0, 0, 0);
+	expect_stats("here", &s, false, 1, 0, 0, 0);
 	if (me == 0)
 		CHECK_EQ(s.local, !goes_out);
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, FIRST), 0);
 	s = put_by(HOME);
-	expect_stats("from the home", &s, 1, 1, 2, 0);
+	expect_stats("from the home", &s, true, 1, 1, 2, 0);
 	s = put_by(SOURCE);
 	if (miss && !strcmp(miss, "query"))
-		expect_stats("miss, query", &s, 2, 1, 4, 0);
+		expect_stats("miss, query", &s, true, 2, 1, 4, 0);
 	else
-		expect_stats("miss, carry", &s, 2, 1, 3, 0);
+		expect_stats("miss, carry", &s, false, 2, 1, 3, 0);
 	s = put_by(SOURCE);
-	expect_stats("cached", &s, 1, 1, 2, 0);
+	expect_stats("cached", &s, true, 1, 1, 2, 0);
 	CHECK_EQ(s.hits + s.addressed + (is_near ? s.by_unit : 0), 1);
 	put_long();
 	put_longer();
-	if (by_unit && !is_near) /* a near put reads the payload as memcpy() does */
+	if (by_unit && !is_near &&
+	    !is_near_if_known) /* a near put reads the payload as memcpy() does */
 		put_unreadable();
 	atomics();
 	if (me == HOME)
 		CHECK_EQ(agas_remap(at, LAST), 0);
 	s = put_by(SOURCE);
-	expect_stats("stale", &s, 2, 1, 3, 1);
+	expect_stats("stale", &s, false, 2, 1, 3, 1);
 	CHECK_EQ(s.stale + s.addressed + (is_near ? s.by_unit : 0), 1);
 	/* LAST never was an owner of this one, and knows nothing. */
 	for (at = base; agas_home(at) != FIRST; at += page)
@@ -223,7 +234,7 @@ int main(void)
 	if (me == SOURCE)
 		agas_cache_teach(at, LAST);
 	s = put_by(SOURCE);
-	expect_stats("wrong, and unknown there", &s, 2, 1, 3, 0);
+	expect_stats("wrong, and unknown there", &s, false, 2, 1, 3, 0);
 	/* The same where the home is not the owner any more. */
 	if (me == FIRST)
 		CHECK_EQ(agas_remap(at, HOME), 0);
@@ -231,6 +242,6 @@ int main(void)
 	if (me == SOURCE)
 		agas_cache_teach(at, LAST);
 	s = put_by(SOURCE);
-	expect_stats("wrong, via home", &s, 3, 1, 4, 0);
+	expect_stats("wrong, via home", &s, false, 3, 1, 4, 0);
 	return job_end();
 }

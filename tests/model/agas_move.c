@@ -26,7 +26,8 @@
  * and the software of each rank learn of the death, which they do in any order.
  *
  * Or the source, a task of the owner's host, carries it out by itself (emu/near_access.h, whose
- * functions run here, too), if the lease that a table names is still that of the owner.
+ * functions run here, too), if the lease that a table names is still that of the owner. It may name
+ * any rank at any time, whether the network's tables or the cache of the source led there.
  *
  * Each rank notes to which rank it sent the request on, and tells the source if that one dies.
  *
