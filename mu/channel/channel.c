@@ -9,6 +9,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "mu/channel/pace.h"
 #include "mu/engine/engine.h"
 #include "mu/engine/lane.h"
 #include "mu/process.h"
@@ -31,6 +32,7 @@ static void channel_free(struct mu_channel *ch)
 	free(ch->rx.fifo_memory);
 	free(ch->rget.overflow);
 	free(ch->tx.near);
+	mu_pace_free(ch->pace);
 	free(ch);
 }
 

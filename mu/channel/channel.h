@@ -236,6 +236,7 @@ struct mu_channel_memory {
 	int writable;                  /* so could the range */
 };
 
+struct mu_pace;
 struct mu_channel {
 	struct mu_process *p;
 	struct mu_channel_area *a;  /* in the host segment: FIFOs, counters, ring, lanes */
@@ -256,6 +257,7 @@ struct mu_channel {
 	struct mu_channel_progress progress;
 	struct mu_channel_memory memory;
 	struct mu_channel_queues queues;
+	struct mu_pace *pace; /* user thread; NULL: no get was paced yet */
 };
 
 /* Free the slots of descriptors that are done and queue their operations for completion. */

@@ -102,6 +102,11 @@ int mu_routing_make(struct mu_routing *r, const struct emu_shape *shape,
 	r->out = by_size[i].out;
 	r->stay_on_bubble = (uint8_t)hw->stay_on_bubble;
 	r->e_split_bytes = hw->e_split_bytes;
+	r->pacing_bytes = nodes > hw->pacing_nodes ? hw->pacing_bytes : UINT64_MAX;
+	r->pacing_piece = hw->pacing_piece ? (uint32_t)hw->pacing_piece
+			  : nodes < 4096   ? 16384
+					   : 8192;
+	r->pacing_window = (uint32_t)hw->pacing_window;
 	set_number(hw->routing_low, &r->low);
 	set_number(hw->routing_high, &r->high);
 	set_route(hw->routing_in, &r->in);
@@ -164,6 +169,18 @@ int mu_routing_splits(const struct mu_routing *r, const struct emu_coord *from,
 {
 	return bytes > r->e_split_bytes && r->shape.n[4] == 2 && !(r->shape.mesh >> 4 & 1) &&
 	       from->c[4] != to->c[4] && !memcmp(from->c, to->c, 4);
+}
+
+int mu_routing_paces(const struct mu_routing *r, const struct emu_coord *from,
+		     const struct emu_coord *to, uint64_t bytes)
+{
+	unsigned differ = 0, hops = 0;
+
+	for (unsigned d = 0; d < EMU_DIMS; d++) {
+		differ += from->c[d] != to->c[d];
+		hops += hops_of(&r->shape, d, from->c[d], to->c[d]);
+	}
+	return bytes > r->pacing_bytes && bytes > r->pacing_piece && (hops > 4 || differ > 1);
 }
 
 void mu_routing_apply(const struct mu_routing *r, unsigned choice, MUHWI_Descriptor_t *d)

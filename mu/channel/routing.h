@@ -24,6 +24,8 @@ struct mu_routing {
 	uint8_t small; /* of transfers of at most `bytes` */
 	uint8_t stay_on_bubble;
 	uint64_t e_split_bytes;
+	uint64_t pacing_bytes; /* gets of more are paced; UINT64_MAX: none is */
+	uint32_t pacing_piece, pacing_window;
 	struct emu_shape shape;
 };
 
@@ -47,6 +49,10 @@ unsigned mu_routing_choose(const struct mu_routing *r, const struct emu_coord *f
  * is split? */
 int mu_routing_splits(const struct mu_routing *r, const struct emu_coord *from,
 		      const struct emu_coord *to, uint64_t bytes);
+
+/* Is a get of so many bytes paced? It leads over more than four links, or along two dimensions. */
+int mu_routing_paces(const struct mu_routing *r, const struct emu_coord *from,
+		     const struct emu_coord *to, uint64_t bytes);
 
 /* Write the choice into the header of a descriptor. */
 void mu_routing_apply(const struct mu_routing *r, unsigned choice, MUHWI_Descriptor_t *d);

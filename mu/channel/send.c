@@ -13,6 +13,7 @@
 #include "emu/route.h"
 #include "mu/channel/room.h"
 #include "mu/channel/slot.h"
+#include "mu/channel/pace.h"
 #include "mu/engine/engine.h"
 #include "mu/engine/lane.h"
 #include "mu/engine/memory.h"
@@ -622,10 +623,12 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 
 /*
  * Write the descriptors that the target runs for a get: one put back, or two between neighbours
- * along E, one for each link. Fabric torus chooses their way. Returns their bytes.
+ * along E, one for each link. Fabric torus chooses their way, for a piece that of the whole get.
+ * Returns their bytes.
  */
 static uint32_t write_answer(struct mu_channel *ch, uint32_t task, MUHWI_Descriptor_t *d,
-			     uint64_t remote, uint64_t bytes, uint64_t local, uint64_t counter)
+			     uint64_t remote, uint64_t bytes, uint64_t whole, uint64_t local,
+			     uint64_t counter)
 {
 	const struct mu_process *p = ch->p;
 	struct mu_dest back = dest_of(p, p->task, ch->index);
@@ -640,7 +643,7 @@ static uint32_t write_answer(struct mu_channel *ch, uint32_t task, MUHWI_Descrip
 	emu_coord_from_word(back.coords, &to);
 	if (!half || !mu_routing_splits(&p->routing, &from, &to, bytes)) {
 		mu_desc_put(d, remote, bytes, &back, local, counter, ch->index);
-		mu_routing_apply(&p->routing, mu_routing_choose(&p->routing, &from, &to, bytes), d);
+		mu_routing_apply(&p->routing, mu_routing_choose(&p->routing, &from, &to, whole), d);
 		return 64;
 	}
 	mu_desc_put(&d[0], remote, half, &back, local, counter, ch->index);
@@ -665,8 +668,21 @@ static uint16_t counter_take(struct mu_channel *ch, uint32_t task, struct mu_op 
 	return c;
 }
 
+/* Does fabric torus pace a get of so many bytes from a task? */
+static bool is_paced(const struct mu_process *p, uint32_t task, uint64_t bytes)
+{
+	struct emu_coord from;
+
+	if (!p->job.fabric_torus || bytes <= p->routing.pacing_bytes)
+		return false;
+	emu_coord_from_word(p->entry[task].coords, &from);
+	return mu_routing_paces(&p->routing, &from, &p->job.coord, bytes);
+}
+
+/* whole: bytes of the get that this is a piece of. A get of `whole` itself may be paced. */
 static int start_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local,
-		     uint64_t remote, size_t bytes, struct mu_op *done, bool may_pass)
+		     uint64_t remote, size_t bytes, uint64_t whole, struct mu_op *done,
+		     bool may_pass)
 {
 	struct mu_process *p = ch->p;
 	struct mu_dest to;
@@ -692,6 +708,8 @@ static int start_get(struct mu_channel *ch, uint32_t task, uint32_t channel, voi
 		}
 		mu_cma_set_refused(p);
 	}
+	if (__builtin_expect(bytes == whole && is_paced(p, task, bytes), 0))
+		return mu_pace_get(ch, task, channel, local, remote, bytes, done, may_pass);
 	if (!fifo_room(ch, 1) || !ch->completion.counters_free)
 		return -EAGAIN;
 	/* The engine stores what arrives without checking again. */
@@ -701,7 +719,7 @@ static int start_get(struct mu_channel *ch, uint32_t task, uint32_t channel, voi
 	c = counter_take(ch, task, done, (uint64_t)(uintptr_t)local,
 			 (uint64_t)(uintptr_t)local + bytes, bytes);
 	d = slot_next(ch, &slot, &buffer);
-	answer = write_answer(ch, task, (MUHWI_Descriptor_t *)buffer, remote, bytes,
+	answer = write_answer(ch, task, (MUHWI_Descriptor_t *)buffer, remote, bytes, whole,
 			      (uint64_t)(uintptr_t)local, (uint64_t)(uintptr_t)&ch->a->counter[c]);
 	mu_desc_get(d, (uint64_t)(uintptr_t)buffer, answer, &to);
 	if (may_pass && p->job.fabric_torus)
@@ -714,13 +732,20 @@ static int start_get(struct mu_channel *ch, uint32_t task, uint32_t channel, voi
 int mu_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
 	   size_t bytes, struct mu_op *done)
 {
-	return start_get(ch, task, channel, local, remote, bytes, done, false);
+	return start_get(ch, task, channel, local, remote, bytes, bytes, done, false);
+}
+
+int mu_pace_get_piece(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local,
+		      uint64_t remote, size_t bytes, uint64_t whole, struct mu_op *done,
+		      bool may_pass)
+{
+	return start_get(ch, task, channel, local, remote, bytes, whole, done, may_pass);
 }
 
 int mu_pull(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local, uint64_t remote,
 	    size_t bytes, struct mu_op *done)
 {
-	return start_get(ch, task, channel, local, remote, bytes, done, true);
+	return start_get(ch, task, channel, local, remote, bytes, bytes, done, true);
 }
 
 /* Near memory is copied. -EPERM: it cannot be. */

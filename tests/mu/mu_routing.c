@@ -106,6 +106,30 @@ static void neighbours_along_e(void)
 	CHECK(!mu_routing_splits(&r, &a, &b, 1 << 20));
 }
 
+static void paced(void)
+{
+	struct mu_routing r = make_routing("8x8x8x2x1", NULL, 0);
+	struct emu_coord a = {{1, 2, 3, 0, 0}, 0}, line = {{1, 2, 7, 0, 0}, 0},
+			 plane = {{1, 2, 4, 1, 0}, 0};
+
+	CHECK(!mu_routing_paces(&r, &a, &plane, 1 << 20)); /* of 1024 nodes */
+	r = make_routing("10x8x8x2x1", NULL, 0);
+	CHECK(mu_routing_paces(&r, &a, &plane, 65537));
+	CHECK(!mu_routing_paces(&r, &a, &plane, 65536));
+	CHECK(!mu_routing_paces(&r, &a, &line, 1 << 20)); /* four links */
+	CHECK_EQ(r.pacing_piece, 16384);
+	r = make_routing("10x8x8Mx2x1", NULL, 0);
+	line.c[2] = 0;
+	CHECK(!mu_routing_paces(&r, &a, &line, 1 << 20));
+	r = make_routing("8x8x16Mx4x1", NULL, 0);
+	line.c[2] = 8;
+	CHECK(mu_routing_paces(&r, &a, &line, 65537)); /* five */
+	CHECK_EQ(r.pacing_piece, 8192);
+	r.pacing_bytes = 0;
+	CHECK(!mu_routing_paces(&r, &a, &line, 8192)); /* one piece */
+	CHECK(mu_routing_paces(&r, &a, &line, 8193));
+}
+
 /* ---- a job ---- */
 
 #define LONGEST  200000u
@@ -222,7 +246,7 @@ static int job_main(void)
 
 static const struct t_case cases[] = {T(flexibility_counts_dimensions),
 				      T(choice_by_size_of_the_machine), T(text_changes_the_rule),
-				      T(neighbours_along_e)};
+				      T(neighbours_along_e), T(paced)};
 
 int main(int argc, char **argv)
 {

@@ -42,6 +42,12 @@ PAMI_ROUTING=0,1,0:4,1,1 run --clock virtual --shape 3x2x1x2x2 --hw stay_on_bubb
 PAMI_ROUTING=0,1,0:4,1,1 run --shape 3x2x1x1x1 --hosts local,local
 PAMI_ROUTING=0,1,0:4,1,1 run --shape 3x2x1x1x1 --hosts local,local --fault loss=0.02,reorder=0.05,dup=0.02 --seed 4
 unset PAMI_ROUTING
+# Gets in pieces: one in flight, and more than there are pieces.
+pace=pacing_nodes=0,pacing_bytes=0,pacing_piece=512
+run --clock virtual --shape 3x2x1x2x2 --hw $pace,pacing_window=1
+run --clock virtual --shape 3Mx3Mx1x1x1 --hw $pace,pacing_window=256,$small
+run --shape 3x2x1x1x2 --hw $pace,pacing_window=1
+run --shape 3x2x1x1x1 --hosts local,local --hw $pace,pacing_window=3
 run --shape 1x1x1x2x2
 run --clock virtual --shape 2x2x1x1x2x2
 exit $bad
