@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long gets across the machine, all at once, beside short messages between two of its corners. The
  * Long gets across the machine, all at once, beside short messages between two corners of it. The
+ * data is right, whether gets are paced or not; a get of memory that is not mapped completes with
  * an error. Task 0 prints the half round trip of the messages, and the time of the gets.
  * usage: pami_pacing [death], as jobs by pami_pacing.sh
  */
