@@ -103,11 +103,31 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 	return first;
 }
 
+/*
+ * The largest piece of a message to a task. The bytes of a put have an address each, so its pieces
+ * fill the frames. Others are whole packets, as a reception FIFO has them.
+ */
+static uint32_t largest_piece(const struct mu_channel *ch, uint32_t task,
+			      const MUHWI_Descriptor_t *d)
+{
+	uint32_t piece = mu_piece_bytes(ch->p, task);
+
+	return mu_packet_type(&d->PacketHeader) == MUHWI_PACKET_TYPE_PUT
+		   ? piece
+		   : piece / MU_PACKET_BYTES * MU_PACKET_BYTES;
+}
+
+/* The packets of a message that begin in the n bytes from `sent` on. */
+static uint64_t count_packets(uint64_t sent, uint32_t n)
+{
+	return n ? mu_packet_count(sent + n) - (sent ? mu_packet_count(sent) : 0) : 1;
+}
+
 /* Send in pieces. 0: all pieces have left; -EAGAIN: call again later; else refused. */
 static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descriptor_t *d,
 		       struct mu_inj_engine *at, struct mu_checked_range *range, uint64_t *budget)
 {
-	uint32_t piece = mu_piece_bytes(ch->p, task);
+	uint32_t piece = largest_piece(ch, task, d);
 
 	if (range)
 		range->end = d->Pa_Payload + d->Message_Length;
@@ -123,6 +143,9 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 		mu_packetize(d, at->sent, &h);
 		rc = mu_send_piece(ch, task, &h,
 				   (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, range);
+		if (rc != -EAGAIN)
+			mu_traffic_add_packets(ch, task, count_packets(at->sent, n), n,
+					       MU_SENT_BY_ENGINE);
 		if (rc)
 			return rc;
 		at->sent += n;

@@ -121,8 +121,8 @@ static inline void mu_fifo_offset_set(MUHWI_PacketHeader_t *h, uint64_t off)
 
 /*
  * Make the header of the packet with the bytes [offset, offset + result) of the message. offset is
- * a multiple of 512 below Message_Length (or 0). Returns the bytes of payload, 0 .. 512; Size
- * counts them in chunks of 32, the last one padded.
+ * below Message_Length (or 0), and a multiple of 512 unless the message is a put. Returns the bytes
+ * of payload, 0 .. 512; Size counts them in chunks of 32, the last one padded.
  */
 static inline uint32_t mu_packetize(const MUHWI_Descriptor_t *d, uint64_t offset,
 				    MUHWI_PacketHeader_t *h)

@@ -11,7 +11,6 @@
 #include "mu/engine/lane.h"
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
-#include "mu/segment/traffic.h"
 #include "mu/transport/transport.h"
 
 struct drv_ring *mu_ring(struct mu_host *host, uint32_t local, unsigned channel)
@@ -90,9 +89,7 @@ int mu_near_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_PacketH
 	int rc = mu_ring_send_piece(ch, path->ring.plain, &p->tx[path - ch->tx.near],
 				    range ? NULL : path->lane, h, payload, bytes, range);
 
-	if (rc != -EAGAIN) {
-		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
+	if (rc != -EAGAIN)
 		mu_near_path_wake(path);
-	}
 	return rc;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "mu/process.h"
-#include "mu/segment/traffic.h"
 #include "mu/transport/port_holder.h"
 #include "mu/transport/transport.h"
 
@@ -18,10 +17,8 @@ static int outbound_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI
 	int rc = mu_ring_send_piece(ch, mu_host_outbound(p->host), &p->outbound_tx, NULL, h,
 				    payload, bytes, range);
 
-	if (rc != -EAGAIN) {
-		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
+	if (rc != -EAGAIN)
 		drv_wake_ring(&p->host->agent_wake);
-	}
 	return rc;
 }
 

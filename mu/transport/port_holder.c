@@ -216,8 +216,9 @@ static uint32_t least_of_queues(const struct mu_holder *h)
 	return least;
 }
 
-/* What tasks may put in one record follows the frame size the wires have found; it only grows, so
- * that no record in a ring becomes too long: a host not yet there gets single packets. */
+/* What tasks may put in one record follows the frame size the wires have found: whole cache lines,
+ * so that the copies of the next record are aligned like those of the first. It only grows, so that
+ * no record in a ring becomes too long: a host not yet there gets single packets. */
 static void piece_update(struct mu_holder *h)
 {
 	uint32_t least = PIECE_MAX + RUN_HEAD;
@@ -230,9 +231,7 @@ static void piece_update(struct mu_holder *h)
 		max = h->connected[i / 64] >> i % 64 & 1 ? drv_wires_run_max(h->wires, i) : 0;
 		least = max < least ? max : least;
 	}
-	least = least < RUN_HEAD + MU_PACKET_BYTES
-		    ? MU_PACKET_BYTES
-		    : (least - RUN_HEAD) / MU_PACKET_BYTES * MU_PACKET_BYTES;
+	least = least < RUN_HEAD + MU_PACKET_BYTES ? MU_PACKET_BYTES : (least - RUN_HEAD) / 64 * 64;
 	atomic_store_relaxed(&h->piece_bytes, least);
 	atomic_store_relaxed(&h->host->piece_bytes, least_of_queues(h));
 }

@@ -103,7 +103,7 @@ struct mu_transport {
 	 * leads over a third host. */
 	bool (*is_cut)(const struct mu_process *p, uint32_t a, uint32_t b);
 
-	/* Largest piece that send_piece() takes. */
+	/* Largest piece that send_piece() takes: a multiple of 64. */
 	uint32_t (*piece_bytes)(const struct mu_process *p);
 
 	/* This task's announcement has changed (mu_announce()): have it sent to the other hosts,

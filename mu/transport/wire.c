@@ -116,8 +116,6 @@ static int wire_send_piece(struct mu_channel *ch, uint32_t task, const MUHWI_Pac
 	mu_queue_unlock(q, ch);
 	if (__builtin_expect(q != ch->queues.own, 0))
 		atomic_fetch_or_relaxed(&ch->queues.dirty, 1u << (q - p->queue));
-	if (rc != -EAGAIN)
-		mu_traffic_add(ch, task, bytes, MU_SENT_BY_ENGINE);
 	return rc;
 }
 

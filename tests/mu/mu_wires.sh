@@ -23,6 +23,25 @@ for body in sizes fifo_sizes away handler access_error vanish; do
 done
 run "shm" big -n 2 --hosts local,local
 run "shm" stream -n 2 --hosts local,local
+
+# Frames as long as those of MTU 1500: the pieces of a put fill them, and the links count packets of 512 bytes all the same.
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export QUINTORUS_RUN_DIR=$dir
+run "shm, frames of 1472" big -n 2 --hosts 'local=shm:,frame=1472;local=shm:,frame=1472' --report=json 2>"$dir/report"
+torus stat --once --json 'wire_tx_*' >"$dir/stat"
+python3 - "$dir" <<'END' || { cat "$dir/report"; bad=1; }
+import json, sys
+stat = {}
+for row in map(json.loads, open(sys.argv[1] + "/stat")):
+    stat[row["name"]] = stat.get(row["name"], 0) + row["value"]
+links = [json.loads(line)["links"] for line in open(sys.argv[1] + "/report") if line.startswith("{")][0]
+a_frame = stat["wire_tx_bytes"] / stat["wire_tx_frames"]
+a_packet = sum(l["bytes"] for l in links) / sum(l["packets"] for l in links)
+print(f"frames of 1472: {a_frame:.0f} bytes of runs each, packets of {a_packet:.0f} bytes")
+sys.exit(not (a_frame > 1300 and a_packet > 540))
+END
+unset QUINTORUS_RUN_DIR
 run "shm, agents" stream -n 4 --hosts local,local
 run "shm, agents, faults" stream -n 4 --hosts local,local --seed 3 --fault loss=0.02,dup=0.05,reorder=0.1
 run "shm, agents" storm -n 8 --hosts local,local
@@ -31,7 +50,7 @@ run "shm, torus, faults" storm -n 8 --shape 2x2x2x1x1 --hosts local,local --fabr
 	--fault loss=0.05,reorder=0.1
 
 . "$QT_SOURCE/tools/lib/net.sh"
-trap qt_net_close EXIT
+trap 'rm -rf "$dir"; qt_net_close' EXIT
 if [ "$(id -u)" != 0 ] || ! qt_net_open 9000; then
 	echo "network namespaces: not root, or none to be had: the ports between them are not tested"
 	exit $bad
