@@ -618,6 +618,10 @@ static void match_or_post(struct ofi_ep *ep, struct ofi_match *match, struct ofi
 {
 	struct ofi_arrived *a;
 
+	if (__builtin_expect(!match->arrived_count, 1)) {
+		ofi_match_post(match, &r->posted);
+		return;
+	}
 	r->held = true;
 	while (!r->retired && (a = ofi_match_find(match, &r->posted))) {
 		ofi_match_forget(match, a);
