@@ -73,7 +73,10 @@ gva_t agas_map_cyclic(size_t size);
 gva_t agas_map_blocked(size_t size);
 /* The same, with the rank of each page chosen by owner(page index, number of pages, arg). */
 gva_t agas_map_user(size_t size, int (*owner)(size_t i, size_t n, void *arg), void *arg);
-/* The same by all ranks together; each gets the same address. Sends one message a rank less. */
+/*
+ * The same by all ranks together; each gets the same address. dist: AGAS_CYCLIC or AGAS_BLOCKED.
+ * Sends one message a rank less.
+ */
 gva_t agas_map_all(size_t size, enum agas_dist dist);
 /*
  * Unmap the pages of gva .. gva + size - 1, all of them mapped, by one rank. Waits until nothing is

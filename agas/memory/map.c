@@ -115,7 +115,10 @@ gva_t agas_map_all(size_t size, enum agas_dist dist)
 	if (rc)
 		return 0;
 	if (dist != AGAS_CYCLIC && dist != AGAS_BLOCKED) {
-		agas_fail(__func__, AGAS_EINVAL, "only cyclic and blocked have no caller");
+		agas_fail(
+		    __func__, AGAS_EINVAL,
+		    "dist must be AGAS_CYCLIC or AGAS_BLOCKED; the other two are of one caller: "
+		    "agas_map(), agas_map_user()");
 		return 0;
 	}
 	AGAS_LOCK;
