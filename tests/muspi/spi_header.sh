@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Each installed header of the MU compiles alone, as C (two dialects) and as C++, with the flags that
+# Each installed header of the MU compiles alone, as C (two dialects) and as C++ (two), with the flags that
 # pkg-config gives; and three of them bring all that programs use.
 set -u
 export PKG_CONFIG_PATH=$QT_BUILD/meson-uninstalled
@@ -17,7 +17,8 @@ compile() # NAME, with the source on stdin
 	{
 		cc -std=c99 -Wall -Wextra -Werror $flags -c "$dir/x.c" -o "$dir/x.o" &&
 			cc -std=gnu89 -Werror $flags -c "$dir/x.c" -o "$dir/x.o" &&
-			c++ -Wall -Wextra -Werror $flags -c "$dir/x.cc" -o "$dir/x.o"
+			c++ -Wall -Wextra -Werror $flags -c "$dir/x.cc" -o "$dir/x.o" &&
+			c++ -std=c++20 -Wall -Wextra -Werror $flags -fsyntax-only "$dir/x.cc"
 	} || {
 		echo "$1 does not compile"
 		bad=1

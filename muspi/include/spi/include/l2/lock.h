@@ -14,7 +14,8 @@ typedef struct {
 
 static inline __attribute__((unused)) void L2_LockInit(L2_Lock_t *lock)
 {
-	lock->ticket = lock->serving = 0;
+	lock->ticket = 0;
+	lock->serving = 0;
 }
 static inline __attribute__((unused)) void L2_LockAcquireNoSync(L2_Lock_t *lock)
 {

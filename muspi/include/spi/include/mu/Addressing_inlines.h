@@ -7,17 +7,14 @@
 
 /* 0; EINVAL: there is no such entry; EPERM: it is not ours. */
 static inline __attribute__((unused)) int32_t
-MUSPI_SetBaseAddress(MUSPI_BaseAddressTableSubGroup_t *bat, uint8_t entry,
-		     MUHWI_BaseAddress_t address)
+MUSPI_SetBaseAddress(MUSPI_BaseAddressTableSubGroup_t *bat, uint8_t entry, uint64_t address)
 {
-	uint64_t value = address;
-
 	if (entry >= BGQ_MU_NUM_DATA_COUNTERS_PER_SUBGROUP)
 		return EINVAL;
 	if (!(bat->permissions & (0x80 >> entry)))
 		return EPERM;
-	bat->sw_bat[entry] = value;
-	__atomic_store_n(&bat->hw_bat[entry], value, __ATOMIC_RELEASE);
+	bat->sw_bat[entry] = address;
+	__atomic_store_n(&bat->hw_bat[entry], address, __ATOMIC_RELEASE);
 	return 0;
 }
 
