@@ -54,7 +54,7 @@ void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 		switch (rule) {
 #define RULE(name, text)                                                                           \
 	case RULE_##name:                                                                          \
-		drv_warn("MU: %s 0x%llx: " text " (rule " #name ")", field,                        \
+		drv_warn("MU: refused: %s 0x%llx breaks the rule " #name ": " text, field,         \
 			 (unsigned long long)value);                                               \
 		break;
 #include "muspi/rules.def"
@@ -204,18 +204,38 @@ UNIT_API void quintorus_mu_doorbell(void)
 	unit_unlock();
 }
 
-UNIT_API void quintorus_mu_poll(void)
+static void poll_registers(bool has_pump)
 {
 	int n = 0;
 
-	if (!unit.is_attached || is_inside)
-		return;
-	if (pump_try()) {
+	if (has_pump) {
 		n = unit_pump();
 		unit_unlock();
 	}
 	mu_call_polls("a poll of the MU's registers");
 	mu_wait(unit.ch, n, MU_IDLE_POLL);
+}
+
+UNIT_API void quintorus_mu_poll(void)
+{
+	if (unit.is_attached && !is_inside)
+		poll_registers(pump_try());
+}
+
+/*
+ * In virtual time no thread is preempted in a pump. In real time the unit's thread may be preempted
+ * between the sending of a packet and the store that says so.
+ */
+UNIT_API void quintorus_mu_settle(void)
+{
+	if (!unit.is_attached || is_inside)
+		return;
+	if (unit.job->virtual_clock) {
+		quintorus_mu_poll();
+		return;
+	}
+	unit_lock();
+	poll_registers(true);
 }
 
 /* ---- threads ---- */

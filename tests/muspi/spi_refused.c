@@ -121,8 +121,8 @@ static void check_line(const char *rule, const char *field, uint64_t value)
 	n = pread(fileno(lines), all, sizeof all - 1, 0);
 	all[n > 0 ? n : 0] = 0;
 	forget_lines();
-	snprintf(want, sizeof want, "MU: %s 0x%llx: %s (rule %s)\n", field,
-		 (unsigned long long)value, text_of(rule), rule);
+	snprintf(want, sizeof want, "MU: refused: %s 0x%llx breaks the rule %s: %s\n", field,
+		 (unsigned long long)value, rule, text_of(rule));
 	at = strstr(all, want);
 	if (!at)
 		say(rule, "no line", want);

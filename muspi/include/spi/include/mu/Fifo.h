@@ -21,10 +21,13 @@ extern "C" {
 /*
  * The MU of this process sees every store to a register without a call. These two make it look at
  * once: after a descriptor was handed in, and in a poll that found nothing (which may then yield
- * the processor; in virtual time it lets time pass).
+ * the processor; in virtual time it lets time pass). The third is a poll of an injection FIFO: it
+ * also waits for a thread that looks at the FIFO just now, since a descriptor whose effect the
+ * program has seen is done, and its slot is free.
  */
 void quintorus_mu_doorbell(void);
 void quintorus_mu_poll(void);
+void quintorus_mu_settle(void);
 
 #ifdef __cplusplus
 }

@@ -56,7 +56,7 @@ static inline __attribute__((unused)) uint32_t MUSPI_CheckDescComplete(MUSPI_Inj
 	f->descCount = MUSPI_getHwDescCount(f);
 	if (f->descCount >= sequence)
 		return 1;
-	quintorus_mu_poll();
+	quintorus_mu_settle();
 	f->descCount = MUSPI_getHwDescCount(f);
 	return f->descCount >= sequence;
 }
@@ -85,7 +85,7 @@ MUSPI_InjFifoNextDescMultiple(MUSPI_InjFifo_t *f, uint32_t n, void **slots)
 	if (f->freeSpace < n) {
 		f->freeSpace = MUSPI_getHwFreeSpace(f);
 		if (f->freeSpace < n) {
-			quintorus_mu_poll();
+			quintorus_mu_settle();
 			f->freeSpace = MUSPI_getHwFreeSpace(f);
 			if (f->freeSpace < n)
 				return (uint64_t)-1;
@@ -131,7 +131,7 @@ static inline __attribute__((unused)) uint64_t MUSPI_InjFifoInjectMultiple(MUSPI
 	if (!n || f->freeSpace < n) {
 		f->freeSpace = MUSPI_getHwFreeSpace(f);
 		if (f->freeSpace < n) {
-			quintorus_mu_poll();
+			quintorus_mu_settle();
 			f->freeSpace = MUSPI_getHwFreeSpace(f);
 		}
 		if (!n || f->freeSpace < n)
