@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Long gets across the machine, all at once, beside short messages between two corners of it. The
- * data is right, whether gets are paced or not; a get of memory that is not mapped completes with
+ * data is right, whether gets are paced or not; a get of memory that cannot be read completes with
  * an error. Task 0 prints the half round trip of the messages, and the time of the gets.
  * usage: pami_pacing [death], as jobs by pami_pacing.sh
  */
@@ -143,11 +143,11 @@ int main(int argc, char **argv)
 	size_t whole = (BYTES + GETS + 4095) / 4096 * 4096;
 
 	job_begin(1);
-	/* The page behind the memory is not mapped. */
+	/* The page behind the memory cannot be read. */
 	memory =
 	    mmap(NULL, whole + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(memory != MAP_FAILED);
-	REQUIRE(!munmap(memory + whole, 4096));
+	REQUIRE(!mprotect(memory + whole, 4096, PROT_NONE));
 	fill_pattern(memory, 7, whole); /* the same in all tasks */
 	dispatch_set(context, ID_PING, on_ping, &pongs, (pami_dispatch_hint_t){0});
 	dispatch_set(context, ID_PONG, on_ping, NULL, (pami_dispatch_hint_t){0});
