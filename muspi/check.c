@@ -73,6 +73,18 @@ static int check_length(const MUHWI_Descriptor_t *d)
 	return 0;
 }
 
+static bool leads_off_mesh(unsigned hints, const struct emu_coord *to)
+{
+	for (unsigned d = 0; d < EMU_DIMS; d++) {
+		int ahead = to->c[d] - unit.job->coord.c[d];
+		unsigned pair = hints >> (8 - 2 * d) & 3; /* 2: minus, 1: plus */
+
+		if (unit.job->shape.mesh >> d & 1 && ahead && pair && pair != (ahead > 0 ? 1 : 2))
+			return true;
+	}
+	return false;
+}
+
 static int check_pt2pt(const MUHWI_Descriptor_t *d)
 {
 	const MUHWI_Pt2PtNetworkHeader_t *h = &d->PacketHeader.NetworkHeader.pt2pt;
@@ -93,6 +105,8 @@ static int check_pt2pt(const MUHWI_Descriptor_t *d)
 		if (x.c[i] >= unit.job->shape.n[i])
 			return refuse_field(RULE_destination, "Destination",
 					    h->Destination.Destination.Destination);
+	if (leads_off_mesh(hints, &x))
+		return refuse_field(RULE_hints_mesh, "hints", hints);
 	if (h->Byte2.Deposit) {
 		uint32_t other = h->Destination.Destination.Destination ^ here;
 		unsigned link = hints ? 9u - (unsigned)__builtin_ctz(hints) : 0;

@@ -5,6 +5,7 @@
  * and the FIFO goes on behind it. Packets go to the own node, so that all counters are in this
  * process, and all lines of this rank in its own file.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static unsigned char data[4096] __attribute__((aligned(64))),
     target[4096] __attribute__((aligned(64)));
 static volatile uint64_t counter __attribute__((aligned(64)));
 static MUHWI_Destination_t here;
+static bool is_mesh, here_is_first;
 static int bad;
 
 static MUSPI_Pt2PtMemoryFIFODescriptorInfo_t fifo_info;
@@ -172,6 +174,8 @@ static void set_up(void)
 	Personality_t who;
 
 	REQUIRE(!Kernel_GetPersonality(&who, sizeof who));
+	is_mesh = !(who.Network_Config.NetFlags & ND_ENABLE_TORUS_DIM_A);
+	here_is_first = !who.Network_Config.Acoord;
 	MUSPI_SetUpDestination(&here, who.Network_Config.Acoord, 0, 0, 0, 0);
 	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 2, ids, ia));
 	REQUIRE(!Kernel_AllocateRecFifos(0, &rec, 2, ids, ra));
@@ -219,6 +223,14 @@ static void set_up(void)
 	reset_descriptors();
 }
 
+/* By the link that there is not in a mesh of two nodes. */
+static void to_other_end(MUHWI_Descriptor_t *d)
+{
+	d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.A_Destination = here_is_first;
+	MUSPI_SetTorusInjectionFIFOMap(d, MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_AM);
+	MUSPI_SetHintsABCD(d, here_is_first ? MUHWI_PACKET_HINT_AM : MUHWI_PACKET_HINT_AP);
+}
+
 #define HEADER PacketHeader.messageUnitHeader.Packet_Types
 
 static void wrong_descriptors_are_refused(void)
@@ -237,6 +249,8 @@ static void wrong_descriptors_are_refused(void)
 	BAD(map_local, f, MUSPI_SetTorusInjectionFIFOMap(&f, 0x8000), "Torus_FIFO_Map", 0x8000);
 	BAD(hints, f, MUSPI_SetHintsABCD(&f, 0xc0), "hints", 0x300);
 	BAD(hints, f, MUSPI_SetHints(&f, 0, 0xc0), "hints", 3);
+	if (is_mesh)
+		BAD(hints_mesh, f, to_other_end(&f), "hints", here_is_first ? 0x200 : 0x100);
 	BAD(destination, f,
 	    f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.B_Destination = 9,
 	    "Destination", f.PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination);
