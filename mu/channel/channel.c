@@ -27,6 +27,7 @@ static void channel_free(struct mu_channel *ch)
 	}
 	for (unsigned i = 0; i < MU_INJ_SLOTS; i++)
 		free(ch->tx.slot[i].heap);
+	free(ch->rx.batch.memory);
 	free(ch->rx.fifo);
 	free(ch->rx.fifo_source);
 	free(ch->rx.fifo_memory);

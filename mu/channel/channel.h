@@ -130,8 +130,16 @@ struct mu_channel_engine {
 	uint64_t head_since;
 };
 
-/* Engine: reception. A record goes from the ring or a lane to the receive function, or, where the
- * engine may not dispatch, to the reception FIFO and beyond it to the spill list. */
+/* Engine: messages that came from the wires (engine/batch.h). */
+struct mu_batch {
+	unsigned char *memory; /* allocated when first needed */
+	uint32_t first, end;   /* bytes; equal: it is empty */
+	uint32_t taken;        /* bytes of the first record, if that is a run of short messages */
+};
+
+/* Engine: reception. A record goes from the ring or a lane to the receive function. Between hosts,
+ * and where the engine may not dispatch, it goes to the batch, to the reception FIFO or beyond it
+ * to the spill list. */
 struct mu_channel_rx {
 	struct drv_ring_rx ring;
 	struct mu_checked_range written; /* puts of this round */
@@ -140,7 +148,8 @@ struct mu_channel_rx {
 	bool stopped; /* user thread: software wants no message now, mu_channel_allow_dispatch() */
 	struct drv_lane_rx lane[MU_LANES];
 	uint32_t lane_source[MU_LANES]; /* source task; UINT32_MAX: not known yet */
-	MUSPI_RecFifo_t *fifo;          /* allocated when first needed */
+	struct mu_batch batch;
+	MUSPI_RecFifo_t *fifo; /* allocated when first needed */
 	MUHWI_Fifo_t fifo_hw;
 	uint32_t *fifo_source; /* [MU_REC_PACKETS] source task of each packet, a ring */
 	uint64_t fifo_appended;

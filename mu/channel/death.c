@@ -19,6 +19,7 @@
 #include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
+#include "mu/engine/engine.h"
 #include "mu/engine/lane.h"
 #include "mu/process.h"
 #include "mu/transport/transport.h"
@@ -88,8 +89,7 @@ static bool is_all_dispatched(struct mu_channel *ch)
 	    !drv_ring_is_ready(&ch->a->ring, &ch->rx.ring))
 		mu_ring_skip_dead_claims(ch->p->host, &ch->a->ring, &ch->rx.ring);
 	return (int64_t)(ch->rx.ring.head - ch->death.ring_tail) >= 0 &&
-	       !mu_lane_has_record(ch, 1) && !ch->rx.spill_first &&
-	       (!ch->rx.fifo || ch->rx.fifo_hw.pa_head == ch->rx.fifo_hw.pa_tail);
+	       !mu_lane_has_record(ch, 1) && !mu_has_stored_records(ch);
 }
 
 static void end_flushes(struct mu_channel *ch)

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "mu/engine/batch.h"
 #include "mu/hw/desc_build.h"
 #include "mu/process.h"
 
@@ -65,23 +66,41 @@ int mu_engine_receive(struct mu_channel *ch, int budget, int dispatch);
  * Does the process store messages before it dispatches them? In a task that holds the port, a
  * dispatch function may wait for what comes to another channel by a queue whose wires this thread
  * polls, and behind messages for the channel of that function. So dispatch functions are called
- * where no lock of a queue is held and no record of a ring or a lane is open. A task with one
- * channel has nothing else to poll, and dispatches from the frame.
+ * where no lock of a queue is held, no frame is lent and no record of a ring or a lane is open. A
+ * task with one channel has nothing else to poll, and dispatches from the frame: it does not even
+ * bring the payload to its processor if the function does not look at it.
  */
 static inline bool mu_stores_first(const struct mu_process *p)
 {
 	return p->queues && atomic_load_relaxed(&p->channels_open) > 1;
 }
+/*
+ * Is this a late packet of a task that died or is cut off? The operations with it have ended, and
+ * the packet may be part of a message whose rest will not arrive.
+ */
+static inline bool mu_is_late(const struct mu_channel *ch, uint32_t source)
+{
+	return mu_task_is_dead(source) && !mu_has_new_deaths(ch);
+}
+/* Dispatch a short message, now. The caller has seen that software wants messages, and that none
+ * waits to be dispatched. */
+void mu_dispatch_short(struct mu_channel *ch, uint32_t source, const unsigned char *soft,
+		       const unsigned char *payload, uint32_t bytes);
 /* Does mu_receive_record() call a function of the software above even where it only stores? */
 bool mu_calls_software(const MUHWI_PacketHeader_t *h);
 /* The calling thread is in a dispatch function of the channel: store what waits in the ring, up to
  * the first record that calls software, which is in a function already. */
 void mu_engine_store_inside(struct mu_channel *ch);
-/* Do records that were taken without dispatching wait to be dispatched? */
-static inline bool mu_has_stored_records(const struct mu_channel *ch)
+/* Do records wait in the reception FIFO, or in the list behind it? */
+static inline bool mu_has_queued_records(const struct mu_channel *ch)
 {
 	return ch->rx.spill_first ||
 	       (ch->rx.fifo && ch->rx.fifo_hw.pa_head != ch->rx.fifo_hw.pa_tail);
+}
+/* Do records that were taken without dispatching wait to be dispatched? */
+static inline bool mu_has_stored_records(const struct mu_channel *ch)
+{
+	return mu_has_batch(ch) || mu_has_queued_records(ch);
 }
 /*
  * Has mu_engine_receive() anything to do? Each poll asks first: between hosts, where messages come

@@ -119,6 +119,10 @@ static void note_full(struct mu_channel *ch)
 static int store_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
 			const unsigned char *payload, uint32_t bytes)
 {
+	if (ch->p->queues && !ch->p->strict_bytes &&
+	    mu_batch_put(ch, source, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2,
+			 mu_fifo_offset(h), payload, bytes))
+		return 0;
 	if (!ch->rx.spill_first && !rec_store(ch, h, source, payload, bytes))
 		return 0;
 	if (__builtin_expect(ch->p->strict_bytes, 0)) {
@@ -128,22 +132,23 @@ static int store_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	return spill_record(ch, h, source, payload, bytes);
 }
 
-/*
- * Is this a late packet of a task that died or is cut off? The operations with it have ended, and
- * the packet may be part of a message whose rest will not arrive.
- */
-static bool is_late(const struct mu_channel *ch, uint32_t source)
-{
-	return mu_task_is_dead(source) && !mu_has_new_deaths(ch);
-}
-
 static void dispatch_one(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
 			 const unsigned char *payload, uint32_t bytes)
 {
-	if (__builtin_expect(ch->death.applied, 0) && is_late(ch, source))
+	if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, source))
 		return;
 	ch->receive(ch->arg, source, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, payload,
 		    bytes, mu_fifo_offset(h));
+	mu_forget_checks(&ch->rx.written);
+}
+
+void mu_dispatch_short(struct mu_channel *ch, uint32_t source, const unsigned char *soft,
+		       const unsigned char *payload, uint32_t bytes)
+{
+	mu_assert_engine(ch);
+	if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, source))
+		return;
+	ch->receive(ch->arg, source, soft, payload, bytes, 0);
 	mu_forget_checks(&ch->rx.written);
 }
 
@@ -359,15 +364,16 @@ static bool dispatch_from_spill(struct mu_channel *ch)
 }
 
 /*
- * Dispatch what was stored. A dispatch function that polls another channel may store more here, in
- * the FIFO while the list is empty, so the FIFO is read to its end before the next of the list.
+ * Dispatch what was stored. A dispatch function that polls another channel may store more here: in
+ * the batch while FIFO and list are empty, in the FIFO while the list is. So each is read to its
+ * end before the next record of the following one.
  */
 static int dispatch_stored(struct mu_channel *ch)
 {
-	int n = 0;
+	int n = mu_has_batch(ch) ? mu_batch_dispatch(ch) : 0;
 
 	while (!ch->rx.stopped && (dispatch_from_fifo(ch) || dispatch_from_spill(ch)))
-		n++;
+		n += 1 + (mu_has_batch(ch) ? mu_batch_dispatch(ch) : 0);
 	return n;
 }
 

@@ -67,7 +67,7 @@ static inline unsigned char *reserve_short(struct mu_holder *h, uint32_t host, u
 					   const void *soft)
 {
 	struct shorts *s = &h->shorts[host];
-	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+	uint32_t need = mu_short_bytes(bytes);
 	uint16_t bytes16 = (uint16_t)bytes;
 	unsigned char *at = NULL;
 
@@ -89,12 +89,12 @@ static inline unsigned char *reserve_short(struct mu_holder *h, uint32_t host, u
 	}
 	memcpy(at, &bytes16, 2);
 	mu_soft_copy(at + 2, soft);
-	return at + SHORT_HEAD;
+	return at + MU_SHORT_HEAD;
 }
 
 static inline void commit_short(struct mu_holder *h, uint32_t host, uint32_t bytes)
 {
-	uint32_t need = SHORT_HEAD + ((bytes + 7) & ~7u);
+	uint32_t need = mu_short_bytes(bytes);
 
 	if (h->shorts[host].grows)
 		drv_wire_extend_commit(h->wires, host, need);

@@ -26,13 +26,13 @@
 
 #include "drivers/base/ring.h"
 #include "drivers/wire.h"
+#include "mu/engine/batch.h"
 #include "mu/hw/desc_build.h"
 #include "mu/segment/host.h"
 #include "mu/segment/places.h"
 
 #define RUN_HEAD    48u
 #define SHORTS_HEAD 8u
-#define SHORT_HEAD  16u
 
 struct shorts_head {
 	uint32_t coords;

@@ -40,34 +40,6 @@ static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
 }
 
 /*
- * Store what is to be dispatched in the reception FIFO, and carry out the rest. The caller holds
- * the engine. Returns 0; -EBUSY: earlier records wait in the ring, so this one has to follow them
- * there; -EAGAIN: there is no room.
- */
-static int store_in_place(const struct mu_holder *h, struct mu_channel *ch,
-			  const MUHWI_PacketHeader_t *header, uint32_t source,
-			  const unsigned char *payload, uint32_t bytes)
-{
-	if (!is_ring_drained(ch))
-		return -EBUSY;
-	begin_round(h, ch);
-	return mu_receive_record(ch, header, source, payload, bytes, 0);
-}
-
-/* The user thread of channel `ch` polls the queue, and takes a record for it. */
-static int take_own(const struct mu_holder *h, struct mu_channel *ch,
-		    const MUHWI_PacketHeader_t *header, uint32_t source,
-		    const unsigned char *payload, uint32_t bytes)
-{
-	if (mu_stores_first(h->p))
-		return store_in_place(h, ch, header, source, payload, bytes);
-	if (!is_ring_drained(ch) || mu_has_stored_records(ch))
-		return -EBUSY;
-	begin_round(h, ch);
-	return mu_receive_record(ch, header, source, payload, bytes, 1);
-}
-
-/*
  * Is this thread in a dispatch function of the channel? Then it has that engine, too, and no other
  * thread can make room in that channel's ring, behind which what comes for others would wait.
  */
@@ -80,38 +52,98 @@ static bool is_inside(const struct mu_channel *ch)
 	return polled != NULL;
 }
 
-static int take_inside(const struct mu_holder *h, struct mu_channel *ch,
-		       const MUHWI_PacketHeader_t *header, uint32_t source,
-		       const unsigned char *payload, uint32_t bytes)
+/* How this thread has the engine of a channel for which a record has come. */
+enum engine_hold {
+	HOLD_NONE,   /* it has not: another thread has, or a commthread owns the channel */
+	HOLD_POLL,   /* it polls the channel */
+	HOLD_INSIDE, /* it is in a dispatch function of the channel, and polls another */
+	HOLD_LOCK    /* it has just taken the lock */
+};
+
+static inline enum engine_hold hold_engine(const struct mu_holder *h, struct mu_channel *ch)
 {
-	if (mu_calls_software(header))
-		return -EBUSY;
-	if (!is_ring_drained(ch))
-		mu_engine_store_inside(ch);
-	return store_in_place(h, ch, header, source, payload, bytes);
+	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching))
+		return HOLD_POLL;
+	if (is_inside(ch))
+		return HOLD_INSIDE;
+	return !atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)
+		   ? HOLD_LOCK
+		   : HOLD_NONE;
 }
 
-/* A task that holds the port takes records for itself without the detour through its ring. */
+static inline void end_hold(struct mu_holder *h, struct mu_channel *ch, enum engine_hold hold,
+			    bool has_stored)
+{
+	if (hold != HOLD_LOCK)
+		return;
+	mu_lock_release(&ch->engine.lock);
+	if (has_stored && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
+		atomic_store_relaxed(&h->p->comm.wanted, 1);
+		h->queue->pending_gets |= 1ull << ch->index;
+	}
+}
+
+/* May a record for this channel be dispatched from the frame? */
+static inline bool is_dispatched_at_once(const struct mu_holder *h, enum engine_hold hold)
+{
+	return hold == HOLD_POLL && !mu_stores_first(h->p);
+}
+
+/* Does nothing wait in the ring, behind which what comes now would have to follow? */
+static inline bool is_next(struct mu_channel *ch, enum engine_hold hold)
+{
+	if (hold == HOLD_INSIDE && !is_ring_drained(ch))
+		mu_engine_store_inside(ch);
+	return is_ring_drained(ch);
+}
+
+/*
+ * A task that holds the port takes records for itself without the detour through its ring: it
+ * dispatches or stores messages, and carries out the rest. Returns 0; -EBUSY: the record has to
+ * go through the ring; -EAGAIN: there is no room.
+ */
 static int take_in_place(struct mu_holder *h, struct mu_channel *ch,
 			 const MUHWI_PacketHeader_t *header, uint32_t source,
 			 const unsigned char *payload, uint32_t bytes)
 {
+	enum engine_hold hold = hold_engine(h, ch);
+	bool at_once = is_dispatched_at_once(h, hold);
 	int rc = -EBUSY;
 
-	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching))
-		return take_own(h, ch, header, source, payload, bytes);
-	if (is_inside(ch))
-		return take_inside(h, ch, header, source, payload, bytes);
-	/* A channel that a commthread owns is served by that. */
-	if (!atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)) {
-		rc = store_in_place(h, ch, header, source, payload, bytes);
-		mu_lock_release(&ch->engine.lock);
-		if (!rc && atomic_load_relaxed(&h->p->comm.entry[ch->index].shared)) {
-			atomic_store_relaxed(&h->p->comm.wanted, 1);
-			h->queue->pending_gets |= 1ull << ch->index;
-		}
+	if (hold == HOLD_NONE || (hold == HOLD_INSIDE && mu_calls_software(header)) ||
+	    (at_once && mu_has_stored_records(ch)))
+		return rc;
+	if (is_next(ch, hold)) {
+		begin_round(h, ch);
+		rc = mu_receive_record(ch, header, source, payload, bytes, at_once);
 	}
+	end_hold(h, ch, hold, !rc);
 	return rc;
+}
+
+/* The same for a run of short messages. Returns false if each has to be delivered by itself. */
+static bool take_shorts(struct mu_holder *h, struct mu_channel *ch, uint32_t source,
+			const unsigned char *run, uint32_t bytes)
+{
+	enum engine_hold hold = hold_engine(h, ch);
+	bool has_stored;
+
+	if (hold == HOLD_NONE || is_dispatched_at_once(h, hold))
+		return false;
+	has_stored =
+	    !h->p->strict_bytes && is_next(ch, hold) && mu_batch_put_shorts(ch, source, run, bytes);
+	end_hold(h, ch, hold, has_stored);
+	return has_stored;
+}
+
+/*
+ * May a short message for this channel be dispatched from the frame? Asked before each, since the
+ * function of the last one may have changed it. ch: the channel that this thread polls, or NULL.
+ */
+static inline bool is_short_dispatched(const struct mu_holder *h, struct mu_channel *ch)
+{
+	return ch && is_ring_drained(ch) && !mu_has_stored_records(ch) && !ch->rx.stopped &&
+	       is_dispatched_at_once(h, HOLD_POLL);
 }
 
 static int drop_run(struct mu_holder *h, const char *why)
@@ -159,6 +191,7 @@ static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const 
 {
 	struct shorts *s = &h->shorts[host];
 	uint32_t at = s->taken ? s->taken : SHORTS_HEAD;
+	struct mu_channel *own = NULL;
 	struct shorts_head head;
 	MUHWI_PacketHeader_t header;
 
@@ -171,20 +204,34 @@ static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const 
 		return drop_run(h, "fits no task here");
 	if (mu_host_task_end(h->host, s->target_task))
 		return 0;
+	if (h->p && at < run_bytes) {
+		struct mu_channel *ch = atomic_ptr_load_acquire(&h->p->channel[s->target_channel]);
+
+		if (ch && take_shorts(h, ch, source, run + at, run_bytes - at))
+			return 0;
+		if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching))
+			own = ch;
+	}
 	while (at < run_bytes) {
 		uint16_t bytes = UINT16_MAX;
 
-		if (run_bytes - at >= SHORT_HEAD)
+		if (run_bytes - at >= MU_SHORT_HEAD)
 			memcpy(&bytes, run + at, 2);
-		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - SHORT_HEAD)
+		if (bytes > MU_PACKET_BYTES || bytes > run_bytes - at - MU_SHORT_HEAD)
 			return drop_run(h, "is cut short");
+		if (__builtin_expect(is_short_dispatched(h, own), 1)) {
+			mu_dispatch_short(own, source, run + at + 2, run + at + MU_SHORT_HEAD,
+					  bytes);
+			at += mu_short_bytes(bytes);
+			continue;
+		}
 		mu_header_short(&header, head.coords, head.number, bytes, run + at + 2);
 		if (deliver_record(h, s->target_task, s->target_channel, &header, source,
-				   run + at + SHORT_HEAD, bytes)) {
+				   run + at + MU_SHORT_HEAD, bytes)) {
 			s->taken = at; /* the wire offers the run again */
 			return -EAGAIN;
 		}
-		at += SHORT_HEAD + ((bytes + 7u) & ~7u);
+		at += mu_short_bytes(bytes);
 	}
 	return 0;
 }

@@ -6,6 +6,9 @@
  * same way. What a function got stays as it was, and messages for a context that is inside a
  * function come in order afterwards, each once.
  *
+ * At its end the function on context 0 destroys the context of a second client, for which messages
+ * have come that nobody wants.
+ *
  * All tasks do so at once, so each is served by its neighbour from within a function that waits,
  * too. QT_FLOOD=1: more messages than a ring has room for. QT_COMM=1: commthreads advance contexts
  * 1 and 2, and the functions only look.
@@ -37,6 +40,8 @@ enum {
 static bool has_commthreads;
 static int ready, deeper, leaves, long_got, inside;
 static uint32_t numbers;
+static pami_client_t second;
+static pami_context_t unwanted; /* of the second client */
 static unsigned char pattern[4096], long_from[LONG], long_to[LONG], put_to[LONG], number_to[4096],
     get_to[64];
 static uint64_t word, at[3]; /* at: where the neighbour has long_from, put_to and word */
@@ -258,6 +263,27 @@ static void go_deeper(void)
 	wait_by(1, &deeper);
 }
 
+static void on_unwanted(pami_context_t c, void *cookie, const void *header, size_t header_bytes,
+			const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
+{
+	CHECK_FAIL("a message was dispatched on a context that nobody advances");
+}
+
+static void open_unwanted(void)
+{
+	const pami_dispatch_hint_t none = {0};
+	pami_endpoint_t to;
+	pami_send_immediate_t s = {.header = {pattern, 100}, .dispatch = START};
+
+	CHECK_EQ(PAMI_Client_create("second", &second, NULL, 0), PAMI_SUCCESS);
+	CHECK_EQ(PAMI_Context_createv(second, NULL, 0, &unwanted, 1), PAMI_SUCCESS);
+	dispatch_set(unwanted, START, on_unwanted, NULL, none);
+	CHECK_EQ(PAMI_Endpoint_create(second, (pami_task_t)next_task(), 0, &to), PAMI_SUCCESS);
+	s.dest = to;
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(PAMI_Send_immediate(unwanted, &s), PAMI_SUCCESS);
+}
+
 /* The task that this one serves needs it no longer. */
 static void on_served(pami_context_t c, void *cookie, const void *header, size_t header_bytes,
 		      const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
@@ -273,6 +299,7 @@ static void on_start(pami_context_t c, void *cookie, const void *header, size_t 
 	send_long_message();
 	use_memory();
 	go_deeper();
+	CHECK_EQ(PAMI_Context_destroyv(&unwanted, 1), PAMI_SUCCESS);
 	CHECK(!memcmp(header, pattern, header_bytes));
 	CHECK(!memcmp(pipe, pattern, bytes));
 	inside--;
@@ -334,6 +361,7 @@ int main(void)
 	}
 	if (has_commthreads)
 		serve_by_commthreads();
+	open_unwanted();
 	start.send.dest = get_endpoint(next_task(), 0);
 	CHECK_EQ(PAMI_Send(context, &start), PAMI_SUCCESS);
 	while (!served || numbers < NUMBERS || is_zero(&long_got))
@@ -345,5 +373,6 @@ int main(void)
 	CHECK_EQ(PAMI_Collective(context, &barrier), PAMI_SUCCESS);
 	while (!done)
 		advance_all();
+	CHECK_EQ(PAMI_Client_destroy(&second), PAMI_SUCCESS);
 	return job_end(CONTEXTS) || check_failures;
 }
