@@ -13,7 +13,7 @@
 enum { SOURCE = 3, LONG = 9000, ROUNDS = 2000, MANY = 20000, LINES = 16 };
 
 static struct mu_clock_ops clock_ops; /* without locks */
-static struct mu_process process = {.clock = &clock_ops, .queues = 1, .channels_open = 2};
+static struct mu_process process = {.clock = &clock_ops, .queues = 1, .channels_open = {2}};
 static struct mu_channel channel;
 static uint32_t put, got;      /* messages so far */
 static uint32_t more, stop_at; /* to put in each function; the function that stops */

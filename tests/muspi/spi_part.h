@@ -37,7 +37,7 @@ static void set_up_part(void *results)
 }
 
 /* This node's part of a tree over all nodes, by this dimension first; -1: that of the world. */
-static void build_route(int first, ClassRoute_t *c)
+static __attribute__((unused)) void build_route(int first, ClassRoute_t *c)
 {
 	CR_COORD_T root, me = CR_COORD_INIT(p.Network_Config.Acoord, p.Network_Config.Bcoord,
 					    p.Network_Config.Ccoord, p.Network_Config.Dcoord,
