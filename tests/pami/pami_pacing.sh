@@ -31,8 +31,10 @@ for options in "--shape 3x2x2x1x1 --hw $pace,pacing_window=1" \
 done
 
 for options in "--fabric torus" "--clock virtual"; do
+	case $options in *virtual) ends=error ;; *) ends= ;; esac
 	# shellcheck disable=SC2086
 	t run --timeout $limit --on-death error --shape 2x2x1x1x1 $options --hw $pace,pacing_piece=512,pacing_window=1 "$task" death
-	[ "$(grep -c '^gets ended: error$' "$dir/out")" = 3 ] || fail "$options, death: status $status: $(cat "$dir/out" "$dir/err")"
+	# In real time a task may have all its data before the other dies.
+	[ "$(grep -c "^gets ended: $ends" "$dir/out")" = 3 ] || fail "$options, death: status $status: $(cat "$dir/out" "$dir/err")"
 done
 finish
