@@ -185,7 +185,9 @@ static void on_deeper(pami_context_t c, void *cookie, const void *header, size_t
 		      const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
 {
 	/* Not by context 1, whose engine is not polled while this function runs. */
+	begin_use(2);
 	send_to(2, next_task(), 2, ASK_LEAF, NULL, 0);
+	end_use(2);
 	wait_by(2, &leaves);
 	send_to(1, previous_task(), 1, DEEPER_END, NULL, 0);
 }
