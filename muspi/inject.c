@@ -251,8 +251,9 @@ static int send_to_task(struct unit_inj *f, struct unit_flight *e, struct mu_op 
 	return 0;
 }
 
-static int send_to(struct unit_inj *f, struct unit_flight *e, const MUHWI_Descriptor_t *d,
-		   uint32_t word)
+/* The same to a node. */
+static int send_to(struct unit_inj *f, struct unit_flight *e, struct mu_op *op,
+		   const MUHWI_Descriptor_t *d, uint32_t word)
 {
 	uint32_t task;
 
@@ -260,7 +261,7 @@ static int send_to(struct unit_inj *f, struct unit_flight *e, const MUHWI_Descri
 		unit_refuse(RULE_destination, "Destination", word);
 		return 1;
 	}
-	return send_to_task(f, e, &e->op, d, task);
+	return send_to_task(f, e, op, d, task);
 }
 
 /* The send of a descriptor to one node of a line. An operation is in flight once, so each has its
@@ -282,21 +283,15 @@ static void on_stop_sent(struct mu_op *op, int result)
 static int send_to_stop(struct unit_inj *f, struct unit_flight *e, MUHWI_Descriptor_t *d,
 			uint32_t word)
 {
-	struct stop *stop;
-	uint32_t task;
+	struct stop *stop = calloc(1, sizeof *stop);
 	int rc;
 
-	if (find_task(word, &d->PacketHeader, &task)) {
-		unit_refuse(RULE_destination, "Destination", word);
-		return 0;
-	}
-	stop = calloc(1, sizeof *stop);
 	if (!stop)
 		return -EAGAIN;
 	stop->op.done = on_stop_sent;
 	stop->flight = e;
 	d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination = word;
-	rc = send_to_task(f, e, &stop->op, d, task);
+	rc = send_to(f, e, &stop->op, d, word);
 	if (rc)
 		free(stop);
 	return rc == -EAGAIN ? rc : 0;
@@ -436,7 +431,7 @@ static int start_descriptor(struct unit_inj *f, const MUHWI_Descriptor_t *given)
 		if (!rc && d.PacketHeader.NetworkHeader.pt2pt.Byte2.Deposit)
 			rc = send_line(f, e, &d);
 		else if (!rc)
-			rc = send_to(f, e, &d, to);
+			rc = send_to(f, e, &e->op, &d, to);
 	}
 	if (rc == -EAGAIN)
 		return rc;

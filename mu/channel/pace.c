@@ -104,7 +104,7 @@ static void use_piece(struct mu_pace *pace, struct paced_get *g)
 		g->in_flight++;
 }
 
-/* Ask for pieces of the first get. 0, or -EAGAIN: there is no room now. */
+/* Ask for the next piece of a get. 0, or -EAGAIN: there is no room now. */
 static int ask_for_piece(struct mu_channel *ch, struct paced_get *g)
 {
 	struct mu_pace *pace = ch->pace;
@@ -158,7 +158,7 @@ static void run(struct mu_channel *ch)
 int mu_pace_get(struct mu_channel *ch, uint32_t task, uint32_t channel, void *local,
 		uint64_t remote, size_t bytes, struct mu_op *done, bool may_pass)
 {
-	struct paced_get *g = calloc(1, sizeof *g);
+	struct paced_get *g = malloc(sizeof *g);
 
 	if (!ch->pace)
 		ch->pace = make_pace(ch);
