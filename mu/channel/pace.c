@@ -22,15 +22,15 @@ struct paced_get {
 struct piece {
 	struct mu_op op;
 	struct mu_channel *ch;
-	struct paced_get *get; /* NULL: no piece; it comes back in the next poll to try again */
+	struct paced_get *get; /* NULL: none, the piece is free or comes back in the next poll */
 	struct piece *next;    /* free ones */
 };
 
 struct mu_pace {
 	struct paced_get *first, **last; /* gets that wait to ask for more */
 	struct piece *free;
-	uint32_t in_flight;
-	struct piece piece[];
+	uint32_t in_flight, pieces;
+	struct piece piece[]; /* pieces of them */
 };
 
 static void run(struct mu_channel *ch);
@@ -43,6 +43,7 @@ static struct mu_pace *make_pace(struct mu_channel *ch)
 	if (!pace)
 		return NULL;
 	pace->last = &pace->first;
+	pace->pieces = pieces;
 	for (uint32_t i = 0; i < pieces; i++) {
 		pace->piece[i].ch = ch;
 		pace->piece[i].next = pace->free;
@@ -55,7 +56,15 @@ void mu_pace_free(struct mu_pace *pace)
 {
 	struct paced_get *g;
 
-	while (pace && (g = pace->first)) {
+	if (!pace)
+		return;
+	/* A get that has asked for all its pieces waits in no list: only they know it. */
+	for (uint32_t i = 0; i < pace->pieces; i++) {
+		g = pace->piece[i].get;
+		if (g && !--g->in_flight && !g->waits)
+			free(g);
+	}
+	while ((g = pace->first)) {
 		pace->first = g->next;
 		free(g);
 	}
@@ -82,6 +91,7 @@ static void on_piece(struct mu_op *op, int result)
 	struct paced_get *g = piece->get;
 
 	ch->pace->in_flight--;
+	piece->get = NULL;
 	piece->next = ch->pace->free;
 	ch->pace->free = piece;
 	if (g) {

@@ -20,7 +20,7 @@ int mu_pace_get_piece(struct mu_channel *ch, uint32_t task, uint32_t channel, vo
 		      uint64_t remote, size_t bytes, uint64_t whole, struct mu_op *done,
 		      bool may_pass);
 
-/* Forget the gets that wait; their operations do not complete. NULL: nothing. */
+/* Forget the gets that wait or are in flight; their operations do not complete. NULL: nothing. */
 void mu_pace_free(struct mu_pace *pace);
 
 #endif

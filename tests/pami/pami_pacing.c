@@ -3,7 +3,7 @@
  * Long gets across the machine, all at once, beside short messages between two corners of it. The
  * data is right, whether gets are paced or not; a get of memory that cannot be read completes with
  * an error. Task 0 prints the half round trip of the messages, and the time of the gets.
- * usage: pami_pacing [death], as jobs by pami_pacing.sh
+ * usage: pami_pacing [death | close], as jobs by pami_pacing.sh
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -141,6 +141,17 @@ static void get_from_dying(void)
 	_exit(0);
 }
 
+/* The context closes with gets in flight, of which all pieces have been asked for or only some. */
+static void close_while_getting(void)
+{
+	size_t from = tasks - 1 - me;
+
+	run_barrier();
+	for (int i = 0; i < GETS; i++)
+		start_get(from, base_of[from], copy[i], BYTES, NULL);
+	CHECK(gets_done < GETS);
+}
+
 int main(int argc, char **argv)
 {
 	size_t whole = (BYTES + GETS + 4095) / 4096 * 4096;
@@ -156,6 +167,10 @@ int main(int argc, char **argv)
 	tell_addresses();
 	if (argc > 1 && !strcmp(argv[1], "death"))
 		get_from_dying();
+	if (argc > 1 && !strcmp(argv[1], "close")) {
+		close_while_getting();
+		return job_end(1);
+	}
 	get_from_opposite();
 	get_what_is_not_there();
 	return job_end(1);
