@@ -170,7 +170,7 @@ int unit_pump(void)
 	int n = mu_poll_once(unit.ch);
 
 	for (unsigned g = 0; g < UNIT_SUBGROUPS / 4; g++)
-		if (unit.group[g])
+		if (atomic_ptr_load_acquire(&unit.group[g]))
 			take_switches(g);
 	if (unit.work.first)
 		n += work_run();
@@ -320,22 +320,28 @@ static int serve_unit(void *arg)
 
 unsigned char *unit_page(unsigned subgroup)
 {
-	struct unit_group **g = &unit.group[subgroup / 4];
+	struct unit_group *g = atomic_ptr_load_acquire(&unit.group[subgroup / 4]);
 
-	if (!*g) {
+	if (!g) {
 		struct unit_group *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
 					       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (made == MAP_FAILED)
 			return NULL;
-		*g = made;
+		/* Several threads may allocate parts of one group for the first time. */
+		if (atomic_ptr_cas_acq_rel(&unit.group[subgroup / 4], &g, made))
+			g = made;
+		else
+			munmap(made, sizeof *made);
 	}
-	return (*g)->page[subgroup % 4];
+	return g->page[subgroup % 4];
 }
 
 MUHWI_InjFifoStatus_t *unit_status(unsigned group)
 {
-	return (MUHWI_InjFifoStatus_t *)(void *)(unit.group[group]->page[0] + 0x300);
+	return (
+	    MUHWI_InjFifoStatus_t *)(void *)(atomic_ptr_load_acquire(&unit.group[group])->page[0] +
+					     0x300);
 }
 
 unsigned unit_owner_of(unsigned subgroup)
@@ -345,7 +351,7 @@ unsigned unit_owner_of(unsigned subgroup)
 
 void unit_raise(unsigned group, uint64_t bits)
 {
-	if (unit.group[group])
+	if (atomic_ptr_load_acquire(&unit.group[group]))
 		atomic_fetch_or_release((uint64_t *)&unit_status(group)->InterruptStatus, bits);
 	unit_wake();
 }

@@ -90,8 +90,8 @@ struct unit {
 	unsigned channel;
 	struct mu_node_table *table;
 	struct mu_spinlock pump, memory;
-	atomic_u32 pumping; /* 1 + the thread that pumps */
-	struct unit_group *group[UNIT_SUBGROUPS / 4 + 1];
+	atomic_u32 pumping;                                        /* 1 + the thread that pumps */
+	ATOMIC(struct unit_group *) group[UNIT_SUBGROUPS / 4 + 1]; /* NULL: not used */
 	struct unit_inj *inj[MU_TABLE_INJ];
 	struct unit_rec *rec[MU_TABLE_REC];
 	uint16_t active[MU_TABLE_INJ]; /* pump: ids of active injection FIFOs */

@@ -63,7 +63,7 @@ static uint64_t pending_interrupts(void)
 	uint64_t all = 0;
 
 	for (unsigned g = 0; g < UNIT_SUBGROUPS / 4; g++)
-		if (unit.group[g])
+		if (atomic_ptr_load_acquire(&unit.group[g]))
 			all |= atomic_load_acquire((uint64_t *)&unit_status(g)->InterruptStatus);
 	return all;
 }
