@@ -4,7 +4,8 @@
  * compiles it with mpicc and starts it with mpirun.
  *
  * usage: mpi latency BYTES | rate BYTES | put BYTES | get BYTES | send BYTES | putlat BYTES |
- *            getlat BYTES | self BYTES | start | barrier | allreduce BYTES | broadcast BYTES
+ *            getlat BYTES | self BYTES | start | barrier | allreduce BYTES | broadcast BYTES,
+ *        each with "multiple" behind BYTES: under MPI_THREAD_MULTIPLE (one thread calls)
  * Prints one number: us, M/s, GB/s (put, get, send), us (putlat, getlat: with the flush; self: a
  * message to oneself), s, us (median of 7, or for collectives of 7 x some 20 ms).
  */
@@ -170,7 +171,13 @@ int main(int argc, char **argv)
 	int is_put = !strncmp(what, "put", 3), is_get = !strncmp(what, "get", 3);
 	MPI_Win win = MPI_WIN_NULL;
 
-	MPI_Init(&argc, &argv);
+	if (argc > 3 && !strcmp(argv[3], "multiple")) {
+		int level;
+
+		MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+	} else {
+		MPI_Init(&argc, &argv);
+	}
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (!strcmp(what, "start")) {

@@ -9,8 +9,9 @@
  * go to the component that Open MPI would have chosen without this one. All members decide alike,
  * by values that are the same at all of them: bytes, operation, type of the elements.
  *
- * One thread at a time: with MPI_THREAD_MULTIPLE the component offers no collectives. In virtual
- * time it then replaces the blocking send of Open MPI (component.c).
+ * Collectives are for one thread at a time: with MPI_THREAD_MULTIPLE the component offers none. It
+ * then has messages alone (direct.h), and in virtual time replaces the blocking send of Open MPI
+ * (component.c).
  */
 #ifndef OFI_COLL_COLL_H
 #define OFI_COLL_COLL_H

@@ -22,6 +22,7 @@
 
 struct quintorus_fi_loan coll_loan;
 static bool uses_direct = true;
+static bool has_collectives; /* One thread at a time calls MPI. */
 extern mca_coll_base_component_t mca_coll_quintorus_component;
 
 /* ---- may it be used? ---- */
@@ -94,13 +95,17 @@ static bool replace_blocking_send(void)
 
 static int init_query(bool progress_threads, bool threads)
 {
+	bool has_client;
+
 	if (!ompi_is_known_version("mca_coll_quintorus.so", "collectives are Open MPI's own"))
 		return OMPI_ERR_NOT_SUPPORTED;
-	if (threads)
-		return replace_blocking_send() ? OMPI_SUCCESS : OMPI_ERR_NOT_SUPPORTED;
-	if (!borrow_client())
+	has_client = borrow_client();
+	if (threads && replace_blocking_send())
+		return OMPI_SUCCESS;
+	if ((threads && !uses_direct) || !has_client)
 		return OMPI_ERR_NOT_SUPPORTED;
-	if (uses_direct && !is_time_virtual())
+	has_collectives = !threads && !coll_loan.locks;
+	if (uses_direct && !is_time_virtual() && (coll_loan.locks || !threads))
 		direct_install();
 	return OMPI_SUCCESS;
 }
@@ -182,7 +187,7 @@ static mca_coll_base_module_t *comm_query(struct ompi_communicator_t *comm, int 
 	struct coll_module *m;
 	bool is_world;
 
-	if (!coll_loan.client || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 ||
+	if (!has_collectives || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2 ||
 	    !is_of_job(comm, &is_world))
 		return NULL;
 	m = OBJ_NEW(coll_module);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/atomic.h"
 #include "ofi/coll/coll.h"
 
 #include "ompi/datatype/ompi_datatype.h"
@@ -33,8 +34,22 @@ static struct {
 } next; /* pml cm's */
 
 static ompi_jobid_t job;
-static uint32_t *endpoint;  /* by task */
-static bool *has_been_sent; /* by task: pml cm has sent it a message, so its endpoint is open. */
+/* By task. Pml cm has sent it a message, so its endpoint is open. */
+static uint32_t *endpoint;
+static atomic_u8 *has_been_sent;
+
+/* With several threads the context's lock guards the provider's functions and free_requests. */
+static inline void lock_context(void)
+{
+	if (coll_loan.locks)
+		PAMI_Context_lock(coll_loan.context);
+}
+
+static inline void unlock_context(void)
+{
+	if (coll_loan.locks)
+		PAMI_Context_unlock(coll_loan.context);
+}
 
 /* ---- what can be done here ---- */
 
@@ -70,6 +85,7 @@ static inline bool send_now(const void *data, size_t count, const struct ompi_da
 {
 	size_t bytes;
 	uint32_t task;
+	int rc;
 
 	if (__builtin_expect(
 		(mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
@@ -79,12 +95,15 @@ static inline bool send_now(const void *data, size_t count, const struct ompi_da
 	task = task_of(comm, to);
 	if (__builtin_expect(task == NO_ENDPOINT, 0))
 		return false;
-	if (__builtin_expect(!has_been_sent[task], 0)) {
-		has_been_sent[task] = true; /* by the caller's next step */
+	if (__builtin_expect(!atomic_load_relaxed(&has_been_sent[task]), 0)) {
+		atomic_store_relaxed(&has_been_sent[task], 1); /* by the caller's next step */
 		return false;
 	}
-	return !coll_loan.messages->send(coll_loan.ep, endpoint[task], tag_of(comm, tag),
-					 (uint64_t)comm->c_my_rank, data, bytes);
+	lock_context();
+	rc = coll_loan.messages->send(coll_loan.ep, endpoint[task], tag_of(comm, tag),
+				      (uint64_t)comm->c_my_rank, data, bytes);
+	unlock_context();
+	return !rc;
 }
 
 static int direct_send(const void *data, size_t count, struct ompi_datatype_t *type, int to,
@@ -110,17 +129,53 @@ static int direct_isend(const void *data, size_t count, struct ompi_datatype_t *
 
 typedef struct direct_request {
 	mca_pml_base_request_t super;
-	struct direct_request *next_free;
+	struct direct_request *next; /* in one of the lists below */
+	bool blocking;               /* MPI_Recv waits for it, and it has no callback. */
+	atomic_u32 ends;             /* message received, request freed: the second releases it */
 } direct_request;
 OBJ_CLASS_DECLARATION(direct_request);
 
+typedef ATOMIC(direct_request *) request_list;
+
 static direct_request *free_requests;
+static request_list returned; /* several threads: free too */
+static request_list received; /* several threads: to complete without the lock */
+
+static void list_push(request_list *list, direct_request *r)
+{
+	direct_request *first = atomic_ptr_load_relaxed(list);
+
+	do
+		r->next = first;
+	while (!atomic_ptr_cas_release(list, &first, r));
+}
 
 static inline void request_put(direct_request *r)
 {
 	OBJ_RELEASE(r->super.req_comm);
-	r->next_free = free_requests;
+	if (coll_loan.locks) {
+		list_push(&returned, r);
+		return;
+	}
+	r->next = free_requests;
 	free_requests = r;
+}
+
+/* The message has been received, or the request freed. Releases the request after both. */
+static inline void request_end(direct_request *r)
+{
+	if (coll_loan.locks) {
+		if (!atomic_fetch_add_acq_rel(&r->ends, 1))
+			return;
+	} else {
+		uint32_t ends = atomic_load_relaxed(&r->ends);
+
+		atomic_store_relaxed(&r->ends, ends + 1);
+		if (!ends)
+			return;
+	}
+	OMPI_REQUEST_FINI(&r->super.req_ompi);
+	request_put(r);
 }
 
 static int request_free(ompi_request_t **request)
@@ -128,11 +183,7 @@ static int request_free(ompi_request_t **request)
 	direct_request *r = (direct_request *)*request;
 
 	*request = MPI_REQUEST_NULL;
-	r->super.req_free_called = 1;
-	if (!REQUEST_COMPLETE(&r->super.req_ompi))
-		return OMPI_SUCCESS; /* on_received() */
-	OMPI_REQUEST_FINI(&r->super.req_ompi);
-	request_put(r);
+	request_end(r);
 	return OMPI_SUCCESS;
 }
 
@@ -152,6 +203,20 @@ static void construct_request(direct_request *r)
 }
 OBJ_CLASS_INSTANCE(direct_request, mca_pml_base_request_t, construct_request, NULL);
 
+static inline void complete_request(direct_request *r)
+{
+	atomic_fence_release(); /* The status comes first; Open MPI's exchange does not order it. */
+	ompi_request_complete(&r->super.req_ompi, true);
+	request_end(r);
+}
+
+/* Tell the sender of a synchronous message that it is being received, as mtl ofi does. */
+static void answer_synchronous(struct ofi_ep *ep, uint32_t source, uint64_t tag)
+{
+	if (__builtin_expect(tag & TAG_SYNCHRONOUS, 0))
+		coll_loan.messages->send_tag(ep, source, tag ^ TAG_SYNCHRONOUS ^ TAG_ACKNOWLEDGES);
+}
+
 static void on_received(void *cookie, const struct quintorus_fi_received *m)
 {
 	direct_request *r = cookie;
@@ -163,27 +228,52 @@ static void on_received(void *cookie, const struct quintorus_fi_received *m)
 		s->MPI_TAG = (int)(uint32_t)m->tag;
 		if (m->sent > m->stored)
 			s->MPI_ERROR = MPI_ERR_TRUNCATE;
-		if (__builtin_expect(m->tag & TAG_SYNCHRONOUS, 0))
-			coll_loan.messages->send_tag(coll_loan.ep, m->source,
-						     m->tag ^ TAG_SYNCHRONOUS ^ TAG_ACKNOWLEDGES);
+		answer_synchronous(coll_loan.ep, m->source, m->tag);
 	} else if (m->status == -FI_ECANCELED) {
 		s->_cancelled = 1;
 	} else {
 		s->MPI_ERROR = MPI_ERR_INTERN;
 	}
-	ompi_request_complete(&r->super.req_ompi, true);
-	if (__builtin_expect(r->super.req_free_called, 0)) {
-		OMPI_REQUEST_FINI(&r->super.req_ompi);
-		request_put(r);
-	}
+	/* A callback may call MPI, which would wait for the lock that this thread holds. */
+	if (coll_loan.locks && !r->blocking)
+		list_push(&received, r);
+	else
+		complete_request(r);
 }
 
+/* Complete what has been received, in order. Open MPI's progress calls this without a lock. */
+static int complete_received(void)
+{
+	direct_request *r, *first = NULL;
+	int count = 0;
+
+	if (!atomic_ptr_load_relaxed(&received))
+		return 0;
+	r = atomic_ptr_exchange_acquire(&received, NULL);
+	while (r) {
+		direct_request *next = r->next;
+
+		r->next = first;
+		first = r;
+		r = next;
+	}
+	for (; first; count++) {
+		r = first;
+		first = r->next;
+		complete_request(r);
+	}
+	return count;
+}
+
+/* Under the lock. */
 static inline direct_request *request_get(struct ompi_communicator_t *comm)
 {
 	direct_request *r = free_requests;
 
+	if (__builtin_expect(!r && coll_loan.locks, 0))
+		r = atomic_ptr_exchange_acquire(&returned, NULL);
 	if (r)
-		free_requests = r->next_free;
+		free_requests = r->next;
 	else
 		r = OBJ_NEW(direct_request);
 	if (!r)
@@ -193,53 +283,77 @@ static inline direct_request *request_get(struct ompi_communicator_t *comm)
 	r->super.req_ompi.req_mpi_object.comm = comm;
 	r->super.req_ompi.req_status.MPI_ERROR = MPI_SUCCESS;
 	r->super.req_ompi.req_status._cancelled = 0;
-	r->super.req_free_called = 0;
 	r->super.req_comm = comm;
+	atomic_store_relaxed(&r->ends, 0);
 	OBJ_RETAIN(comm);
 	return r;
 }
 
 /* ---- receives ---- */
 
-/* Returns the request, or NULL if pml cm has to receive. */
-static inline direct_request *receive_now(void *data, size_t count,
-					  const struct ompi_datatype_t *type, int from, int tag,
-					  struct ompi_communicator_t *comm)
-{
-	uint64_t wanted = tag_of(comm, tag), ignore = TAG_SYNCHRONOUS;
-	uint32_t source = NO_ENDPOINT;
-	direct_request *r;
+/* What a receive asks the provider for. */
+struct wanted {
+	void *data;
 	size_t bytes;
+	uint32_t source;
+	uint64_t tag, ignore;
+};
 
-	if (!is_plain(type, count, &bytes))
-		return NULL;
+/* Returns false if pml cm has to receive. */
+static inline bool describe_receive(struct wanted *w, void *data, size_t count,
+				    const struct ompi_datatype_t *type, int from, int tag,
+				    const struct ompi_communicator_t *comm)
+{
+	*w = (struct wanted){.data = data,
+			     .source = NO_ENDPOINT,
+			     .tag = tag_of(comm, tag),
+			     .ignore = TAG_SYNCHRONOUS};
+	if (!is_plain(type, count, &w->bytes))
+		return false;
 	if (from != MPI_ANY_SOURCE) {
 		uint32_t task = task_of(comm, from);
 
 		if (__builtin_expect(task == NO_ENDPOINT, 0))
-			return NULL;
-		source = endpoint[task];
+			return false;
+		w->source = endpoint[task];
 	}
 	if (tag == MPI_ANY_TAG) {
-		wanted = tag_of(comm, 0);
-		ignore |= TAG_ANY;
+		w->tag = tag_of(comm, 0);
+		w->ignore |= TAG_ANY;
 	}
-	r = request_get(comm);
-	if (!r)
+	return true;
+}
+
+/* Returns the request, or NULL if pml cm has to receive. */
+static inline direct_request *receive_now(void *data, size_t count,
+					  const struct ompi_datatype_t *type, int from, int tag,
+					  struct ompi_communicator_t *comm, bool blocking)
+{
+	direct_request *r;
+	struct wanted w;
+
+	if (!describe_receive(&w, data, count, type, from, tag, comm))
 		return NULL;
-	r->super.req_ompi.req_status.MPI_SOURCE = from;
-	r->super.req_ompi.req_status.MPI_TAG = tag;
-	if (!coll_loan.messages->receive(coll_loan.ep, source, wanted, ignore, data, bytes,
-					 on_received, r))
-		return r;
-	request_put(r);
-	return NULL;
+	lock_context();
+	r = request_get(comm);
+	if (r) {
+		r->super.req_ompi.req_status.MPI_SOURCE = from;
+		r->super.req_ompi.req_status.MPI_TAG = tag;
+		r->blocking = blocking;
+		if (coll_loan.messages->receive(coll_loan.ep, w.source, w.tag, w.ignore, w.data,
+						w.bytes, on_received, r)) {
+			request_put(r);
+			r = NULL;
+		}
+	}
+	unlock_context();
+	return r;
 }
 
 static int direct_irecv(void *data, size_t count, struct ompi_datatype_t *type, int from, int tag,
 			struct ompi_communicator_t *comm, ompi_request_t **request)
 {
-	direct_request *r = receive_now(data, count, type, from, tag, comm);
+	direct_request *r = receive_now(data, count, type, from, tag, comm, false);
 
 	if (!r)
 		return next.irecv(data, count, type, from, tag, comm, request);
@@ -247,22 +361,60 @@ static int direct_irecv(void *data, size_t count, struct ompi_datatype_t *type, 
 	return OMPI_SUCCESS;
 }
 
+static inline bool is_complete(ompi_request_t *request)
+{
+	return atomic_load_acquire(&request->req_complete) == REQUEST_COMPLETED;
+}
+
+static void wait_alone(ompi_request_t *request)
+{
+	for (unsigned i = 1; !is_complete(request); i++) {
+		if (i % POLLS)
+			PAMI_Context_advance(coll_loan.context, 1);
+		else
+			opal_progress();
+	}
+}
+
+/*
+ * One thread polls the context itself. Others wait as Open MPI has it: one of them polls, the rest
+ * sleep.
+ */
+static void wait_among_threads(ompi_request_t *request)
+{
+	static atomic_u32 polls;
+
+	if (is_complete(request))
+		return;
+	if (atomic_load_relaxed(&polls) || atomic_exchange_acquire(&polls, 1)) {
+		ompi_request_wait_completion(request);
+		return;
+	}
+	for (unsigned i = 1; !is_complete(request); i++) {
+		if (i % POLLS) {
+			PAMI_Context_trylock_advancev(&coll_loan.context, 1, 1);
+			complete_received();
+		} else {
+			opal_progress();
+		}
+	}
+	atomic_store_release(&polls, 0);
+}
+
 static int direct_recv(void *data, size_t count, struct ompi_datatype_t *type, int from, int tag,
 		       struct ompi_communicator_t *comm, ompi_status_public_t *status)
 {
-	direct_request *r = receive_now(data, count, type, from, tag, comm);
+	direct_request *r = receive_now(data, count, type, from, tag, comm, true);
 	ompi_request_t *request;
 	int rc;
 
 	if (!r)
 		return next.recv(data, count, type, from, tag, comm, status);
 	request = &r->super.req_ompi;
-	for (unsigned i = 1; !REQUEST_COMPLETE(request); i++) {
-		if (i % POLLS)
-			PAMI_Context_advance(coll_loan.context, 1);
-		else
-			opal_progress();
-	}
+	if (coll_loan.locks)
+		wait_among_threads(request);
+	else
+		wait_alone(request);
 	rc = request->req_status.MPI_ERROR;
 	if (status != MPI_STATUS_IGNORE)
 		*status = request->req_status;
@@ -309,13 +461,18 @@ static bool find_endpoints(void)
 	return true;
 }
 
+static bool uses_pml_cm(void)
+{
+	return !strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "cm");
+}
+
 void direct_install(void)
 {
 	ompi_process_name_t self = ompi_proc_local()->super.proc_name;
 
-	if (mca_pml.pml_send == direct_send || self.vpid != coll_loan.task ||
-	    strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "cm") != 0 ||
-	    !has_usual_messages() || !find_endpoints() || !stay_loaded())
+	if (mca_pml.pml_send == direct_send || self.vpid != coll_loan.task || !uses_pml_cm() ||
+	    !has_usual_messages() || !find_endpoints() || !stay_loaded() ||
+	    (coll_loan.locks && opal_progress_register(complete_received)))
 		return;
 	job = self.jobid;
 	next.send = mca_pml.pml_send;

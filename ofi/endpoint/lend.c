@@ -30,13 +30,14 @@ __attribute__((visibility("default"))) int quintorus_fi_lend(struct quintorus_fi
 
 	if (loan->abi != QUINTORUS_FI_LOAN_ABI)
 		return -EPROTO;
-	if (!ofi_world.client || !ep || ep->locks)
+	if (!ofi_world.client || !ep || ep->automatic)
 		return -EBUSY;
 	loan->task = ofi_world.me;
 	loan->tasks = ofi_world.tasks;
 	loan->client = ofi_world.client;
 	loan->context = ofi_world.slot[0].context;
 	loan->ep = ep;
+	loan->locks = ep->locks;
 	loan->messages = &messages;
 	return 0;
 }

@@ -8,12 +8,13 @@
 #ifndef OFI_ENDPOINT_LEND_H
 #define OFI_ENDPOINT_LEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "pami/pami.h"
 
-#define QUINTORUS_FI_LOAN_ABI 2u
+#define QUINTORUS_FI_LOAN_ABI 3u
 #define QUINTORUS_FI_LEND     "quintorus_fi_lend"
 
 struct ofi_ep;
@@ -29,7 +30,8 @@ typedef void (*quintorus_fi_received_fn)(void *cookie, const struct quintorus_fi
 
 /*
  * Tagged messages of an endpoint, matched in order with those of libfabric's calls. Each function
- * returns 0 or a negative libfabric error. One thread at a time.
+ * returns 0 or a negative libfabric error. If the loan says `locks`, callers of send() and
+ * receive() hold the context's lock, and `done` is called by a thread that holds it.
  */
 struct quintorus_fi_messages {
 	/* Send with completion data; the call reads the buffer. -FI_EAGAIN: libfabric's call has to
@@ -51,12 +53,13 @@ struct quintorus_fi_loan {
 	pami_client_t client;
 	pami_context_t context;
 	struct ofi_ep *ep;
+	bool locks; /* Several threads may use the endpoint; the context's lock guards it. */
 	const struct quintorus_fi_messages *messages;
 };
 
 /*
  * 0, and *loan is filled; it holds until the endpoint is closed. -EBUSY: no endpoint has the
- * context, or several threads may use it. -EPROTO: another version of the structure.
+ * context, or commthreads serve it. -EPROTO: another version of the structure.
  */
 typedef int (*quintorus_fi_lend_fn)(struct quintorus_fi_loan *loan);
 int quintorus_fi_lend(struct quintorus_fi_loan *loan);

@@ -64,8 +64,8 @@ static struct ofi_recv *recv_get(struct ofi_ep *ep)
 
 	if (r)
 		ep->free_recv = r->next_free;
-	else
-		r = malloc(sizeof *r);
+	else if ((r = malloc(sizeof *r)))
+		r->held = false; /* as that of a receive that has ended */
 	return r;
 }
 
@@ -521,7 +521,7 @@ static void fill_recv(struct ofi_ep *ep, struct ofi_recv *r, const struct ofi_wa
 	r->flags = FI_RECV | (w->flags & (FI_TAGGED | FI_MSG));
 	r->wants = ofi_wants(&ep->receive, w->flags);
 	r->multi = w->flags & FI_MULTI_RECV;
-	r->retired = r->held = false;
+	r->retired = false;
 	r->used = 0;
 	r->pending = 0;
 }

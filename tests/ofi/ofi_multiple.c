@@ -2,12 +2,18 @@
 /*
  * Several threads of each task call MPI at once (MPI_THREAD_MULTIPLE): blocking sends and receives
  * of all protocols, probes, synchronous sends, and collectives, each thread on a communicator of
- * its own and with tags of its own on the common one. Both clocks.
+ * its own and with tags of its own on the common one. Both clocks. With an argument also many short
+ * messages at once, requests that another thread waits for, frees or cancels, and callbacks.
+ *
+ * usage: ofi_multiple [direct|indirect]: the way that short messages have to take.
  */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "drivers/base/atomic.h"
 
 enum { THREADS = 3, ROUNDS = 6, INTS = 20000 };
 
@@ -74,6 +80,123 @@ static void reduce(int thread, int count)
 	MPI_Barrier(own[thread]);
 }
 
+/* ---- short messages ---- */
+
+enum { TURNS = 60, ROW = 24, WORDS = 3, TAG = 100 };
+
+static int extended, wants_direct;
+
+/*
+ * Rows of messages between the threads of two tasks, by calls that take different ways. Those of
+ * one tag stay in order.
+ */
+static void exchange_rows(int thread)
+{
+	static int out[THREADS][ROW][WORDS], in[THREADS][ROW][WORDS];
+	int partner = me ^ 1, wrong = 0, at_once = 0;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		MPI_Request r[2 * ROW];
+		int late = turn % 3 == 1, from = turn % 2 ? partner : MPI_ANY_SOURCE;
+
+		for (int i = 0; i < ROW && !late; i++)
+			MPI_Irecv(in[thread][i], WORDS, MPI_INT, from, TAG + thread, MPI_COMM_WORLD,
+				  &r[ROW + i]);
+		for (int i = 0; i < ROW; i++) {
+			for (int k = 0; k < WORDS; k++)
+				out[thread][i][k] = word_of(me, thread, turn, i * WORDS + k);
+			if (i % 5 == 4)
+				MPI_Issend(out[thread][i], WORDS, MPI_INT, partner, TAG + thread,
+					   MPI_COMM_WORLD, &r[i]);
+			else
+				MPI_Isend(out[thread][i], WORDS, MPI_INT, partner, TAG + thread,
+					  MPI_COMM_WORLD, &r[i]);
+			at_once += i && i % 5 < 4 && r[i] == r[i - 1];
+		}
+		for (int i = 0; i < ROW && late; i++)
+			MPI_Irecv(in[thread][i], WORDS, MPI_INT, from, TAG + thread, MPI_COMM_WORLD,
+				  &r[ROW + i]);
+		MPI_Waitall(2 * ROW, r, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < ROW; i++)
+			for (int k = 0; k < WORDS; k++)
+				wrong += in[thread][i][k] !=
+					 word_of(partner, thread, turn, i * WORDS + k);
+	}
+	CHECK(wrong == 0);
+	CHECK(wants_direct ? at_once > TURNS * ROW / 3 : !at_once);
+}
+
+/* One thread posts a receive; the next one waits for it, or gives it back. */
+static struct {
+	MPI_Request request;
+	int value;
+	atomic_u32 posted;
+} handed[THREADS][TURNS];
+
+static void hand_over(int thread)
+{
+	int partner = me ^ 1, before = (thread + THREADS - 1) % THREADS, wrong = 0;
+
+	for (int i = 0; i < TURNS; i++) {
+		int out = word_of(me, thread, i, 1), flag;
+
+		MPI_Irecv(&handed[thread][i].value, 1, MPI_INT, partner, 2 * TAG + thread,
+			  MPI_COMM_WORLD, &handed[thread][i].request);
+		atomic_store_release(&handed[thread][i].posted, 1);
+		MPI_Send(&out, 1, MPI_INT, partner, 2 * TAG + thread, MPI_COMM_WORLD);
+		while (!atomic_load_acquire(&handed[before][i].posted))
+			MPI_Iprobe(partner, 3 * TAG, own[thread], &flag, MPI_STATUS_IGNORE);
+		if (i % 8 == 7) {
+			MPI_Request_free(&handed[before][i].request);
+			continue;
+		}
+		MPI_Wait(&handed[before][i].request, MPI_STATUS_IGNORE);
+		wrong += handed[before][i].value != word_of(partner, before, i, 1);
+	}
+	CHECK(wrong == 0);
+}
+
+/* A receive for which no message comes, and one that is cancelled while its message comes. */
+static void cancel_receives(int thread)
+{
+	int partner = me ^ 1, in = -1, out = 7, cancelled;
+	MPI_Request r;
+	MPI_Status status;
+
+	for (int i = 0; i < TURNS; i++) {
+		MPI_Irecv(&in, 1, MPI_INT, partner, 4 * TAG + thread, MPI_COMM_WORLD, &r);
+		MPI_Cancel(&r);
+		MPI_Wait(&r, &status);
+		MPI_Test_cancelled(&status, &cancelled);
+		CHECK(cancelled);
+		MPI_Irecv(&in, 1, MPI_INT, partner, 5 * TAG + thread, MPI_COMM_WORLD, &r);
+		MPI_Send(&out, 1, MPI_INT, partner, 5 * TAG + thread, MPI_COMM_WORLD);
+		MPI_Cancel(&r);
+		MPI_Wait(&r, &status);
+		MPI_Test_cancelled(&status, &cancelled);
+		if (cancelled)
+			MPI_Recv(&in, 1, MPI_INT, partner, 5 * TAG + thread, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+		CHECK(in == 7);
+	}
+}
+
+/* Collectives that do not block send their next messages when earlier ones have come. */
+static void overlap_collectives(int thread)
+{
+	for (int i = 0; i < TURNS; i++) {
+		int in[2] = {me + i, me + thread}, sum[2] = {0, 0}, root = i;
+		MPI_Request r[3];
+
+		MPI_Iallreduce(&in[0], &sum[0], 1, MPI_INT, MPI_SUM, own[thread], &r[0]);
+		MPI_Ibcast(&root, 1, MPI_INT, i % tasks, own[thread], &r[1]);
+		MPI_Iallreduce(&in[1], &sum[1], 1, MPI_INT, MPI_SUM, own[thread], &r[2]);
+		MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+		CHECK(sum[0] == tasks * (tasks - 1) / 2 + tasks * i && root == i);
+		CHECK(sum[1] == tasks * (tasks - 1) / 2 + tasks * thread);
+	}
+}
+
 static void *run(void *argument)
 {
 	static const int counts[ROUNDS] = {1, 100, 130, 2000, INTS, 0};
@@ -84,6 +207,12 @@ static void *run(void *argument)
 		probe_partner(thread, i);
 		reduce(thread, counts[(i + 2 * thread) % ROUNDS]);
 	}
+	if (extended) {
+		exchange_rows(thread);
+		hand_over(thread);
+		cancel_receives(thread);
+		overlap_collectives(thread);
+	}
 	return NULL;
 }
 
@@ -92,6 +221,8 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 	int level, failed;
 
+	extended = argc > 1;
+	wants_direct = extended && !strcmp(argv[1], "direct");
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_size(MPI_COMM_WORLD, &tasks);
