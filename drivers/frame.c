@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drivers/frame.h"
 
-#include <string.h>
-
 #include "drivers/base/crc32c.h"
 
 static const char *const error_text[DRV_FRAME_ERRORS] = {
@@ -101,11 +99,7 @@ enum drv_frame_error drv_frame_check_rest(const unsigned char *data)
 
 static uint32_t header_crc(const unsigned char *frame)
 {
-	struct drv_frame_header h;
-
-	memcpy(&h, frame, sizeof h);
-	h.checksum = 0;
-	return drv_crc32c(0, &h, sizeof h);
+	return drv_crc32c_line(frame, offsetof(struct drv_frame_header, checksum));
 }
 
 /* Check that the checksum covers as much as is wanted, and that it is right. */
