@@ -54,7 +54,10 @@
 #define DPDK_MIN     60u
 #define DPDK_DESCS   512u
 #define RECONNECT_US 10000u
+/* A client that was connected looks once in so many polls whether it still is; a power of two. */
+#define LINK_POLLS   16u
 #define HANDSHAKE_US 500000u
+#define WAITS_MAX    20u
 #define CONNECT_US   2000000u /* two handshakes, and the server may open later than the client */
 /* Handshakes that no server answers until the port says so. */
 #define HANDSHAKES_WARN 6u
@@ -67,14 +70,17 @@ struct dpdk_nic {
 	struct rte_ether_addr mac;
 	int fd;       /* socket of the device; -1: the port cannot sleep */
 	int releaser; /* io_uring with the packet socket (dpdk_release_later()); -1: none */
-	int probed, started;
-	atomic_u32 is_usable; /* queues may send and receive */
+	int probed;
+	atomic_u32 is_started;
 
 	int is_client; /* client end of a memif */
-	uint64_t reconnect_ticks;
+	atomic_u64 reconnect_ticks;
 	uint64_t connect_ticks; /* see struct dpdk_port */
-	unsigned handshakes;    /* connections that were tried */
-	atomic_u32 connecting;  /* several queues: a thread is in connect_first() */
+	atomic_u32 connecting;  /* a thread is in dpdk_reconnect() */
+	unsigned handshakes;    /* that were tried before the first frame left */
+	atomic_u32 was_connected;
+	uint32_t lines; /* dpdk_memif_lines when the client was started */
+	unsigned waits; /* handshakes for which a server that says nothing was waited for */
 
 	unsigned queues; /* of the device */
 	unsigned ports;  /* the first of them have a port and a pool each */
@@ -89,8 +95,10 @@ struct dpdk_port {
 	unsigned tx_lent;
 	struct rte_mempool *pool;
 	struct rte_ether_addr mac;
+	struct dpdk_bursts bursts; /* memif */
 	/* memif: until then frames wait for the first connection; 0: it came */
 	uint64_t connect_ticks;
+	unsigned polls; /* of a memif client */
 
 	struct rte_ether_addr *peer;
 	int peers;
@@ -114,46 +122,48 @@ static bool has_link(const struct dpdk_nic *c)
 	return !rte_eth_link_get_nowait(c->id, &link) && link.link_status;
 }
 
+/* In EAL's thread. Stopping logs nothing before it acts. */
 static void restart_device(void *nic)
 {
 	struct dpdk_nic *c = nic;
 
-	if (c->started)
+	dpdk_bursts_hold();
+	if (atomic_exchange_acq_rel(&c->is_started, 0))
 		rte_eth_dev_stop(c->id);
-	c->started = !rte_eth_dev_start(c->id);
+	atomic_store_release(&c->is_started, !rte_eth_dev_start(c->id));
+	c->lines = atomic_load_relaxed(&dpdk_memif_lines);
+	c->waits = 0;
 }
 
 /*
  * Start a memif client again. EAL's thread does it, since that thread also notices when the server
  * ends a connection, and two threads would close the same descriptors.
  */
-static void restart(struct dpdk_nic *c, uint64_t now)
+static void restart(struct dpdk_nic *c)
 {
 	dpdk_eal_run_alone(restart_device, c);
-	c->reconnect_ticks =
-	    now + (c->started ? HANDSHAKE_US : RECONNECT_US) * drv_clock_ticks_per_us();
-	c->handshakes += c->started;
-	if (c->handshakes == HANDSHAKES_WARN && c->queues > 1)
+	if (!atomic_load_relaxed(&c->is_started) || atomic_load_relaxed(&c->was_connected))
+		return;
+	if (++c->handshakes == HANDSHAKES_WARN && c->queues > 1)
 		drv_warn("dpdk: the server of %s ends each connection: both ends of a memif need "
 			 "the same queues=%u",
 			 c->device.args, c->queues);
 }
 
 /*
- * Several queues: none of them uses the device before it is connected, and it is not started again
- * afterwards, since other threads may be sending and receiving.
+ * The server has a connection but did not accept it yet. A client that leaves then makes a server
+ * of 22.11 panic, or block in a handler: it keeps the handler of a socket that it has closed.
  */
-static void connect_first(struct dpdk_nic *c)
+static bool is_unanswered(struct dpdk_nic *c)
 {
-	uint64_t now = drv_clock_ticks();
+	return atomic_load_relaxed(&c->is_started) &&
+	       atomic_load_relaxed(&dpdk_memif_lines) == c->lines && ++c->waits < WAITS_MAX;
+}
 
-	if (atomic_load_acquire(&c->is_usable) || atomic_exchange_acquire(&c->connecting, 1))
-		return;
-	if (c->started && has_link(c))
-		atomic_store_release(&c->is_usable, 1);
-	else if (now >= c->reconnect_ticks)
-		restart(c, now);
-	atomic_store_release(&c->connecting, 0);
+static uint64_t ticks_to_next_try(const struct dpdk_nic *c)
+{
+	return (atomic_load_relaxed(&c->is_started) ? HANDSHAKE_US : RECONNECT_US) *
+	       drv_clock_ticks_per_us();
 }
 
 /*
@@ -163,20 +173,17 @@ static void connect_first(struct dpdk_nic *c)
  */
 static void dpdk_reconnect(struct dpdk_nic *c)
 {
-	uint64_t now;
+	uint64_t now = drv_clock_ticks();
 
-	if (c->queues > 1) {
-		connect_first(c);
+	/* With several queues a device that was connected is not started again. */
+	if (now < atomic_load_relaxed(&c->reconnect_ticks) ||
+	    (c->queues > 1 && atomic_load_relaxed(&c->was_connected)) ||
+	    atomic_exchange_acquire(&c->connecting, 1))
 		return;
-	}
-	now = drv_clock_ticks();
-	if (now < c->reconnect_ticks)
-		return;
-	if (!c->started || !has_link(c))
-		restart(c, now);
-	else
-		c->reconnect_ticks = now + HANDSHAKE_US * drv_clock_ticks_per_us();
-	atomic_store_release(&c->is_usable, (uint32_t)c->started);
+	if (!has_link(c) && now >= atomic_load_relaxed(&c->reconnect_ticks) && !is_unanswered(c))
+		restart(c);
+	atomic_store_relaxed(&c->reconnect_ticks, now + ticks_to_next_try(c));
+	atomic_store_release(&c->connecting, 0);
 }
 
 static int dpdk_tx_get(struct drv_port *p, struct drv_frame *f)
@@ -229,8 +236,6 @@ static int dpdk_is_cut(const struct dpdk_nic *c)
 	struct ifreq r = {0};
 	int fd, down;
 
-	if (!atomic_load_acquire(&c->is_usable))
-		return 1;
 	if (c->device.kind != DPDK_AF_PACKET && c->device.kind != DPDK_AF_XDP)
 		return !has_link(c);
 	/*
@@ -266,6 +271,42 @@ static unsigned dpdk_lose_if_cut(struct dpdk_port *d, struct rte_mbuf **m, unsig
 	return n;
 }
 
+/*
+ * A memif changes beside its bursts (port_dpdk_bursts.c). DPDK complains of bursts of a device that
+ * is not started.
+ */
+static bool begin_burst(struct dpdk_port *d)
+{
+	if (d->nic->device.kind != DPDK_MEMIF)
+		return true;
+	if (!dpdk_burst_begin(&d->bursts))
+		return false;
+	if (atomic_load_acquire(&d->nic->is_started))
+		return true;
+	dpdk_burst_end(&d->bursts);
+	return false;
+}
+
+/* Send or receive, as the inline function of DPDK that is given. */
+static inline unsigned run_burst(struct dpdk_port *d, struct rte_mbuf **m, uint16_t n,
+				 uint16_t (*burst)(uint16_t, uint16_t, struct rte_mbuf **,
+						   uint16_t))
+{
+	unsigned done;
+
+	if (!begin_burst(d))
+		return 0;
+	done = burst(d->id, d->queue, m, n);
+	dpdk_burst_end(&d->bursts);
+	return done;
+}
+
+static void note_connection(struct dpdk_port *d)
+{
+	d->connect_ticks = 0;
+	atomic_store_relaxed(&d->nic->was_connected, 1);
+}
+
 static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	struct dpdk_port *d = (struct dpdk_port *)p;
@@ -276,13 +317,11 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		n = DRV_PORT_BURST;
 	for (unsigned i = 0; i < n; i++)
 		m[i] = dpdk_frame_finish(d, &f[i]);
-	sent = atomic_load_acquire(&d->nic->is_usable)
-		   ? rte_eth_tx_burst(d->id, d->queue, m, (uint16_t)n)
-		   : 0;
+	sent = run_burst(d, m, (uint16_t)n, rte_eth_tx_burst);
 	if (__builtin_expect(sent < n, 0))
 		sent += dpdk_lose_if_cut(d, m + sent, n - sent);
-	else
-		d->connect_ticks = 0;
+	else if (__builtin_expect(d->connect_ticks != 0, 0))
+		note_connection(d);
 	p->stat.tx_frames += sent;
 	for (unsigned i = 0; i < sent; i++) {
 		d->tx_lent -= !f[i].keep;
@@ -324,12 +363,12 @@ static int dpdk_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 	struct rte_mbuf *m[DRV_PORT_BURST];
 	unsigned got = 0, here;
 
-	if (__builtin_expect(d->nic->is_client, 0))
+	/* Reading the clock takes a sixth of an empty poll. */
+	if (d->nic->is_client &&
+	    (d->polls++ % LINK_POLLS == 0 || !atomic_load_relaxed(&d->nic->was_connected)))
 		dpdk_reconnect(d->nic);
-	if (__builtin_expect(!atomic_load_acquire(&d->nic->is_usable), 0))
-		return 0;
-	here = rte_eth_rx_burst(d->id, d->queue, m,
-				(uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST));
+	here =
+	    run_burst(d, m, (uint16_t)(n < DRV_PORT_BURST ? n : DRV_PORT_BURST), rte_eth_rx_burst);
 	for (unsigned i = 0; i < here; i++) {
 		struct dpdk_header *h = rte_pktmbuf_mtod(m[i], struct dpdk_header *);
 
@@ -439,7 +478,7 @@ static void remove_device(void *nic)
 	struct rte_eth_dev_info info;
 	bool known;
 
-	if (c->started)
+	if (atomic_load_relaxed(&c->is_started))
 		rte_eth_dev_stop(c->id);
 	if (!c->probed)
 		return;
@@ -475,7 +514,8 @@ static void dpdk_stop_device(struct dpdk_nic *c)
 		rte_mempool_free(c->pool[q]);
 		c->pool[q] = NULL;
 	}
-	c->started = c->probed = 0;
+	atomic_store_relaxed(&c->is_started, 0);
+	c->probed = 0;
 	c->fd = c->releaser = -1;
 }
 
@@ -510,6 +550,7 @@ static void dpdk_close(struct drv_port *p)
 	struct dpdk_port *d = (struct dpdk_port *)p;
 	bool is_last;
 
+	dpdk_bursts_remove(&d->bursts);
 	pthread_mutex_lock(&open_lock);
 	is_last = !--d->nic->users;
 	pthread_mutex_unlock(&open_lock);
@@ -641,14 +682,13 @@ static int dpdk_start(struct dpdk_nic *c, struct drv_port_why *why)
 		return rc;
 	dpdk_eal_complaint_clear();
 	rc = setup_queues(c, &conf);
+	c->lines = atomic_load_relaxed(&dpdk_memif_lines);
 	if (!rc)
 		rc = rte_eth_dev_start(c->id);
-	c->started = !rc;
+	atomic_store_release(&c->is_started, !rc);
 	c->is_client = c->device.kind == DPDK_MEMIF && !strstr(c->device.args, "role=server") &&
 		       !strstr(c->device.args, "role=master");
-	atomic_store_release(&c->is_usable, c->started && (c->queues == 1 || !c->is_client));
-	c->reconnect_ticks =
-	    drv_clock_ticks() + (rc ? RECONNECT_US : HANDSHAKE_US) * drv_clock_ticks_per_us();
+	atomic_store_relaxed(&c->reconnect_ticks, drv_clock_ticks() + ticks_to_next_try(c));
 	if (c->device.kind == DPDK_MEMIF)
 		c->connect_ticks = drv_clock_ticks() + CONNECT_US * drv_clock_ticks_per_us();
 	if (rc && c->is_client && dpdk_eal_complaint_contains("Failed to connect"))
@@ -714,8 +754,11 @@ static int open_device(const char *args, unsigned queues, struct dpdk_nic *c,
 	struct dpdk_sockets before = {0};
 	int family, rc = dpdk_device_parse(args, queues, &c->device, why);
 
-	if (!rc)
-		rc = dpdk_eal_start(&c->device, why);
+	if (rc)
+		return rc;
+	if (c->device.kind == DPDK_MEMIF)
+		dpdk_bursts_prepare();
+	rc = dpdk_eal_start(&c->device, why);
 	if (rc)
 		return rc;
 	c->queues = queues;
@@ -751,6 +794,7 @@ static struct drv_port *make_port(struct dpdk_nic *c, unsigned queue)
 	d->pool = c->pool[queue];
 	d->mac = c->mac;
 	d->connect_ticks = c->connect_ticks;
+	dpdk_bursts_add(&d->bursts);
 	return &d->port;
 }
 

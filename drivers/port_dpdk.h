@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of the dpdk module: EAL (once per process), devices (what to ask DPDK for), port. */
+/*
+ * The parts of the dpdk module: EAL (once per process), devices (what to ask DPDK for), bursts
+ * beside handlers, port.
+ */
 #ifndef DRIVERS_PORT_DPDK_H
 #define DRIVERS_PORT_DPDK_H
 
 #include <net/if.h>
 
+#include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
 #include "drivers/port_driver.h"
 
 /* The Ethernet header and the length; data starts 16 bytes into an aligned buffer. */
@@ -52,6 +57,61 @@ void dpdk_eal_complaint_clear(void);
  * memory for the request fn runs here.
  */
 void dpdk_eal_run_alone(void (*fn)(void *arg), void *arg);
+
+/* ---- bursts and the handlers of net_memif (port_dpdk_bursts.c) ---- */
+
+/* The bursts of a port, one at a time. */
+struct dpdk_bursts {
+	atomic_u32 inside;
+	struct dpdk_bursts *next;
+};
+
+extern atomic_u64 dpdk_bursts_held_until; /* ticks; 0: they are not held */
+
+/* Each burst has a barrier of its own, because the kernel has no membarrier(). */
+extern atomic_u32 dpdk_bursts_fence;
+
+/* Lines of handlers, which tell that another process has spoken. */
+extern atomic_u32 dpdk_memif_lines;
+
+/*
+ * Before the first memif is opened, and before EAL has threads: with them the kernel waits for all
+ * processors, which takes up to some 100 ms where they are busy.
+ */
+void dpdk_bursts_prepare(void);
+void dpdk_bursts_add(struct dpdk_bursts *b);
+void dpdk_bursts_remove(struct dpdk_bursts *b);
+
+/*
+ * EAL's thread only: wait until no burst runs, and let none begin until this thread has come to its
+ * next alarm.
+ */
+void dpdk_bursts_hold(void);
+
+/* False: not now. Otherwise dpdk_burst_end() follows. */
+static inline bool dpdk_burst_begin(struct dpdk_bursts *b)
+{
+	uint64_t until;
+
+	if (__builtin_expect(atomic_load_relaxed(&dpdk_bursts_fence), 0)) {
+		atomic_exchange_seq_cst(&b->inside, 1);
+	} else {
+		/* The processor may make this store after the load that follows:
+		 * dpdk_bursts_hold() has the barrier. */
+		atomic_store_relaxed(&b->inside, 1);
+		atomic_signal_fence_seq_cst();
+	}
+	until = atomic_load_seq_cst(&dpdk_bursts_held_until);
+	if (__builtin_expect(!until, 1) || drv_clock_ticks() > until)
+		return true;
+	atomic_store_release(&b->inside, 0);
+	return false;
+}
+
+static inline void dpdk_burst_end(struct dpdk_bursts *b)
+{
+	atomic_store_release(&b->inside, 0);
+}
 
 /* The sockets of a family that this process has open. The caller frees the list. */
 struct dpdk_sockets {

@@ -50,11 +50,19 @@ static void keep_complaint(const char *text, size_t bytes, bool replace)
 	pthread_mutex_unlock(&complaint_lock);
 }
 
+/* Of net_memif. Its handlers log before they act: see port_dpdk_bursts.c. */
+static int memif_log_type = -1;
+static pthread_t eal_thread;
+static bool has_eal_thread;
+
 /* Receives the log of DPDK. Keeps the first complaint as the cause of the next failure. */
 static ssize_t eal_log_write(void *cookie, const char *text, size_t bytes)
 {
 	size_t n = bytes;
 
+	if (has_eal_thread && pthread_equal(pthread_self(), eal_thread) &&
+	    (int)rte_log_cur_msg_logtype() == memif_log_type)
+		dpdk_bursts_hold();
 	while (n && text[n - 1] == '\n')
 		n--;
 	if (n >= sizeof complaint)
@@ -183,11 +191,22 @@ static int eal_init(const struct dpdk_device *d, const cpu_set_t *cpus)
 	return rc;
 }
 
+/* `asker` is the thread that asks; without memory for the request it runs this itself. */
+static void hear_memif(void *asker)
+{
+	eal_thread = pthread_self();
+	has_eal_thread = !pthread_equal(eal_thread, *(pthread_t *)asker);
+	memif_log_type = rte_log_register("pmd.net.memif");
+	if (memif_log_type >= 0)
+		rte_log_set_level((uint32_t)memif_log_type, RTE_LOG_DEBUG);
+}
+
 static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why)
 {
 	static const cookie_io_functions_t log_to_us = {.write = eal_log_write};
 	FILE *log = fopencookie(NULL, "w", log_to_us);
 	sigset_t all, signals;
+	pthread_t self;
 	cpu_set_t cpus;
 	int rc;
 
@@ -208,7 +227,10 @@ static int eal_start_first(const struct dpdk_device *d, struct drv_port_why *why
 	if (rc < 0) {
 		eal_error = rte_errno ? -rte_errno : -EIO;
 		dpdk_eal_complaint(eal_cause);
+		return 0;
 	}
+	self = pthread_self();
+	dpdk_eal_run_alone(hear_memif, &self);
 	return 0;
 }
 

@@ -471,7 +471,7 @@ static void check_gone(struct side *s)
 		return;
 	}
 	side_sync(s);
-	for (int i = 0; i < 3000 && !s->pair->unmaps; i++) {
+	for (int i = 0; i < 3000; i++) {
 		struct drv_frame f = side_get(s);
 
 		f.bytes = 100;
@@ -713,7 +713,7 @@ static void dpdk_memif(void)
 		 t_dir());
 	snprintf(client, sizeof client, "dpdk:net_memif,role=client,socket-abstract=no,socket=%s/m",
 		 t_dir());
-	run_pair(&(struct pair){{server, client}, PAIR_PROCESSES, .unmaps = 1});
+	run_pair(&(struct pair){{server, client}, PAIR_PROCESSES});
 }
 
 /* net_ring joins a device with itself: what it sends, kept or not, it receives. */

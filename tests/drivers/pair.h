@@ -27,8 +27,6 @@ struct pair {
 	unsigned mtu;                     /* of the veth pair */
 	int lossless;                     /* nothing may be lost while its reader waits */
 	void (*malformed)(struct side *); /* run by side 0: send what is no frame to side 1 */
-	int unmaps; /* the driver's own thread unmaps the buffers when the other goes, also under a
-		       sender (memif) */
 	/* Frames that arrive as from peer -1; at least so many are dropped. */
 	unsigned malformed_frames, malformed_drops;
 };
