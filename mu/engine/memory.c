@@ -11,6 +11,10 @@
  * are checked together: two queries find how far plain memory goes (0.9 us), and where they cannot,
  * of a get many pages are read. Our caller's own buffers are checked when the operation starts
  * (mu_is_buffer_mapped()), not again.
+ *
+ * With QUINTORUS_MEMORY_CHECK=touch a process asks for no page: it touches each of a copy and
+ * catches the signal (drivers/base/touch.h). The rules are the same: a piece of which a page is
+ * missing is not copied in part.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +30,7 @@
 #include "mu/engine/memory.h"
 #include "drivers/base/atomic.h"
 #include "drivers/base/copy.h"
+#include "drivers/base/touch.h"
 #include "mu/process.h"
 
 int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bool write)
@@ -51,35 +56,47 @@ int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bo
 	return 0;
 }
 
-#define PAGE      4096ull
-#define PAGES_FEW 4
+#define PAGE          4096ull
+#define PAGES_FEW     4
+#define PAGES_TOUCHED 64 /* so many are checked one by one if that takes no system call */
 
 /* Is the page of this address readable? The mask is read before `how` is found invalid. */
-static int is_page_readable(uint64_t va)
+static bool is_page_readable(uint64_t va)
 {
 	return syscall(SYS_rt_sigprocmask, ~0ul, va & ~7ull, NULL, 8) < 0 && errno == EINVAL;
 }
 
 /* Is it writable? Adds 0 to the word, atomically. */
-static int is_page_writable(uint64_t va)
+static bool is_page_writable(uint64_t va)
 {
 	va &= ~3ull;
 	return syscall(SYS_futex, va, FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, NULL, va,
 		       FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) >= 0;
 }
 
-/* 1: all there, copy directly; 0: too many pages to ask for; -EFAULT: one is not there. */
-static int check_pages(uint64_t va, uint64_t bytes, int (*there)(uint64_t))
+/* May this thread touch memory? The first test spares other processes the call. */
+static bool may_touch(const struct mu_process *p)
+{
+	return p->touches && drv_touch_is_safe();
+}
+
+/*
+ * 1: all there, copy directly; 0: too many pages to ask for; -EFAULT: one is not there. touch: this
+ * thread may touch memory (may_touch()).
+ */
+static int check_pages(uint64_t va, uint64_t bytes, bool write, bool touch)
 {
 	uint64_t last;
 
 	if (va + bytes - 1 < va)
 		return -EFAULT;
 	last = (va + bytes - 1) / PAGE;
-	if (last - va / PAGE >= PAGES_FEW)
+	if (last - va / PAGE >= (touch ? PAGES_TOUCHED : PAGES_FEW))
 		return 0;
 	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE)
-		if (!there(at))
+		if (!(touch   ? write ? drv_touch_write(at) : drv_touch_read(at)
+			: write ? is_page_writable(at)
+			      : is_page_readable(at)))
 			return -EFAULT;
 	return 1;
 }
@@ -96,7 +113,7 @@ int mu_check_memory(uint64_t va, size_t bytes, int write)
 
 	if (!bytes || mu_is_in_segment(&mu_self, va, bytes))
 		return 0;
-	there = check_pages(va, bytes, write ? is_page_writable : is_page_readable);
+	there = check_pages(va, bytes, write, may_touch(&mu_self));
 	if (there)
 		return there < 0 ? there : 0;
 	/* The pages are wanted here anyway. */
@@ -315,21 +332,28 @@ static void note_pages(struct mu_checked_range *range, uint64_t va, uint64_t byt
 	range->is_writable = is_writable;
 }
 
+int mu_check_in(struct mu_process *p, uint64_t from, uint64_t bytes, struct mu_checked_range *range)
+{
+	bool is_there = mu_is_in_segment(p, from, bytes), touch = !is_there && may_touch(p);
+	int there;
+
+	if (is_there || (range && !touch && is_range_there(range, from, bytes)))
+		return 1;
+	there = check_pages(from, bytes, false, touch);
+	if (there > 0)
+		note_pages(range, from, bytes, false);
+	return there;
+}
+
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from, uint64_t bytes,
 	       struct mu_checked_range *range)
 {
-	int there;
+	int there = mu_check_in(p, from, bytes, range);
 
-	if (mu_is_in_segment(p, from, bytes) || (range && is_range_there(range, from, bytes))) {
-		memcpy(to, (void *)(uintptr_t)from, bytes);
-		return 0;
-	}
-	there = check_pages(from, bytes, is_page_readable);
 	if (there == 0)
 		return mu_copy_by_kernel(p->pid, to, from, bytes, false);
 	if (there < 0)
 		return there;
-	note_pages(range, from, bytes, false);
 	memcpy(to, (void *)(uintptr_t)from, bytes);
 	return 0;
 }
@@ -357,15 +381,20 @@ static void put_bytes(void *to, const void *from, uint64_t bytes)
 int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t bytes,
 		struct mu_checked_range *range)
 {
+	bool touch;
 	int there;
 
-	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes) ||
-	    ((bytes > PAGE || range->asked++ >= WRITE_SINGLY) &&
-	     is_found_plain(range, to, bytes))) {
+	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes)) {
 		put_bytes((void *)(uintptr_t)to, from, bytes);
 		return 0;
 	}
-	there = check_pages(to, bytes, is_page_writable);
+	touch = may_touch(p);
+	if (!touch && (bytes > PAGE || range->asked++ >= WRITE_SINGLY) &&
+	    is_found_plain(range, to, bytes)) {
+		put_bytes((void *)(uintptr_t)to, from, bytes);
+		return 0;
+	}
+	there = check_pages(to, bytes, true, touch);
 	if (there == 0)
 		return mu_copy_by_kernel(p->pid, (void *)(uintptr_t)from, to, bytes, true);
 	if (there < 0)

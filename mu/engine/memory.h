@@ -12,7 +12,13 @@
 
 #include "mu/process.h"
 
-/* Read own memory that another task named. range: NULL, or what was checked so far. */
+/*
+ * May own memory that another task named be read directly? 1: yes; 0: only by mu_copy_in();
+ * -EFAULT: some is not there. range: NULL, or what was checked so far.
+ */
+int mu_check_in(struct mu_process *p, uint64_t from_va, uint64_t bytes,
+		struct mu_checked_range *range);
+/* Read it. */
 int mu_copy_in(struct mu_process *p, void *to, uint64_t from_va, uint64_t bytes,
 	       struct mu_checked_range *range);
 /* Write own memory that another task named. range: as above. */

@@ -27,6 +27,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
+#include "drivers/base/touch.h"
 #include "emu/machine.h"
 #include "emu/route.h"
 #include "mu/engine/engine.h"
@@ -215,6 +216,16 @@ static void set_idle_policy(struct mu_process *p)
 	p->uses_lanes = drv_setting_flag(DRV_QUINTORUS_LANES);
 	p->fifo_only = drv_setting_choice(DRV_QUINTORUS_MU) != 0;
 	mu_commthreads_init(p, cpus);
+}
+
+static void start_touching(struct mu_process *p)
+{
+	if (!p->clock->reports_access_errors || !drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK))
+		return;
+	p->touches = !drv_touch_start();
+	if (!p->touches)
+		drv_warn("QUINTORUS_MEMORY_CHECK=touch: not on this processor; memory is checked "
+			 "by system calls");
 }
 
 static void child_after_fork(void)
@@ -410,6 +421,7 @@ static int join_job(struct mu_process *p)
 	rc = p->clock->join(p);
 	if (rc)
 		goto err_maps;
+	start_touching(p);
 	/* After the modules of the port have registered theirs, so that they still work. */
 	if (!exit_handler && !atexit(finish_at_exit))
 		exit_handler = 1;
@@ -459,6 +471,8 @@ void mu_detach(void)
 			mu_channel_close(atomic_ptr_load_relaxed(&p->channel[i]));
 		p->remote->close(p, 2000);
 		mu_copy_cleanup();
+		if (p->touches)
+			drv_touch_stop();
 		free(p->tx);
 		mu_places_free(&p->places);
 		free(p->near);
