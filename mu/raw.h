@@ -68,9 +68,11 @@ int mu_job_class(ClassRoute_t *c);
 struct mu_node_table *mu_own_node_table(void);
 /* What the job was started with: letters, or the path of a map file. */
 const char *mu_mapping(void);
-/* Virtual time: this task waits for its memory without calls, as programs do that use the
- * registers; it is preempted soon. */
-void mu_uses_registers(void);
+/* Virtual time: this task hands in descriptors by stores and waits for its memory without calls, as
+ * programs do that use the registers. poll: takes what was handed in, and passes the turn. */
+void mu_uses_registers(void (*poll)(void));
+/* Virtual time: wait until the calling thread has the turn. */
+void mu_take_turn(void);
 /* A channel that PAMI uses last. */
 unsigned mu_last_channel(void);
 /* Does the machine hold packets back in the network for reception FIFOs that are full? */

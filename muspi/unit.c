@@ -89,9 +89,14 @@ void unit_wake(void)
 
 /* ---- the pump ---- */
 
+/* In virtual time only the thread that has the turn may try, since who succeeds matters. */
 static bool pump_try(void)
 {
-	if (is_inside || !mu_lock_try(&unit.pump))
+	if (is_inside)
+		return false;
+	if (unit.job->virtual_clock)
+		mu_take_turn();
+	if (!mu_lock_try(&unit.pump))
 		return false;
 	is_inside = true;
 	return true;
@@ -194,8 +199,12 @@ UNIT_API void quintorus_mu_doorbell(void)
 	if (!unit.is_attached)
 		return;
 	if (!pump_try()) {
-		unit_wake();
-		return;
+		if (is_inside || !unit.job->virtual_clock) {
+			unit_wake();
+			return;
+		}
+		/* The thread that is in the pump waits for its turn, so this one has to as well. */
+		unit_lock();
 	}
 	if (unit.job->virtual_clock)
 		mu_charge(MU_COST_descriptor, 1);
@@ -419,7 +428,7 @@ static int attach_locked(void)
 	unit_tree_start();
 	mu_channel_on_raw(unit.ch, unit_on_raw);
 	if (unit.job->virtual_clock) {
-		mu_uses_registers();
+		mu_uses_registers(quintorus_mu_poll);
 		if (mu_commthread_add(unit.ch, serve_unit, NULL, 0))
 			drv_warn("MU: PAMI_MAX_COMMTHREADS is 0: programs that wait for memory "
 				 "without a call will not go on");

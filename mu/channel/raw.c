@@ -117,9 +117,15 @@ const char *mu_mapping(void)
 	return mu_self.host->mapping[0] ? mu_self.host->mapping : "ABCDET";
 }
 
-void mu_uses_registers(void)
+void mu_uses_registers(void (*poll)(void))
 {
+	mu_vt_poll_for_loops(poll);
 	mu_self.area->vt.arg[MU_VT_ARG_REGISTERS] = 1;
+}
+
+void mu_take_turn(void)
+{
+	mu_vt_check();
 }
 
 bool mu_rec_fifo_is_strict(void)

@@ -24,7 +24,9 @@
  * way. */
 #define SPIN_REGISTERS_NS   8000000u
 #define NOTICE_REGISTERS_NS 1000000u
-#define SPIN_LEAST_NS       2000000u
+/* A task that finds its loops itself (vtime/watch.c) does that within some ticks of the kernel. */
+#define SPIN_WATCHED_NS 200000000u
+#define SPIN_LEAST_NS   2000000u
 /* A task that did wait when it was preempted is next preempted after this part of the time. */
 #define QUICKER_DIVISOR 8u
 #define SHARE_EVERY_NS  10000000u
@@ -109,16 +111,21 @@ static bool uses_registers(const struct mu_sim *s, uint32_t local)
 	return mu_host_area(s->host, local)->vt.arg[MU_VT_ARG_REGISTERS];
 }
 
+/* True if the task looks at its loops itself. */
+static bool is_watched(const struct mu_sim *s, uint32_t local)
+{
+	return vt_area(s, local)->arg[MU_VT_ARG_WATCHED];
+}
+
 uint64_t sim_spin_ns(const struct mu_sim *s, uint32_t local)
 {
-	uint64_t ns = s->spins.ns;
+	uint64_t ns = s->spins.ns, least = is_watched(s, local) ? SPIN_WATCHED_NS : SPIN_LEAST_NS;
 
 	if (uses_registers(s, local) && ns > SPIN_REGISTERS_NS)
 		ns = SPIN_REGISTERS_NS;
 	if (s->task[local].spin.was_right)
 		ns /= QUICKER_DIVISOR;
-
-	return ns > SPIN_LEAST_NS ? ns : SPIN_LEAST_NS;
+	return ns > least ? ns : least;
 }
 
 void sim_spin_touch_slow(struct mu_sim *s, uint32_t local, uint64_t when, unsigned what)
@@ -385,6 +392,22 @@ int sim_spin_handle_touched(struct mu_sim *s)
 	return rc;
 }
 
+void sim_spin_log_unanswered(struct mu_sim *s, uint32_t local)
+{
+	const struct sim_task *t = &s->task[local];
+
+	if (!t->spin.unanswered)
+		return;
+	drv_warn("virtual clock: task %u: %u messages came meanwhile that nobody answers. If it "
+		 "waits in its memory for what they bring, %s, or have that loop call "
+		 "PAMI_Context_advance",
+		 t->task, t->spin.unanswered,
+		 vt_area(s, local)->serves
+		     ? "send them to a context with asynchronous progress"
+		     : "give their context to asynchronous progress (EXT_async_progress, with "
+		       "PAMI_MAX_COMMTHREADS above 0; for ARMCI, ARMCI_PROGRESS_THREAD=1)");
+}
+
 /*
  * All other tasks wait for this one, which computes or waits for something that no task does. Log
  * that once.
@@ -392,25 +415,16 @@ int sim_spin_handle_touched(struct mu_sim *s)
 static void warn_once(struct mu_sim *s, uint32_t local, uint64_t burned)
 {
 	struct sim_task *t = &s->task[local];
-	const struct mu_vt_area *vt = vt_area(s, local);
 
 	if (t->spin.warned)
 		return;
 	t->spin.warned = 1;
 	drv_warn("virtual clock: task %u burned %.1f s of CPU time since its last library call, "
 		 "and all others wait for it. "
-		 "If it computes, all is well",
+		 "If it computes, all is well; if it waits in a loop for its memory, "
+		 "QUINTORUS_LOOP_US=10 finds that at once",
 		 t->task, (double)(burned + sim_spin_ns(s, local)) * 1e-9);
-	if (t->spin.unanswered)
-		drv_warn(
-		    "virtual clock: task %u: %u messages came meanwhile that nobody answers. If it "
-		    "waits in its "
-		    "memory for what they bring, %s, or have that loop call PAMI_Context_advance",
-		    t->task, t->spin.unanswered,
-		    vt->serves ? "send them to a context with asynchronous progress"
-			       : "give their context to asynchronous progress (EXT_async_progress, "
-				 "with PAMI_MAX_COMMTHREADS above "
-				 "0; for ARMCI, ARMCI_PROGRESS_THREAD=1)");
+	sim_spin_log_unanswered(s, local);
 }
 
 /* CPU time of the task since it was preempted. */
@@ -610,6 +624,8 @@ void sim_spin_leave(struct mu_sim *s, uint32_t local)
 
 void sim_spin_message(struct mu_sim *s, uint32_t local, uint32_t channel)
 {
-	if (s->task[local].state == SIM_TASK_SPINS)
+	const struct sim_task *t = &s->task[local];
+
+	if (t->state == SIM_TASK_SPINS || (t->state == SIM_TASK_IDLE && t->is_in_loop))
 		s->task[local].spin.unanswered += !(vt_area(s, local)->serves >> channel & 1);
 }

@@ -84,6 +84,8 @@ void sim_spin_touch_slow(struct mu_sim *s, uint32_t local, uint64_t when, unsign
 void sim_spin_message(struct mu_sim *s, uint32_t local, uint32_t channel);
 /* Note that a packet has changed a task. what: SIM_TOUCH_...; 0: more packets of the put follow. */
 void sim_spin_packet(struct mu_sim *s, uint32_t local, unsigned what);
+/* Log how many messages came for a task in a loop that does not take them, and what helps. */
+void sim_spin_log_unanswered(struct mu_sim *s, uint32_t local);
 void sim_serve_event(struct mu_sim *s, const struct emu_event *e);
 /*
  * Called when a task hands over while its stand-in thread is blocked: let the thread continue, if

@@ -141,6 +141,7 @@ struct sim_task {
 	uint32_t errors[SIM_ERRORS];
 	uint8_t blocked;     /* it is idle in a call that returns only after an event */
 	uint8_t reads_clock; /* it is idle, and it has read the clock since its last poll */
+	uint8_t is_in_loop;  /* IDLE: its polls are those of a loop that takes no messages */
 	uint8_t syncs;       /* READY, but has no RESUME event: it waits for all tasks (turn.c) */
 	struct sim_spin spin;
 };

@@ -243,6 +243,7 @@ static void deadlock_log(struct mu_sim *s)
 			  x.c[0], x.c[1], x.c[2], x.c[3], x.c[4], t->t,
 			  t->blocked ? "waits in" : "polls in", (int)sizeof vt->call, vt->call,
 			  (double)t->idle_since * 1e-6);
+		sim_spin_log_unanswered(s, i);
 	}
 	if (s->syncing)
 		drv_error("  %u tasks wait until all tasks have come to the same call of the "
@@ -299,6 +300,9 @@ static int handle_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area
 		s->quiet = 0;
 	}
 	t->reads_clock = (flags & MU_VT_CLOCK) != 0;
+	t->is_in_loop = (flags & MU_VT_LOOP) != 0;
+	if (!t->is_in_loop)
+		t->spin.unanswered = 0;
 	if (t->reads_clock)
 		s->quiet = 0;
 	if (t->spilled && sim_refill(s, local)) {

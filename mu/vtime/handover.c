@@ -29,6 +29,7 @@ uint64_t vt_hand_over(enum mu_vt_request request, uint64_t now)
 	while (atomic_load_acquire(&vt->turn) != MU_TURN_IS_TASK)
 		vt_futex(&vt->turn, FUTEX_WAIT, MU_TURN_IS_SIMULATOR);
 	vt_state.horizon = vt->horizon_ps;
+	vt_state.watch.is_due = 1;
 	atomic_store_relaxed(&vt_state.phase, phase);
 	return vt->now_ps;
 }
@@ -77,6 +78,7 @@ void vt_turn_wait_back(struct mu_vthread *t)
 	uint32_t phase = atomic_exchange_relaxed(&vt_state.phase, CHOOSING), turn;
 
 	vt->back_ps = t->now;
+	vt_watch_count_miss();
 	do {
 		atomic_store_release(&vt->inside, 0);
 		atomic_store_release(&vt->back, 1);

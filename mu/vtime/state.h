@@ -45,6 +45,13 @@ struct vt_state {
 	const char *call_written; /* what vt->call holds */
 	int list_fd;              /* /proc/self/task */
 	unsigned sanitizers;      /* threads that a sanitizer started */
+	/* Threads that wait in loops for their memory (watch.c). */
+	struct {
+		uint64_t ns;        /* from a call to the first look; 0: no looks */
+		void (*poll)(void); /* NULL: a poll does nothing but pass the turn */
+		uint8_t is_due;     /* a thread of the program got the turn */
+		uint8_t misses;     /* times that the simulator preempted the process */
+	} watch;
 	/* The thread that stands in for the commthreads while the process is preempted. */
 	struct {
 		struct mu_vthread thread;
@@ -110,6 +117,16 @@ struct mu_vthread *vt_standin_enter(struct mu_vthread *t);
 void vt_standin_flush(void);
 void vt_standin_stop(struct mu_vt_area *vt);
 
+/* watch.c: before the first look; at the end of a call by which the thread got the turn; the thread
+ * or the process ends. */
+void vt_watch_init(void);
+void vt_watch_arm(struct mu_vthread *t);
+void vt_watch_end(struct mu_vthread *t);
+/*
+ * The simulator has preempted the process: a loop was not found to wait, or the process computed.
+ */
+void vt_watch_count_miss(void);
+
 static inline bool vt_is_joined(void)
 {
 	return atomic_load_relaxed(&vt_state.vt) != NULL;
@@ -158,11 +175,13 @@ static inline struct mu_vthread *vt_call_enter(void)
  * MU_TURN_PREEMPTED, has all processors pass a barrier, and loads `inside`. So this thread sees
  * that it was preempted, or the simulator sees it inside and undoes the preemption.
  */
-static inline void vt_call_leave(const struct mu_vthread *t)
+static inline void vt_call_leave(struct mu_vthread *t)
 {
 	int stands_in = t->stands_in;
 	struct mu_vt_area *vt = stands_in ? vt_state.standin.vt : vt_state.vt;
 
+	if (__builtin_expect(vt_state.watch.is_due, 0) && !stands_in)
+		vt_watch_arm(t);
 	tsan_release_call(); /* from here on the record may be freed, if this thread ends */
 	if (vt)              /* NULL: another thread detached while this one waited */
 		atomic_store_release(stands_in ? &vt->serve_inside : &vt->inside, 0);

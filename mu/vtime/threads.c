@@ -91,6 +91,7 @@ static void thread_run(struct mu_vthread *t)
 	if (next && next->now < vt_state.until)
 		vt_state.until = next->now > t->now ? next->now : t->now + 1;
 	t->look = (struct mu_vthread_look){0};
+	vt_state.watch.is_due = 1;
 	vt_thread_set_state(t, MU_VTHREAD_RUNS);
 	atomic_store_release(&vt_state.holder, t);
 	atomic_store_relaxed(&vt_state.phase, RUNNING);

@@ -63,6 +63,7 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 	vt_state.until = UINT64_MAX;
 	vt_state.flags = MU_VT_WORKED;
 	vt_state.vt->inside = 1;
+	vt_watch_init();
 	vt_self->now = vt_hand_over(MU_VT_ATTACH, 0);
 	vt_call_leave(vt_self);
 	/* A spinning thread is preempted earlier than the simulator preempts the whole process. */
@@ -82,6 +83,8 @@ void mu_vt_detach(void)
 	mu_lock_acquire(&vt_state.lock);
 	atomic_store_relaxed(&vt_state.vt, NULL);
 	mu_virtual = 0;
+	for (t = vt_state.list; t; t = t->next)
+		vt_watch_end(t);
 	for (t = vt_state.list; t; t = t->next)
 		if (t->state == MU_VTHREAD_READY || t->state == MU_VTHREAD_IDLE) {
 			atomic_store_release(&t->go, 1);
@@ -428,7 +431,7 @@ void mu_vt_side_start(unsigned k)
 
 uint64_t mu_vt_now_ps(void)
 {
-	const struct mu_vthread *t = vt_call_enter();
+	struct mu_vthread *t = vt_call_enter();
 	uint64_t now = t ? t->now : vt_state.left_ps;
 
 	if (t)

@@ -39,6 +39,7 @@ enum {
 	MU_VT_ARG_UNSURE,    /* 1: a guess about a thread; the run may not be repeatable */
 	MU_VT_ARG_REGISTERS, /* 1, of the task: it polls registers and memory as a matter of course
 			      */
+	MU_VT_ARG_WATCHED,   /* 1, of the task: it polls itself in loops on its memory (watch.c) */
 	MU_VT_ARG_SPIN_NS,   /* CPU time without a call before the task is preempted */
 	MU_VT_ARGS
 };
@@ -46,6 +47,7 @@ enum {
 	MU_VT_WORKED = 1,  /* the task did something else since its last idle poll */
 	MU_VT_CLOCK = 2,   /* it read the clock since */
 	MU_VT_BLOCKED = 4, /* each of its threads is in a call that returns only after an event */
+	MU_VT_LOOP = 8,    /* it is in a loop that takes no messages (watch.c) */
 };
 
 /* Waits until every task of the job has joined (or is gone). 0, or a negative errno (logged). */
@@ -99,6 +101,11 @@ void mu_vt_sync(void);
 void mu_vt_idle(void);
 /* Let the idle threads of the process poll again, since they were given work. */
 void mu_vt_wake_threads(void);
+/*
+ * What a loop of the program that waits for its memory does in each round: it polls, as if it
+ * called this. Before the first such loop; any thread.
+ */
+void mu_vt_poll_for_loops(void (*poll)(void));
 uint64_t mu_vt_now_ps(void);
 /*
  * Between these two the calling thread works for commthread `k`, which has a core of its own: time

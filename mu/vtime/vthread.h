@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "mu/vtime/turn.h"
 
@@ -45,6 +46,16 @@ struct mu_vthread {
 	uint64_t kept_from; /* mu_vt_keep_turn(): the clock when it began */
 	const char *call;   /* IDLE: the call of the program that polls; see mu_call_waits() */
 	uint32_t blocked;   /* IDLE: that call returns only after an event */
+	/*
+	 * Its timers, see watch.c: one that counts its processor time, and one that is armed for
+	 * `ns` in each of the next `turns` turns.
+	 */
+	struct {
+		timer_t slow, quick;
+		uint64_t ns;
+		uint8_t is_started, has_slow, has_quick, turns;
+		uint8_t is_busy; /* its signal handler polls */
+	} watch;
 	struct mu_vthread_look {
 		/* Number of times it ran; its CPU time; the clock when that last changed. */
 		uint64_t slices, cpu_ns, since_ns;

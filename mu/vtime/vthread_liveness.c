@@ -18,7 +18,7 @@
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
-#include "mu/vtime/vthread.h"
+#include "mu/vtime/state.h"
 
 /* A thread asleep this long on something outside the process is presumed to stay asleep. */
 #define STRANGE_NS 20000000u
@@ -37,7 +37,11 @@
  */
 static uint32_t creation_order(pid_t tid)
 {
-	return (uint32_t)tid + (tid < getpid() ? 1u << 22 : 0);
+	static pid_t first; /* getpid() is a system call. A forked child is outside virtual time. */
+
+	if (!first)
+		first = getpid();
+	return (uint32_t)tid + (tid < first ? 1u << 22 : 0);
 }
 
 struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
@@ -222,6 +226,7 @@ static bool remove_ended(struct mu_vthread **list)
 			list = &t->next;
 		} else {
 			atomic_store_relaxed(list, t->next);
+			vt_watch_end(t);
 			free(t);
 		}
 	}

@@ -7,7 +7,7 @@ last_words='done$'
 [ "${QT_LONG:-0}" = 0 ] || repeat=20
 
 # Long computations are not what this is about: a task that burns 50 ms is taken to wait.
-export QUINTORUS_SPIN_MS=$((50 * scale))
+export QUINTORUS_SPIN_MS=$((50 * scale)) QUINTORUS_LOOP_US=10
 ends_same served --shape 3x1x1x1x1
 ends_same served --fabric express --shape 1x1x1x1x1x2
 ends_same asks --shape 3x1x1x1x1
@@ -18,9 +18,22 @@ ends_well thread --shape 2x1x1x1x1
 ends_well locked --shape 2x1x1x1x1
 QUINTORUS_SPIN_MS=60000 ends_same computes --shape 2x1x1x1x1
 
+can_look=
+[ "${QT_SANITIZE:-}" = thread ] || [ "$(uname -m)" != x86_64 ] || can_look=1
+# The same without looks at the program's loops: the time without a call tells.
+for case in asks flags; do
+	QUINTORUS_LOOP_US=0 ends_same $case --shape 2x1x1x1x1
+done
+
 # Nobody answers, and that is said.
-export QUINTORUS_SPIN_LIMIT_S=1
-ends_with_error nobody --shape 2x1x1x1x1
+export QUINTORUS_SPIN_LIMIT_S=1 QUINTORUS_DEADLOCK_S=1
+if [ $can_look ]; then
+	QUINTORUS_LOOP_US=10 ends_with_error nobody --shape 2x1x1x1x1
+	for text in 'task 0 .*polls in a loop that waits for its memory' 'messages came meanwhile that nobody answers' EXT_async_progress; do
+		says "$text"
+	done
+fi
+QUINTORUS_LOOP_US=0 ends_with_error nobody --shape 2x1x1x1x1
 for text in 'task 0 burned .* all others wait for it' 'messages came meanwhile that nobody answers' EXT_async_progress \
 	ARMCI_PROGRESS_THREAD=1 'the run ends .QUINTORUS_SPIN_LIMIT_S'; do
 	says "$text"
