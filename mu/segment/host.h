@@ -87,7 +87,7 @@ struct mu_vt_area {
 	uint64_t now_ps;     /* the task's time when it handed over, its resume time on return */
 	uint64_t horizon_ps; /* the task may run up to here without handing over */
 	uint64_t dirty;      /* channels whose injection FIFO was written since the hand-over */
-	uint64_t arg[10];    /* enum in mu/vtime/vtask.h */
+	uint64_t arg[11];    /* enum in mu/vtime/vtask.h */
 	/* Parts of its node that it changed: bit f FIFO, 32 + r signal, 48 + r class route r. */
 	uint64_t node_dirty;
 	/*

@@ -101,7 +101,7 @@ void mu_sim_task_gone(struct mu_sim *s, uint32_t local, enum mu_task_end how)
 
 void sim_kill_event(struct mu_sim *s, const struct emu_event *e)
 {
-	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, e->arg)->pid);
+	pid_t pid = sim_process(s, e->arg);
 
 	s->engines--;
 	if (s->task[e->arg].state == SIM_TASK_LEFT || s->task[e->arg].gone)

@@ -14,7 +14,7 @@
 static int kernel_copy(struct mu_sim *s, uint32_t local, void *mine, uint64_t theirs,
 		       uint64_t bytes, bool write)
 {
-	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
+	pid_t pid = sim_process(s, local);
 	int rc = mu_copy_by_kernel(pid, mine, theirs, bytes, write);
 
 	if (rc == -EPERM)

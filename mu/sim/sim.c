@@ -111,6 +111,8 @@ int mu_sim_create(struct mu_host *host, const struct mu_sim_conf *conf, struct m
 	s->locals = host->locals;
 	s->channels = host->channels;
 	s->spins.ns = spin_ns(conf);
+	s->spins.looks =
+	    !drv_setting_is_set(DRV_QUINTORUS_LOOP_US) || drv_setting_number(DRV_QUINTORUS_LOOP_US);
 	s->spins.limit_ns = drv_setting_number(DRV_QUINTORUS_SPIN_LIMIT_S) * 1000000000u;
 	s->deadlock_ns = drv_setting_number(DRV_QUINTORUS_DEADLOCK_S) * 1000000000u;
 	s->deadlock_polls = drv_setting_number(DRV_QUINTORUS_DEADLOCK_POLLS);

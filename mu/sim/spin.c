@@ -31,8 +31,15 @@
 #define QUICKER_DIVISOR 8u
 #define SHARE_EVERY_NS  10000000u
 #define ASLEEP_CHECKS   20u /* 1 ms each; then the stand-in thread counts as asleep */
-#define UNNOTICED_MOST  64u /* packets of a long put between two chances to notice */
-#define LOOP_KIB        64u /* writable memory that a loop on a flag uses at most */
+/* CPU time without a call until the simulator looks whether the task waits; then times LOOK_GROWTH,
+ * and that often later at first after each look that proved nothing, up to MISSES_MOST; sooner
+ * after one that proved it. */
+#define LOOK_SOON_NS   50000u
+#define LOOK_FIRST_NS  2000000u
+#define LOOK_GROWTH    4u
+#define MISSES_MOST    3u
+#define UNNOTICED_MOST 64u /* packets of a long put between two chances to notice */
+#define LOOP_KIB       64u /* writable memory that a loop on a flag uses at most */
 /* Posted work that returns "again" is called again after AGAIN_PS, then at growing intervals. */
 #define AGAIN_PS      1000000u
 #define AGAIN_MOST_PS 100000000u
@@ -81,7 +88,7 @@ static bool preempt_writer(enum mu_turn_word word, uint32_t *at, uint32_t from, 
 static void set_stopped(struct mu_sim *s, uint32_t local, bool stopped)
 {
 	struct sim_task *t = &s->task[local];
-	pid_t pid = (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
+	pid_t pid = sim_process(s, local);
 
 	if (t->spin.stopped == stopped || t->gone || pid <= 1)
 		return;
@@ -117,7 +124,8 @@ static bool is_watched(const struct mu_sim *s, uint32_t local)
 	return vt_area(s, local)->arg[MU_VT_ARG_WATCHED];
 }
 
-uint64_t sim_spin_ns(const struct mu_sim *s, uint32_t local)
+/* The CPU time without a call after which a task is presumed to wait, ns. */
+static uint64_t spin_ns(const struct mu_sim *s, uint32_t local)
 {
 	uint64_t ns = s->spins.ns, least = is_watched(s, local) ? SPIN_WATCHED_NS : SPIN_LEAST_NS;
 
@@ -151,7 +159,8 @@ void sim_spin_packet(struct mu_sim *s, uint32_t local, unsigned what)
 		sim_spin_touch(s, local, s->now, what ? what : SIM_TOUCH_CHANGES);
 }
 
-bool sim_spin_begin(struct mu_sim *s, uint32_t local)
+/* Preempt the task. Returns false if it is in a call and keeps the turn. */
+static bool begin_spin(struct mu_sim *s, uint32_t local)
 {
 	struct sim_task *t = &s->task[local];
 	struct mu_vt_area *vt = vt_area(s, local);
@@ -159,10 +168,14 @@ bool sim_spin_begin(struct mu_sim *s, uint32_t local)
 	if (!preempt_writer(MU_TURN_TURN, &vt->turn, MU_TURN_IS_TASK, MU_TURN_PREEMPTED,
 			    &vt->inside))
 		return 0;
-	drv_info("virtual clock: task %u burned %.3f s since its last library call: presumed to "
-		 "wait for its memory to "
-		 "change",
-		 t->task, (double)sim_spin_ns(s, local) * 1e-9);
+	if (t->spin.proof.words)
+		drv_info("virtual clock: task %u waits in a loop for its memory to change",
+			 t->task);
+	else
+		drv_info("virtual clock: task %u burned %.3f s since its last library call: "
+			 "presumed to wait for its memory to "
+			 "change",
+			 t->task, (double)spin_ns(s, local) * 1e-9);
 	sim_task_set(t, SIM_TASK_SPINS);
 	t->spin.cpu_from_ns = sim_cpu_ns(s, local);
 	t->spin.unanswered = t->spin.unnoticed = t->spin.sampled = 0;
@@ -173,6 +186,59 @@ bool sim_spin_begin(struct mu_sim *s, uint32_t local)
 	if (vt->serves) /* serve what came since it last made a call */
 		sim_spin_touch(s, local, s->now, SIM_TOUCH_COMES);
 	return 1;
+}
+
+/* Is it proved that the task, which runs, waits in a loop? */
+static bool is_proved_to_wait(struct mu_sim *s, uint32_t local)
+{
+	struct sim_spin *spin = &s->task[local].spin;
+	unsigned others = (unsigned)atomic_load_relaxed(&vt_area(s, local)->arg[MU_VT_ARG_OTHERS]);
+
+	if (sim_proof_make(&spin->proof, sim_process(s, local), others)) {
+		spin->misses = 0;
+		spin->looks_soon = 1;
+		return true;
+	}
+	spin->misses += !spin->looks_soon && spin->misses < MISSES_MOST;
+	spin->looks_soon = 0;
+	return false;
+}
+
+/* CPU time without a call until the simulator looks at the task. UINT64_MAX: it need not, since the
+ * unit of a program of the registers has to poll while its program waits, or looks itself. */
+static uint64_t first_look_ns(const struct mu_sim *s, uint32_t local)
+{
+	uint64_t ns = s->task[local].spin.looks_soon ? LOOK_SOON_NS : LOOK_FIRST_NS;
+
+	if (!s->spins.looks || uses_registers(s, local) || is_watched(s, local))
+		return UINT64_MAX;
+	for (unsigned i = 0; i < s->task[local].spin.misses; i++)
+		ns *= LOOK_GROWTH;
+	return ns;
+}
+
+enum sim_waited sim_spin_wait_turn(struct mu_sim *s, uint32_t local, int *stop)
+{
+	uint32_t *turn = &vt_area(s, local)->turn;
+	uint64_t look = first_look_ns(s, local), burned = 0;
+
+	s->task[local].spin.proof.words = 0;
+	for (;;) {
+		uint64_t most = spin_ns(s, local), left = most > burned ? most - burned : 1;
+		uint64_t ns = look < left ? look : left;
+		enum sim_waited how = sim_wait_while(s, local, turn, MU_TURN_IS_TASK, ns, stop);
+
+		if (how != SIM_BURNED)
+			return how;
+		burned += ns;
+		if ((burned >= most || is_proved_to_wait(s, local)) && begin_spin(s, local))
+			return how;
+		s->task[local].spin.proof.words = 0; /* it was in a call */
+		if (burned >= most)
+			burned = 0;
+		if (look < most)
+			look *= LOOK_GROWTH;
+	}
 }
 
 /*
@@ -215,8 +281,8 @@ static bool is_standin_asleep(struct mu_sim *s, uint32_t local, const struct mu_
 	FILE *f;
 	size_t n;
 
-	snprintf(path, sizeof path, "/proc/%u/task/%u/stat",
-		 atomic_load_relaxed(&mu_host_area(s->host, local)->pid), vt->serve_tid);
+	snprintf(path, sizeof path, "/proc/%d/task/%u/stat", (int)sim_process(s, local),
+		 vt->serve_tid);
 	f = fopen(path, "re");
 	if (!f)
 		return false;
@@ -341,6 +407,29 @@ int sim_spin_serve_blocked(struct mu_sim *s, uint32_t local)
 
 /* ---- the spinning task ---- */
 
+/*
+ * What it was proved to wait for has come: let the task run until it makes a call, or waits again.
+ * Returns whether it made a call.
+ */
+static bool run_to_call(struct mu_sim *s, uint32_t local, int *stop)
+{
+	struct sim_spin *spin = &s->task[local].spin;
+	uint64_t ns = SPIN_NOTICE_NS, burned = 0;
+	enum sim_waited how;
+	bool waits_again = false;
+
+	spin->proof.words = 0;
+	run_alone(s, local);
+	do {
+		how = sim_wait_while(s, local, &vt_area(s, local)->back, 0, ns, stop);
+		burned += ns;
+		ns *= 2;
+		waits_again = how == SIM_BURNED && is_proved_to_wait(s, local);
+	} while (how == SIM_BURNED && !waits_again && burned < spin_ns(s, local));
+	set_stopped(s, local, !spin->standin_blocked);
+	return how == SIM_CHANGED;
+}
+
 /* Give the task CPU time to notice a change of its memory. Returns whether it made a call. */
 static bool has_noticed(struct mu_sim *s, uint32_t local, int *stop)
 {
@@ -358,7 +447,8 @@ static int handle_touched(struct mu_sim *s, uint32_t local)
 {
 	struct sim_task *t = &s->task[local];
 	uint64_t at = t->spin.touched_at > s->now ? t->spin.touched_at : s->now;
-	int rc = 0, changed;
+	int rc = 0;
+	bool changed, is_proved = t->spin.proof.words != 0;
 
 	if (t->state == SIM_TASK_SPINS) {
 		sim_write_pending(s, local);
@@ -366,13 +456,14 @@ static int handle_touched(struct mu_sim *s, uint32_t local)
 			sim_refill(s, local);
 		rc = serve_all(s, local, &at);
 	}
-	changed = t->spin.touched & SIM_TOUCH_CHANGES;
+	changed = is_proved ? !sim_proof_holds(&t->spin.proof, sim_process(s, local))
+			    : t->spin.touched & SIM_TOUCH_CHANGES;
 	t->spin.touched = 0;
 	s->spins.touched--;
 	if (rc || !changed || t->state != SIM_TASK_SPINS)
 		return rc;
 	t->spin.unnoticed = 0;
-	if (has_noticed(s, local, &rc)) {
+	if (is_proved ? run_to_call(s, local, &rc) : has_noticed(s, local, &rc)) {
 		end_spin(s, local, at, 1);
 	} else if (!rc && uses_registers(s, local)) {
 		/* It may have handed in a descriptor. What the stand-in thread finds is a touch. */
@@ -423,7 +514,7 @@ static void warn_once(struct mu_sim *s, uint32_t local, uint64_t burned)
 		 "and all others wait for it. "
 		 "If it computes, all is well; if it waits in a loop for its memory, "
 		 "QUINTORUS_LOOP_US=10 finds that at once",
-		 t->task, (double)(burned + sim_spin_ns(s, local)) * 1e-9);
+		 t->task, (double)(burned + spin_ns(s, local)) * 1e-9);
 	sim_spin_log_unanswered(s, local);
 }
 
@@ -441,8 +532,7 @@ static void clear_page_use(struct mu_sim *s, uint32_t local)
 	char path[48];
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%u/clear_refs",
-		 atomic_load_relaxed(&mu_host_area(s->host, local)->pid));
+	snprintf(path, sizeof path, "/proc/%d/clear_refs", (int)sim_process(s, local));
 	f = fopen(path, "we");
 	if (!f)
 		return;
@@ -460,8 +550,7 @@ static unsigned long used_kib(struct mu_sim *s, uint32_t local)
 	unsigned long kib, sum = 0, from, to;
 	FILE *f;
 
-	snprintf(path, sizeof path, "/proc/%u/smaps",
-		 atomic_load_relaxed(&mu_host_area(s->host, local)->pid));
+	snprintf(path, sizeof path, "/proc/%d/smaps", (int)sim_process(s, local));
 	f = fopen(path, "re");
 	if (!f)
 		return ULONG_MAX;
@@ -476,7 +565,8 @@ static unsigned long used_kib(struct mu_sim *s, uint32_t local)
 }
 
 /*
- * True if the task has used QUINTORUS_SPIN_LIMIT_S of CPU time in a loop on a flag. A computation
+ * True if the task was proved to wait, and nothing has happened for QUINTORUS_DEADLOCK_S; or if it
+ * has used QUINTORUS_SPIN_LIMIT_S of CPU time in a loop on a flag. A computation
  * uses more memory than such a loop; the second half of the time shows how much the task uses.
  */
 static bool is_given_up(struct mu_sim *s, uint32_t local)
@@ -484,6 +574,8 @@ static bool is_given_up(struct mu_sim *s, uint32_t local)
 	struct sim_task *t = &s->task[local];
 	uint64_t burned = burned_ns(s, local);
 
+	if (t->spin.proof.words)
+		return s->deadlock_ns && drv_clock_ns() - s->spins.alone_ns >= s->deadlock_ns;
 	warn_once(s, local, burned);
 	if (!s->spins.limit_ns || burned < s->spins.limit_ns / 2)
 		return 0;
@@ -503,28 +595,40 @@ static bool is_given_up(struct mu_sim *s, uint32_t local)
 /* True if every task that spins is given up, so that the run can end. */
 static bool is_every_task_given_up(struct mu_sim *s)
 {
-	int spinning = 0;
+	uint32_t spinning = 0, proved = 0;
 
 	for (uint32_t i = 0; i < s->locals; i++) {
 		if (s->task[i].state != SIM_TASK_SPINS)
 			continue;
-		spinning = 1;
+		spinning++;
+		proved += s->task[i].spin.proof.words != 0;
 		if (!is_given_up(s, i))
 			return 0;
 	}
 	if (!spinning)
 		return 0;
-	drv_error("virtual clock: nothing is under way, and each task that does not wait in a call "
-		  "burned "
-		  "%.0f s without one: the "
-		  "run ends (QUINTORUS_SPIN_LIMIT_S: wait longer, 0 for ever)",
-		  (double)s->spins.limit_ns * 1e-9);
-	for (uint32_t i = 0; i < s->locals; i++)
-		if (s->task[i].state == SIM_TASK_SPINS)
-			drv_error("  task %u computes, or waits in its memory for what no task "
-				  "does; %u messages came for "
-				  "it that no thread answered",
-				  s->task[i].task, s->task[i].spin.unanswered);
+	if (proved == spinning)
+		drv_error("virtual clock: deadlock at %.3f us of virtual time: nothing is under "
+			  "way, and each task "
+			  "that does not wait in a call waits in a loop for its memory to change "
+			  "(QUINTORUS_DEADLOCK_S: wait for more, 0 s for ever)",
+			  (double)s->now * 1e-6);
+	else
+		drv_error("virtual clock: nothing is under way, and each task that does not wait "
+			  "in a call burned "
+			  "%.0f s without one: the "
+			  "run ends (QUINTORUS_SPIN_LIMIT_S: wait longer, 0 for ever)",
+			  (double)s->spins.limit_ns * 1e-9);
+	for (uint32_t i = 0; i < s->locals; i++) {
+		if (s->task[i].state != SIM_TASK_SPINS)
+			continue;
+		drv_error("  task %u %swaits in its memory for what no task does; %u messages "
+			  "came for it that no thread answered",
+			  s->task[i].task, s->task[i].spin.proof.words ? "" : "computes, or ",
+			  s->task[i].spin.unanswered);
+		if (s->task[i].spin.proof.words)
+			sim_spin_log_unanswered(s, i);
+	}
 	return 1;
 }
 
@@ -541,7 +645,8 @@ static bool is_overdue(struct mu_sim *s)
 	if (i == s->locals)
 		return 0;
 	for (i = 0; i < s->locals; i++)
-		if (s->task[i].state == SIM_TASK_SPINS && burned_ns(s, i) < sim_spin_ns(s, i))
+		if (s->task[i].state == SIM_TASK_SPINS && !s->task[i].spin.proof.words &&
+		    burned_ns(s, i) < spin_ns(s, i))
 			return 0;
 	return 1;
 }
@@ -583,21 +688,24 @@ static int resume_callers(struct mu_sim *s, bool block)
 }
 
 /*
- * While the others go on, one task after the other that spins gets a share of the processor, since
- * it may compute.
+ * While the others go on, one task after the other that is presumed to wait gets a share of the
+ * processor, since it may compute.
  */
 static int share_processor(struct mu_sim *s)
 {
 	uint64_t now = drv_clock_ns();
-	uint32_t i = s->spins.next_share;
+	uint32_t i = s->spins.next_share, looked = 0;
 	int stop = 0;
 
 	if (now - s->spins.shared_ns < SHARE_EVERY_NS)
 		return 0;
 	do
 		i = (i + 1) % s->locals;
-	while (s->task[i].state != SIM_TASK_SPINS);
+	while (++looked <= s->locals &&
+	       (s->task[i].state != SIM_TASK_SPINS || s->task[i].spin.proof.words));
 	s->spins.next_share = i;
+	if (looked > s->locals)
+		return 0;
 	has_noticed(s, i, &stop);
 	s->spins.shared_ns = drv_clock_ns();
 	return stop;
@@ -612,6 +720,10 @@ int sim_spin_poll(struct mu_sim *s, bool *wait)
 		return 0;
 	/* The task may compute, so no virtual time passes while the others only wait for it. */
 	*wait = !s->news && sim_is_nothing_under_way(s) && !is_overdue(s);
+	if (!*wait)
+		s->spins.alone_ns = 0;
+	else if (!s->spins.alone_ns)
+		s->spins.alone_ns = drv_clock_ns();
 	stop = *wait ? 0 : share_processor(s);
 	return stop ? stop : resume_callers(s, *wait);
 }

@@ -14,8 +14,15 @@
  *                      |                 v
  *                      +--- no call --- the task has 2 ms of CPU time --- call --> READY
  *
- * So a run can be repeated as long as each preempted task did wait and notices soon. All state of
- * this is in struct sim_spin and struct sim_spins; other files use only the functions here.
+ * So a run can be repeated as long as each preempted task did wait and notices soon.
+ *
+ * It is certain where the simulator has proved that the task waits (sim/proof.h). It looks after
+ * 2 ms, not after QUINTORUS_SPIN_MS. The words that the loop reads tell when the wait ends: then
+ * the task runs until it makes a call or waits again, however long it computes, and else not at
+ * all.
+ *
+ * All state of this is in struct sim_spin and struct sim_spins; other files use only the functions
+ * here.
  *
  * Functions that return int return 0, the result of check() of mu_sim_conf, or -EDEADLK.
  */
@@ -24,6 +31,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "mu/sim/proof.h"
 
 struct mu_sim;
 struct emu_event;
@@ -49,6 +58,9 @@ struct sim_spin {
 	uint32_t unanswered;     /* messages for channels that no commthread serves */
 	uint64_t touched_at;     /* virtual time of the last touch, ps */
 	uint64_t cpu_from_ns;    /* CPU time of its process when it was preempted */
+	struct sim_proof proof;  /* that it waits in a loop; no words: that is presumed */
+	uint8_t misses;          /* looks in a row that proved nothing */
+	uint8_t looks_soon;      /* the last look proved it */
 };
 
 /* What the simulator knows about all spins. */
@@ -57,13 +69,11 @@ struct sim_spins {
 	uint32_t touched;      /* spinning tasks that an event has touched */
 	uint64_t ns, limit_ns; /* QUINTORUS_SPIN_MS, QUINTORUS_SPIN_LIMIT_S */
 	uint64_t shared_ns;    /* real time at which a task got a share of the processor */
-	uint32_t next_share;   /* the task that got it */
+	uint64_t alone_ns;   /* real time since when nothing but tasks that spin is left; 0: else */
+	uint32_t next_share; /* the task that got it */
+	uint8_t looks;       /* the simulator looks at loops; 0: QUINTORUS_LOOP_US=0 */
 };
 
-/* Return the CPU time without a call after which the task is preempted, in ns. */
-uint64_t sim_spin_ns(const struct mu_sim *s, uint32_t local);
-/* Preempt a task that has used that much. Returns false if it is in a call and keeps the turn. */
-bool sim_spin_begin(struct mu_sim *s, uint32_t local);
 /* Let all processes run that were stopped: a task waits in real time for another, or the run ends.
  */
 void sim_spin_run_all(struct mu_sim *s);

@@ -372,8 +372,18 @@ enum sim_waited { SIM_CHANGED, SIM_ENDED, SIM_STOPPED, SIM_BURNED };
  */
 enum sim_waited sim_wait_while(struct mu_sim *s, uint32_t local, uint32_t *word, uint32_t value,
 			       uint64_t burn_ns, int *stop);
+/*
+ * sim/spin.c: wait until the task hands over, or is preempted because it waits in a loop for its
+ * memory or makes no call for long (SIM_BURNED).
+ */
+enum sim_waited sim_spin_wait_turn(struct mu_sim *s, uint32_t local, int *stop);
 /* Run the task until it hands over. Returns 0, the result of check(), or -EDEADLK. */
 int sim_run_turn(struct mu_sim *s, const struct emu_event *e);
+
+static inline pid_t sim_process(const struct mu_sim *s, uint32_t local)
+{
+	return (pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid);
+}
 
 /* Note that something happened at `when` to a task that may spin. */
 static inline void sim_spin_touch(struct mu_sim *s, uint32_t local, uint64_t when, unsigned what)

@@ -66,9 +66,7 @@ uint64_t sim_cpu_ns(struct mu_sim *s, uint32_t local)
 	struct timespec c;
 	clockid_t id;
 
-	if (clock_getcpuclockid((pid_t)atomic_load_relaxed(&mu_host_area(s->host, local)->pid),
-				&id) ||
-	    clock_gettime(id, &c))
+	if (clock_getcpuclockid(sim_process(s, local), &id) || clock_gettime(id, &c))
 		return 0;
 	return (uint64_t)c.tv_sec * 1000000000u + (uint64_t)c.tv_nsec;
 }
@@ -461,10 +459,7 @@ int sim_run_turn(struct mu_sim *s, const struct emu_event *e)
 	ticks = drv_clock_ticks();
 	mu_turn_store(MU_TURN_TURN, &vt->turn, MU_TURN_IS_TASK, MU_TURN_BY_SIMULATOR);
 	syscall(SYS_futex, &vt->turn, FUTEX_WAKE, 1, NULL, NULL, 0);
-	do
-		how = sim_wait_while(s, e->arg, &vt->turn, MU_TURN_IS_TASK, sim_spin_ns(s, e->arg),
-				     &stop);
-	while (how == SIM_BURNED && !sim_spin_begin(s, e->arg));
+	how = sim_spin_wait_turn(s, e->arg, &stop);
 	s->task_ticks += drv_clock_ticks() - ticks;
 	if (__builtin_expect(s->refusing, 0))
 		sim_strict_retry(s, e->arg);

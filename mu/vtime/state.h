@@ -105,6 +105,8 @@ void vt_yield_turn(struct mu_vthread *t, enum mu_vthread_state state);
 /* IDLE threads poll again, at `now` or later. Returns whether there are any. The list is locked. */
 int vt_wake_idle_threads(uint64_t now);
 bool vt_is_multithreaded(const struct mu_vthread *t);
+/* vthread_liveness.c: write MU_VT_ARG_OTHERS. Any thread. */
+void vt_publish_others(void);
 /* Threads of the process, the library's and a sanitizer's included; 0: unknown. */
 unsigned vt_count_threads(void);
 

@@ -63,6 +63,7 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 	vt_state.until = UINT64_MAX;
 	vt_state.flags = MU_VT_WORKED;
 	vt_state.vt->inside = 1;
+	vt_publish_others();
 	vt_watch_init();
 	vt_self->now = vt_hand_over(MU_VT_ATTACH, 0);
 	vt_call_leave(vt_self);

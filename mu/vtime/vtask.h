@@ -40,6 +40,7 @@ enum {
 	MU_VT_ARG_REGISTERS, /* 1, of the task: it polls registers and memory as a matter of course
 			      */
 	MU_VT_ARG_WATCHED,   /* 1, of the task: it polls itself in loops on its memory (watch.c) */
+	MU_VT_ARG_OTHERS,    /* of the task: threads of its process that are not the program's */
 	MU_VT_ARG_SPIN_NS,   /* CPU time without a call before the task is preempted */
 	MU_VT_ARGS
 };

@@ -64,6 +64,16 @@ struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
 static pid_t excluded[MU_VTHREADS_EXCLUDED]; /* atomic; 0: a free place */
 static unsigned exclusions;                  /* atomic */
 
+/* The simulator looks at processes whose program has one thread (sim/proof.h). */
+void vt_publish_others(void)
+{
+	struct mu_vt_area *vt = atomic_load_acquire(&vt_state.vt);
+
+	if (vt)
+		atomic_store_relaxed(&vt->arg[MU_VT_ARG_OTHERS],
+				     vt_state.sanitizers + mu_vthread_excluded());
+}
+
 void mu_vthread_exclude(pid_t tid, bool on)
 {
 	for (unsigned i = 0; i < MU_VTHREADS_EXCLUDED; i++) {
@@ -75,6 +85,7 @@ void mu_vthread_exclude(pid_t tid, bool on)
 			atomic_fetch_add_release(&exclusions, 1);
 		else
 			atomic_fetch_sub_release(&exclusions, 1);
+		vt_publish_others();
 		return;
 	}
 }

@@ -208,6 +208,29 @@ static void flag_comes_at_its_time(void)
 	run_barrier();
 }
 
+/* What it waited for has come, and it computes for long before its next call. */
+static void spinner_computes_behind_the_flag(void)
+{
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		if (me == 0) {
+			volatile double x = 1;
+
+			spin_until(&window.flag, round + 1);
+			for (int i = 0; i < 3000000; i++)
+				x = x * 1.0000001 + 1e-9;
+			tell_task(context, ID_COUNT, 1, 0);
+		} else if (me == 1) {
+			double end;
+
+			put_flag(0, round + 1);
+			for (end = PAMI_Wtime(client) + 5e-6; PAMI_Wtime(client) < end;)
+				PAMI_Context_advance(context, 1);
+			WAIT(load_word(&counted) == round + 1);
+		}
+		run_barrier();
+	}
+}
+
 /* The library is called by a thread of its own. */
 static int stop;
 
@@ -333,12 +356,16 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 		int gives;
-	} cases[] = {
-	    {"served", spinner_is_served, 1},          {"asks", spinner_sends_and_is_answered, 1},
-	    {"flags", flags_pass_between_spinners, 0}, {"thread", spinner_beside_a_poller, 0},
-	    {"nobody", spinner_is_served, 0},          {"computes", computing_takes_no_time, 1},
-	    {"locked", locked_spinner_is_served, 1},   {"worker", worker_thread_serves, 1},
-	    {"later", flag_comes_at_its_time, 0}};
+	} cases[] = {{"served", spinner_is_served, 1},
+		     {"asks", spinner_sends_and_is_answered, 1},
+		     {"flags", flags_pass_between_spinners, 0},
+		     {"thread", spinner_beside_a_poller, 0},
+		     {"nobody", spinner_is_served, 0},
+		     {"computes", computing_takes_no_time, 1},
+		     {"locked", locked_spinner_is_served, 1},
+		     {"worker", worker_thread_serves, 1},
+		     {"later", flag_comes_at_its_time, 0},
+		     {"late", spinner_computes_behind_the_flag, 0}};
 
 	job_begin(2);
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
