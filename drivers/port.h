@@ -25,6 +25,10 @@
  * it again, and returns it with tx_put(), also while the device still reads it. A caller keeps at
  * most keep_max buffers at a time.
  *
+ * A port that has tx_gather takes a frame whose last bytes lie elsewhere, and has copied them when
+ * it returns. Such a port loses, repeats and reorders no frame that it has taken while both ends
+ * are open, so its caller keeps no copy.
+ *
  * One thread at a time for each port (the lock of the holder). No call sleeps. Errors: 0 or a
  * negative errno; -EAGAIN means "not now" and is not logged.
  *
@@ -76,6 +80,7 @@ struct drv_port_ops {
 	int (*tx_get)(struct drv_port *, struct drv_frame *);
 	int (*tx_send)(struct drv_port *, struct drv_frame *, unsigned n);
 	void (*tx_put)(struct drv_port *, struct drv_frame *);
+	int (*tx_gather)(struct drv_port *, struct drv_frame *, const void *data, uint32_t bytes);
 	int (*rx)(struct drv_port *, struct drv_frame *, unsigned n);
 	void (*rx_done)(struct drv_port *, struct drv_frame *, unsigned n);
 	int (*arm)(struct drv_port *);
@@ -133,6 +138,22 @@ static inline int drv_port_tx_send(struct drv_port *p, struct drv_frame *f, unsi
 static inline void drv_port_tx_put(struct drv_port *p, struct drv_frame *f)
 {
 	p->ops->tx_put(p, f);
+}
+
+static inline bool drv_port_gathers(const struct drv_port *p)
+{
+	return p->ops->tx_gather != NULL;
+}
+
+/*
+ * Send a lent buffer and behind it the `bytes` bytes at `data` as one frame of at most
+ * frame_bytes_max; only ports that gather. Returns true if the frame was taken; otherwise ("not
+ * now") the buffer stays lent.
+ */
+static inline bool drv_port_tx_gather(struct drv_port *p, struct drv_frame *f, const void *data,
+				      uint32_t bytes)
+{
+	return p->ops->tx_gather(p, f, data, bytes) == 1;
 }
 
 /* Receive up to n frames. Returns their number, or a negative errno if the port is broken. */

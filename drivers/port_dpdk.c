@@ -100,6 +100,7 @@ struct dpdk_port {
 	uint64_t connect_ticks;
 	unsigned polls; /* of a memif client */
 
+	struct rte_mbuf_ext_shared_info shared; /* of the memory of others that frames contain */
 	struct rte_ether_addr *peer;
 	int peers;
 	int last_peer; /* the most likely sender */
@@ -209,18 +210,27 @@ static void dpdk_tx_put(struct drv_port *p, struct drv_frame *f)
 	rte_pktmbuf_free(f->cookie);
 }
 
-static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struct drv_frame *f)
+/* bytes: of the whole frame. */
+static void fill_header(const struct dpdk_port *d, const struct drv_frame *f, uint32_t bytes)
 {
-	struct rte_mbuf *m = f->cookie;
-	struct dpdk_header *h = rte_pktmbuf_mtod(m, struct dpdk_header *);
-	uint32_t bytes = DPDK_HEADER_BYTES + f->bytes;
+	struct dpdk_header *h =
+	    rte_pktmbuf_mtod((struct rte_mbuf *)f->cookie, struct dpdk_header *);
 
 	h->dst = d->peer[f->peer];
 	h->src = d->mac;
 	h->ethertype = htons(DPDK_ETHERTYPE);
-	h->bytes = rte_cpu_to_le_16((uint16_t)f->bytes);
+	h->bytes = rte_cpu_to_le_16((uint16_t)bytes);
+}
+
+static struct rte_mbuf *dpdk_frame_finish(const struct dpdk_port *d, const struct drv_frame *f)
+{
+	struct rte_mbuf *m = f->cookie;
+	unsigned char *h = rte_pktmbuf_mtod(m, unsigned char *);
+	uint32_t bytes = DPDK_HEADER_BYTES + f->bytes;
+
+	fill_header(d, f, f->bytes);
 	if (bytes < DPDK_MIN) {
-		memset((unsigned char *)h + bytes, 0, DPDK_MIN - bytes);
+		memset(h + bytes, 0, DPDK_MIN - bytes);
 		bytes = DPDK_MIN;
 	}
 	m->data_len = (uint16_t)bytes;
@@ -331,6 +341,47 @@ static int dpdk_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 		if (f[i].keep)
 			rte_mbuf_refcnt_update(m[i], -1);
 	return (int)sent;
+}
+
+/* Nothing is to be freed: the memory belongs to the caller of dpdk_tx_gather(). */
+static void keep_shared(void *addr, void *arg)
+{
+	(void)addr;
+	(void)arg;
+}
+
+/* The driver of memif copies all segments of a frame before it returns. */
+static int dpdk_tx_gather(struct drv_port *p, struct drv_frame *f, const void *data, uint32_t bytes)
+{
+	struct dpdk_port *d = (struct dpdk_port *)p;
+	struct rte_mbuf *m = f->cookie, *rest = NULL;
+
+	if (atomic_load_acquire(&d->nic->is_started))
+		rest = rte_pktmbuf_alloc(d->pool);
+	if (!rest) {
+		p->stat.tx_busy++;
+		return 0;
+	}
+	fill_header(d, f, f->bytes + bytes);
+	rte_mbuf_ext_refcnt_update(&d->shared, 1); /* `rest` drops it when it is freed */
+	rte_pktmbuf_attach_extbuf(rest, (void *)(uintptr_t)data, RTE_BAD_IOVA, (uint16_t)bytes,
+				  &d->shared);
+	rest->data_len = (uint16_t)bytes;
+	m->data_len = (uint16_t)(DPDK_HEADER_BYTES + f->bytes);
+	m->pkt_len = m->data_len + bytes;
+	m->nb_segs = 2;
+	m->next = rest;
+	if (!run_burst(d, &m, 1, rte_eth_tx_burst)) {
+		m->nb_segs = 1;
+		m->next = NULL;
+		rte_pktmbuf_free(rest);
+		p->stat.tx_busy++;
+		return 0;
+	}
+	d->tx_lent--;
+	p->stat.tx_frames++;
+	p->stat.tx_bytes += f->bytes + bytes;
+	return 1;
 }
 
 static int32_t dpdk_peer_of(struct dpdk_port *d, const struct rte_ether_addr *mac)
@@ -560,18 +611,14 @@ static void dpdk_close(struct drv_port *p)
 	free(d);
 }
 
-static const struct drv_port_ops dpdk_ops = {
-    .name = "dpdk",
-    .tx_get = dpdk_tx_get,
-    .tx_send = dpdk_tx_send,
-    .tx_put = dpdk_tx_put,
-    .rx = dpdk_rx,
-    .rx_done = dpdk_rx_done,
-    .arm = dpdk_arm,
-    .peer = dpdk_peer,
-    .address = dpdk_address,
-    .close = dpdk_close,
-};
+#define DPDK_OPS                                                                                   \
+	.name = "dpdk", .tx_get = dpdk_tx_get, .tx_send = dpdk_tx_send, .tx_put = dpdk_tx_put,     \
+	.rx = dpdk_rx, .rx_done = dpdk_rx_done, .arm = dpdk_arm, .peer = dpdk_peer,                \
+	.address = dpdk_address, .close = dpdk_close
+static const struct drv_port_ops dpdk_ops = {DPDK_OPS};
+
+/* Memory between two processes, from which nothing is lost. */
+static const struct drv_port_ops dpdk_memif_ops = {DPDK_OPS, .tx_gather = dpdk_tx_gather};
 
 static int dpdk_probe(struct dpdk_nic *c, struct drv_port_why *why)
 {
@@ -785,7 +832,9 @@ static struct drv_port *make_port(struct dpdk_nic *c, unsigned queue)
 
 	if (!d)
 		return NULL;
-	d->port.ops = &dpdk_ops;
+	d->port.ops = c->device.kind == DPDK_MEMIF ? &dpdk_memif_ops : &dpdk_ops;
+	d->shared.free_cb = keep_shared;
+	rte_mbuf_ext_refcnt_set(&d->shared, 1);
 	d->port.frame_bytes_max = c->device.mtu - (DPDK_HEADER_BYTES - RTE_ETHER_HDR_LEN);
 	d->port.keep_max = c->device.keep ? DPDK_KEPT : 0;
 	d->nic = c;

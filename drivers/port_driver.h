@@ -41,7 +41,7 @@ int drv_port_fault_wrap(const char *args, struct drv_port *below, struct drv_por
  * Drivers that need libraries are modules, libqt_port_NAME.so, which export this structure as
  * drv_port_module. abi changes with port.h and with this file.
  */
-#define DRV_PORT_MODULE_ABI 3u
+#define DRV_PORT_MODULE_ABI 4u
 
 struct drv_port_module {
 	uint32_t abi;

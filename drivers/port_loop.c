@@ -6,8 +6,9 @@
  *   address   NAME/SERIAL                  ports opened with the same NAME reach each other
  *
  * Each port has an inbox: a ring of slots that contain one frame each. Sending copies a frame into
- * the inbox of its peer, so a caller may keep its buffer. A full inbox means "not now"; frames to a
- * closed port are lost. All loop ports share one lock, so that two threads may use two of them.
+ * the inbox of its peer, so a caller may keep its buffer, and a frame may be gathered. A full
+ * inbox means "not now"; frames to a closed port are lost. All loop ports share one lock, so that
+ * two threads may use two of them.
  */
 #define _GNU_SOURCE
 #include "drivers/port_driver.h"
@@ -89,7 +90,8 @@ static void loop_tx_put(struct drv_port *p, struct drv_frame *f)
  * Returns 0 if the frame was taken or lost, -EAGAIN if the inbox is full. The caller holds the
  * lock.
  */
-static int loop_deliver(struct loop_port *from, struct loop_port *to, const struct drv_frame *f)
+static int loop_deliver(struct loop_port *from, struct loop_port *to, const struct drv_frame *f,
+			const void *data, uint32_t bytes)
 {
 	struct loop_slot *s;
 
@@ -99,9 +101,12 @@ static int loop_deliver(struct loop_port *from, struct loop_port *to, const stru
 		return -EAGAIN;
 	s = &to->slot[to->tail++ % LOOP_SLOTS];
 	s->from = from->serial;
-	s->bytes = f->bytes;
-	if (f->bytes <= to->port.frame_bytes_max) /* otherwise the receiver counts and drops it */
+	s->bytes = f->bytes + bytes;
+	if (s->bytes <= to->port.frame_bytes_max) { /* otherwise the receiver drops it */
 		memcpy(s->data, f->data, f->bytes);
+		if (bytes)
+			memcpy(s->data + f->bytes, data, bytes);
+	}
 	if (to->armed) {
 		uint64_t one = 1;
 
@@ -112,24 +117,36 @@ static int loop_deliver(struct loop_port *from, struct loop_port *to, const stru
 	return 0;
 }
 
-static int loop_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
+/* Returns how many of n frames were taken, each with `bytes` bytes from `data` behind it. */
+static int loop_send(struct drv_port *p, struct drv_frame *f, unsigned n, const void *data,
+		     uint32_t bytes)
 {
 	struct loop_port *l = (struct loop_port *)p;
 	unsigned i;
 
 	pthread_mutex_lock(&loop_lock);
 	for (i = 0; i < n; i++) {
-		if (loop_deliver(l, loop_find(l->peer_serial[f[i].peer]), &f[i])) {
+		if (loop_deliver(l, loop_find(l->peer_serial[f[i].peer]), &f[i], data, bytes)) {
 			p->stat.tx_busy++;
 			break;
 		}
 		p->stat.tx_frames++;
-		p->stat.tx_bytes += f[i].bytes;
+		p->stat.tx_bytes += f[i].bytes + bytes;
 		if (!f[i].keep)
 			loop_tx_put(p, &f[i]);
 	}
 	pthread_mutex_unlock(&loop_lock);
 	return (int)i;
+}
+
+static int loop_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
+{
+	return loop_send(p, f, n, NULL, 0);
+}
+
+static int loop_tx_gather(struct drv_port *p, struct drv_frame *f, const void *data, uint32_t bytes)
+{
+	return loop_send(p, f, 1, data, bytes);
 }
 
 static int32_t loop_peer_of(const struct loop_port *l, uint64_t serial)
@@ -260,6 +277,7 @@ static const struct drv_port_ops loop_ops = {
     .tx_get = loop_tx_get,
     .tx_send = loop_tx_send,
     .tx_put = loop_tx_put,
+    .tx_gather = loop_tx_gather,
     .rx = loop_rx,
     .rx_done = loop_rx_done,
     .arm = loop_arm,

@@ -94,6 +94,8 @@ static int complete_conf(struct drv_wires *ws, const struct drv_wire_conf *conf)
 	ws->want_cover = c->seal ? DRV_FRAME_COVER_NONE : choose_cover(ws);
 	/* Encryption changes the runs of a frame where they are. */
 	ws->keep_max = c->seal == DRV_SEAL_ENCRYPTED ? 0 : ws->port->keep_max;
+	ws->gathers =
+	    drv_port_gathers(ws->port) && !c->seal && ws->want_cover != DRV_FRAME_COVER_ALL;
 	ws->confirm_acks = !c->seal && ws->want_cover != DRV_FRAME_COVER_NONE;
 	/* A test that sets the epoch must be repeatable, so the life is made of that epoch. */
 	ws->life = (uint64_t)c->self << 32 | c->epoch;

@@ -25,6 +25,7 @@
 #ifndef DRIVERS_WIRE_H
 #define DRIVERS_WIRE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "drivers/frame.h"
@@ -191,6 +192,26 @@ static inline void drv_wire_extend_commit(struct drv_wires *wires, uint32_t host
 	o->at = o->last + DRV_FRAME_RUN + drv_frame_round(run->bytes);
 	o->since_poll++;
 }
+
+/* A run whose last bytes lie elsewhere. head_bytes and bytes together: a multiple of 16. */
+struct drv_wire_gather {
+	uint32_t kind, tag;
+	const void *head;
+	uint32_t head_bytes;
+	const void *data;
+	uint32_t bytes;
+};
+
+/*
+ * Send a run alone in a frame, behind all that came before, and copy nothing of its data but into
+ * the device. Returns 0: it has left, and the data may change; -EAGAIN: the window is full or the
+ * port is busy, so poll and try again; -ENOTSUP: not by this port, or not this run: reserve, copy
+ * and commit. If the connection has to be made anew while such a frame is under way, the wires
+ * break (-EPROTO), since the frame cannot be sent again.
+ */
+bool drv_wires_gather(const struct drv_wires *wires); /* false: -ENOTSUP for every run */
+int drv_wire_send_gathered(struct drv_wires *wires, uint32_t host,
+			   const struct drv_wire_gather *gather);
 
 /*
  * Let the open frame leave if nothing is in flight to this host, or if `now` is set; with `now` the

@@ -49,7 +49,7 @@ static void release_frames(struct drv_wires *ws, struct wire *w, uint32_t n)
 
 		if (__builtin_expect(s->state != 0, 0))
 			clear_states(w, s);
-		if (s->place != WIRE_IN_RING)
+		if (wire_has_buffer(s->place))
 			wire_tx_return_buffer(ws, &w->kept[w->una & w->slot_mask]);
 		w->una++;
 		w->used_bytes -= s->bytes;
@@ -86,7 +86,7 @@ static void mark_lost(struct drv_wires *ws, struct wire *w)
 	for (uint32_t i = w->una; i != w->sent; i++) {
 		struct wire_slot *s = wire_slot(w, i);
 
-		if (!(s->state & (WIRE_SACKED | WIRE_LOST)) &&
+		if (!(s->state & (WIRE_SACKED | WIRE_LOST)) && s->place != WIRE_NOWHERE &&
 		    wire_diff(w->seen, s->order) >= WIRE_REORDER) {
 			s->state |= WIRE_LOST;
 			w->lost++;
@@ -173,10 +173,24 @@ int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_fram
 	return 0;
 }
 
+/* Send this frame again. */
+static void query_with(struct wire *w, struct wire_slot *s)
+{
+	if (s->state & WIRE_SACKED) {
+		w->sacked--;
+		s->state = (s->state & ~(uint32_t)WIRE_SACKED) | WIRE_HAD;
+	}
+	if (!(s->state & WIRE_LOST))
+		w->lost++;
+	s->state |= WIRE_LOST;
+	w->may_exceed_window = 1;
+}
+
 /*
  * The retransmission timer. If nothing was heard for long, send the oldest frame that has not
  * arrived again, as a query; the answer tells which others were lost. If all frames have arrived
- * and the receiver defers the first one, send that one.
+ * and the receiver defers the first one, send that one. A port that gathers frames loses none, so
+ * the acknowledgement of a gathered one comes when the peer has taken it.
  */
 void wire_ack_timer(struct drv_wires *ws, struct wire *w)
 {
@@ -199,14 +213,8 @@ void wire_ack_timer(struct drv_wires *ws, struct wire *w)
 	while (i != w->sent && wire_slot(w, i)->state & WIRE_SACKED)
 		i++;
 	s = wire_slot(w, i == w->sent ? w->una : i);
-	if (s->state & WIRE_SACKED) {
-		w->sacked--;
-		s->state = (s->state & ~(uint32_t)WIRE_SACKED) | WIRE_HAD;
-	}
-	if (!(s->state & WIRE_LOST))
-		w->lost++;
-	s->state |= WIRE_LOST;
-	w->may_exceed_window = 1;
+	if (s->place != WIRE_NOWHERE)
+		query_with(w, s);
 	if (w->rto_backoff < 16)
 		w->rto_backoff++;
 	w->rto_at = w->rto_ns << w->rto_backoff;

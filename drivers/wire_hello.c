@@ -178,6 +178,9 @@ void wire_check_stuck(struct drv_wires *ws, struct wire *w)
 	}
 	if (ws->seal || ws->now - w->stuck_since < WIRE_STUCK_NS / 5)
 		return;
+	/* Such a port has lost nothing, and gathered frames could not be sent to a later epoch. */
+	if (ws->gathers && wire_is_connected(w))
+		return;
 	if (wire_is_connected(w) && ws->now >= w->query_at) {
 		send_hello(ws, w, w->peer_epoch, 1); /* if the peer is alive, it answers */
 		w->query_at = ws->now + WIRE_STUCK_NS / 5;

@@ -13,6 +13,7 @@
  *                    transmission leaves from there, and the buffer is kept until the frame is
  *                    acknowledged. Later transmissions copy the runs, as those from the ring do,
  *                    since the device may still read the buffer.
+ *   nowhere          The frame was gathered by a port that loses none. It is never sent again.
  *
  * The open frame is in a buffer if it is expected to become long and the port lends one, otherwise
  * in the ring: copying one short run takes less time than keeping a buffer for it.
@@ -65,7 +66,13 @@ enum wire_slot_state {
 	WIRE_HAD = 8     /* it was SACKED when it was sent again as a query */
 };
 
-enum wire_slot_place { WIRE_IN_RING, WIRE_IN_BUFFER, WIRE_IN_SENT_BUFFER };
+/* WIRE_NOWHERE: of a gathered frame nothing is kept, since the port does not lose it. */
+enum wire_slot_place { WIRE_IN_RING, WIRE_IN_BUFFER, WIRE_IN_SENT_BUFFER, WIRE_NOWHERE };
+
+static inline bool wire_has_buffer(uint32_t place)
+{
+	return place == WIRE_IN_BUFFER || place == WIRE_IN_SENT_BUFFER;
+}
 
 struct wire_slot {
 	uint32_t at;    /* position in the byte ring */
@@ -187,6 +194,7 @@ struct drv_wires {
 	uint32_t frame_bytes_first; /* frame size before the search */
 	uint32_t deferred_wires;    /* wires with a deferred frame */
 	uint32_t kept, keep_max;    /* buffers of the port that the wires keep; most of them */
+	bool gathers;               /* drv_wire_send_gathered() may be used */
 	uint64_t now;               /* time of the last poll */
 	int polling;
 	struct drv_frame *burst; /* frames of the poll that is running, and their number */

@@ -160,7 +160,7 @@ void wire_tx_return_buffers(struct drv_wires *ws, struct wire *w)
 	if (w->is_open_in_buffer)
 		wire_tx_return_buffer(ws, &w->open_frame);
 	for (uint32_t s = w->una; s != w->next; s++)
-		if (wire_slot(w, s)->place != WIRE_IN_RING)
+		if (wire_has_buffer(wire_slot(w, s)->place))
 			wire_tx_return_buffer(ws, &w->kept[s & w->slot_mask]);
 }
 
@@ -263,6 +263,18 @@ static int protect_frame(struct drv_wires *ws, struct wire *w, struct drv_frame 
 	return rc;
 }
 
+/* A frame of which nothing is kept has to be sent again, because a connection was made anew. */
+static int report_gone(struct drv_wires *ws, const struct wire *w)
+{
+	if (!ws->error)
+		drv_error("the connection to host %u was made anew while frames were under way in "
+			  "port %s, which does not lose any otherwise: they cannot be sent again; "
+			  "start the job again",
+			  w->host, ws->port->ops->name);
+	ws->error = -EPROTO;
+	return -EPROTO;
+}
+
 static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f, uint32_t sequence,
 		      uint32_t order, uint32_t room)
 {
@@ -271,7 +283,9 @@ static int fill_frame(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
 	struct drv_frame_header *h;
 	int err;
 
-	DRV_ASSERT(kept || s->place == WIRE_IN_RING);
+	DRV_ASSERT(kept || !wire_has_buffer(s->place));
+	if (s->place == WIRE_NOWHERE)
+		return report_gone(ws, w);
 	if (s->place == WIRE_IN_BUFFER)
 		*f = *kept;
 	else if ((err = drv_port_tx_get(ws->port, f)))
@@ -351,6 +365,14 @@ static void mark_sent(struct drv_wires *ws, struct wire *w, uint32_t sequence)
 	}
 }
 
+static void start_timer(struct drv_wires *ws, struct wire *w)
+{
+	if (w->rto_at != WIRE_TIMER_OFF || w->una == w->sent)
+		return;
+	w->rto_fresh = !ws->polling;
+	w->rto_at = ws->now + w->rto_ns;
+}
+
 /* Send lost and waiting frames as far as the window and the port permit. */
 void wire_tx_push(struct drv_wires *ws, struct wire *w)
 {
@@ -378,11 +400,92 @@ void wire_tx_push(struct drv_wires *ws, struct wire *w)
 	} while (taken == DRV_PORT_BURST);
 	if (w->tx_busy)
 		w->asked = w->una; /* the frame that asked may not have left */
-	if (w->rto_at == WIRE_TIMER_OFF && w->una != w->sent) {
-		w->rto_fresh = !ws->polling;
-		w->rto_at = ws->now + w->rto_ns;
-	}
+	start_timer(ws, w);
 	wire_activate(ws, w);
+}
+
+/* Have all earlier frames left, and may another one of `bytes` bytes of runs? */
+static bool may_gather(struct drv_wires *ws, struct wire *w, uint32_t bytes)
+{
+	if (w->open_start)
+		wire_tx_close(ws, w);
+	if (w->sent != w->next || w->lost)
+		wire_tx_push(ws, w);
+	return w->sent == w->next && !w->lost && wire_in_flight(w) < w->cwnd &&
+	       w->sent - w->una < w->peer_window && w->next - w->una < ws->conf.window_frames &&
+	       (w->next == w->una || w->used_bytes + bytes <= ws->conf.window_bytes);
+}
+
+/* Write what lies before the data of a gathered frame into its buffer, and note the frame. */
+static void fill_gathered(struct drv_wires *ws, struct wire *w, struct drv_frame *f,
+			  const struct drv_wire_gather *g)
+{
+	struct drv_frame_header *h = (void *)f->data;
+	struct drv_frame_run run = {
+	    .bytes = g->head_bytes + g->bytes, .kind = (uint16_t)g->kind, .tag = g->tag};
+	uint32_t bytes = DRV_FRAME_RUN + run.bytes;
+
+	*wire_slot(w, w->next) = (struct wire_slot){.bytes = bytes, .place = WIRE_NOWHERE};
+	fill_header(ws, w, h);
+	h->bytes = (uint16_t)(DRV_FRAME_HEADER + bytes);
+	h->sequence = w->next;
+	h->order = w->order + 1;
+	if (must_ask(ws, w, w->next, w->cwnd - wire_in_flight(w)))
+		h->flags = DRV_FRAME_ASK;
+	memcpy(h + 1, &run, sizeof run);
+	memcpy((unsigned char *)(h + 1) + sizeof run, g->head, g->head_bytes);
+	if (w->tx_cover == DRV_FRAME_COVER_HEADER)
+		drv_frame_add_header_checksum(f->data);
+	f->bytes = DRV_FRAME_HEADER + DRV_FRAME_RUN + g->head_bytes;
+	f->peer = w->peer;
+}
+
+static void note_gathered(struct drv_wires *ws, struct wire *w)
+{
+	struct drv_wire_open *o = &ws->head.open[w->host];
+	uint32_t bytes = wire_slot(w, w->next)->bytes;
+
+	w->next++;
+	w->used_bytes += bytes;
+	w->waiting_bytes += bytes;
+	mark_sent(ws, w, w->next - 1);
+	note_ack_sent(w);
+	start_timer(ws, w);
+	o->runs++;
+	o->since_poll++;
+}
+
+bool drv_wires_gather(const struct drv_wires *ws)
+{
+	return ws->gathers;
+}
+
+int drv_wire_send_gathered(struct drv_wires *ws, uint32_t host, const struct drv_wire_gather *g)
+{
+	struct wire *w = &ws->wire[host];
+	uint64_t bytes = (uint64_t)g->head_bytes + g->bytes;
+	struct drv_frame f;
+
+	if (!ws->gathers || !w->tx_ready || w->tx_cover == DRV_FRAME_COVER_ALL ||
+	    bytes % DRV_FRAME_RUN || bytes > drv_wires_run_max(ws, host) ||
+	    (!w->ring && allocate_buffers(ws, w)))
+		return -ENOTSUP;
+	wire_activate(ws, w);
+	if (!may_gather(ws, w, DRV_FRAME_RUN + (uint32_t)bytes))
+		return -EAGAIN;
+	if (drv_port_tx_get(ws->port, &f)) {
+		w->tx_busy = 1;
+		return -EAGAIN;
+	}
+	fill_gathered(ws, w, &f, g);
+	if (drv_port_tx_gather(ws->port, &f, g->data, g->bytes)) {
+		note_gathered(ws, w);
+		return 0;
+	}
+	drv_port_tx_put(ws->port, &f);
+	w->tx_busy = 1;
+	w->asked = w->una; /* this frame may have been the one that asks */
+	return -EAGAIN;
 }
 
 /*

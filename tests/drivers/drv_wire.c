@@ -418,6 +418,144 @@ static void restart_clock_back(void)
 }
 
 /* Three hosts, one port each, all pairs. */
+/* --- frames of which the wire keeps nothing -------------------------------------------------- */
+
+static void gathered_keeping(uint32_t keep_max, double busy, uint32_t most)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.gathers = true;
+	p.net.keep_max = keep_max;
+	c.window_frames = 64;
+	pair_open(&p, &c);
+	pair_ready(&p);
+	p.net.busy = busy;
+	p.b.refuse = busy;
+	run_traffic(&p, 3000, most);
+	CHECK(p.net.gathered > 1000);
+	pair_close(&p);
+}
+
+static void gathered_frames(void)
+{
+	FOR_EACH_KEEP(k)
+	{
+		gathered_keeping(*k, 0, 200);
+		gathered_keeping(*k, 0.3, 1000);
+		gathered_keeping(*k, 0.1, 8000);
+	}
+}
+
+/* Where a checksum covers the data, the wire refuses to gather. */
+static void gathered_and_checked(void)
+{
+	struct drv_wire_conf c = plain;
+	struct drv_wire_gather g = {.head = "", .data = &c, .bytes = 16};
+	struct pair p;
+
+	lab_net_init(&p.net);
+	p.net.gathers = true;
+	c.checksum = DRV_WIRE_CHECKSUM_ON;
+	pair_open(&p, &c);
+	pair_ready(&p);
+	CHECK(!drv_wires_gather(p.a.wires));
+	CHECK_EQ(drv_wire_send_gathered(p.a.wires, 1, &g), -ENOTSUP);
+	run_traffic(&p, 200, 1000);
+	CHECK_EQ(p.net.gathered, 0);
+	pair_close(&p);
+}
+
+/* A receiver that does not poll for a minute gets each frame once: the port has them. */
+static void gathered_for_a_sleeper(void)
+{
+	struct pair p;
+	uint32_t sent;
+
+	lab_net_init(&p.net);
+	p.net.gathers = true;
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	CHECK_EQ(lab_end_send(&p.a, 1, 1600), 0);
+	pair_acknowledged(&p); /* so the oldest one that waits is gathered */
+	while (!lab_end_send(&p.a, 1, 1600))
+		;
+	sent = p.a.sent[1];
+	CHECK(sent >= 10);
+	for (int i = 0; i < 300; i++) {
+		p.net.now += 200000000;
+		CHECK(lab_end_poll(&p.a) >= 0);
+	}
+	CHECK_EQ(lab_end_send(&p.a, 1, 1600), -1);
+	pair_acknowledged(&p);
+	CHECK_EQ(p.b.got[0], sent);
+	CHECK_EQ(stat_of(&p.b, 0).restarts, 0);
+	run_traffic(&p, sent + 100, 1000);
+	pair_close(&p);
+}
+
+/* More frames wait behind a refused run than selective acknowledgements can name. */
+static void gathered_behind_a_refusal(void)
+{
+	struct pair p;
+	uint32_t before;
+
+	lab_net_init(&p.net);
+	p.net.gathers = true;
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	for (int i = 0; i < 600; i++)
+		if (lab_end_send(&p.a, 1, 1600))
+			lab_step(&p.net, p.ends, 2);
+	pair_acknowledged(&p);
+	p.b.refuse_all = 1;
+	before = p.a.sent[1];
+	for (int i = 0; i < 2000 && p.a.sent[1] - before < 230; i++) {
+		lab_end_send(&p.a, 1, 1600);
+		lab_step(&p.net, p.ends, 2);
+	}
+	CHECK(p.a.sent[1] - before > DRV_FRAME_SACK + 50);
+	for (int i = 0; i < 100; i++)
+		lab_step(&p.net, p.ends, 2);
+	p.b.refuse_all = 0;
+	pair_acknowledged(&p);
+	CHECK_EQ(p.b.got[0], p.a.sent[1]);
+	CHECK_EQ(p.b.wrong, 0);
+	pair_close(&p);
+}
+
+/* A new life of the receiver cannot get what was under way to the old one: the wires break. */
+static void gathered_for_the_dead(void)
+{
+	struct drv_wire_conf c = plain;
+	struct pair p;
+	int rc = 0;
+
+	lab_net_init(&p.net);
+	p.net.gathers = true;
+	pair_open(&p, &plain);
+	pair_ready(&p);
+	run_traffic(&p, 50, 1000);
+	p.net.loss = 1;
+	while (!lab_end_send(&p.a, 1, 1600))
+		;
+	lab_end_close(&p.b);
+	p.net.loss = 0;
+	c.self = 1;
+	c.epoch = 2000;
+	lab_end_open(&p.b, &p.net, &c);
+	lab_end_connect(&p.b, 0);
+	for (int i = 0; i < 1000 && rc >= 0; i++) {
+		p.net.now += 1000000;
+		lab_end_poll(&p.b);
+		rc = lab_end_poll(&p.a);
+	}
+	CHECK_EQ(rc, -EPROTO);
+	CHECK_EQ(p.b.got[0], 0);
+	pair_close(&p);
+}
+
 static void three_hosts(void)
 {
 	struct drv_wire_conf c = plain;
@@ -615,5 +753,7 @@ T_MAIN(T(perfect_network), T(lost_frames_are_sent_again), T(duplicates_are_dropp
        T(messages_survive_all_faults_together), T(half_lost), T(tiny_windows), T(byte_ring_full),
        T(sequence_wraps), T(slow_receiver), T(stalled_receiver), T(small_receiver), T(late_start),
        T(refused_and_counted), T(one_wants_checksums), T(restart_after_goodbye),
-       T(restart_after_death), T(restart_clock_back), T(three_hosts), T(frame_size_is_found),
-       T(gone_peer), T(goodbye_acknowledges), T(full_burst_of_nothing), T(bad_arguments))
+       T(restart_after_death), T(restart_clock_back), T(gathered_frames), T(gathered_and_checked),
+       T(gathered_for_a_sleeper), T(gathered_for_the_dead), T(gathered_behind_a_refusal),
+       T(three_hosts), T(frame_size_is_found), T(gone_peer), T(goodbye_acknowledges),
+       T(full_burst_of_nothing), T(bad_arguments))

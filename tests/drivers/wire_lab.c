@@ -143,6 +143,28 @@ static int lab_tx_send(struct drv_port *p, struct drv_frame *f, unsigned n)
 	return (int)i;
 }
 
+static int lab_tx_gather(struct drv_port *p, struct drv_frame *f, const void *data, uint32_t bytes)
+{
+	struct lab_port *l = (struct lab_port *)p;
+	struct lab_net *net = l->net;
+	struct drv_frame whole = {.bytes = f->bytes + bytes, .peer = f->peer};
+
+	CHECK(!net->jitter_ns && whole.bytes <= p->frame_bytes_max);
+	if (is_hit(net->busy))
+		return 0;
+	whole.data = malloc(whole.bytes);
+	memcpy(whole.data, f->data, f->bytes);
+	memcpy(whole.data + f->bytes, data, bytes);
+	net->gathered++;
+	if (is_hit(net->loss))
+		net->lost++;
+	else
+		queue_flight(net, l->place, &whole, net->delay_ns);
+	free(whole.data);
+	lab_tx_put(p, f);
+	return 1;
+}
+
 static int lab_rx(struct drv_port *p, struct drv_frame *f, unsigned n)
 {
 	struct lab_port *l = (struct lab_port *)p;
@@ -197,15 +219,19 @@ static void lab_close(struct drv_port *p)
 	free(p);
 }
 
-static const struct drv_port_ops lab_ops = {"lab",       lab_tx_get,  lab_tx_send, lab_tx_put,
-					    lab_rx,      lab_rx_done, lab_arm,     lab_peer,
-					    lab_address, lab_close};
+#define LAB_OPS                                                                                    \
+	.name = "lab", .tx_get = lab_tx_get, .tx_send = lab_tx_send, .tx_put = lab_tx_put,         \
+	.rx = lab_rx, .rx_done = lab_rx_done, .arm = lab_arm, .peer = lab_peer,                    \
+	.address = lab_address, .close = lab_close
+
+static const struct drv_port_ops lab_ops = {LAB_OPS};
+static const struct drv_port_ops lab_gather_ops = {LAB_OPS, .tx_gather = lab_tx_gather};
 
 struct drv_port *lab_port(struct lab_net *net, int place)
 {
 	struct lab_port *l = calloc(1, sizeof *l);
 
-	l->port.ops = &lab_ops;
+	l->port.ops = net->gathers ? &lab_gather_ops : &lab_ops;
 	l->port.frame_bytes_max = net->frame_bytes_max;
 	l->port.keep_max = net->keep_max;
 	l->net = net;
@@ -279,11 +305,37 @@ int lab_end_poll(struct lab_end *end)
 	return drv_wires_poll(end->wires, end->net->now, take_message, end);
 }
 
+/* The same as a gathered run. The data changes as soon as it has left. */
+static int send_gathered(struct lab_end *end, uint32_t host, uint32_t bytes)
+{
+	uint32_t number = end->sent[host], head = number % 3 * 16;
+	unsigned char *p = malloc(bytes + 1);
+	struct drv_wire_gather g = {
+	    .kind = number & 0xffff, .tag = number, .head = p, .data = p + bytes};
+	int rc;
+
+	g.head_bytes = head < bytes ? head : bytes;
+	g.data = p + g.head_bytes;
+	g.bytes = bytes - g.head_bytes;
+	for (uint32_t i = 0; i < bytes; i++)
+		p[i] = pattern_byte(end->host, number, i);
+	rc = drv_wire_send_gathered(end->wires, host, &g);
+	memset(p, 0xee, bytes);
+	free(p);
+	end->sent[host] += !rc;
+	return rc;
+}
+
 int lab_end_send(struct lab_end *end, uint32_t host, uint32_t bytes)
 {
 	uint32_t number = end->sent[host];
-	unsigned char *p = drv_wire_reserve(end->wires, host, bytes + (number & 7));
+	unsigned char *p;
+	int rc =
+	    end->net->gathers && number % 2 ? send_gathered(end, host, bytes & ~15u) : -ENOTSUP;
 
+	if (rc != -ENOTSUP)
+		return rc ? -1 : 0;
+	p = drv_wire_reserve(end->wires, host, bytes + (number & 7));
 	if (!p)
 		return -1;
 	CHECK_EQ((uintptr_t)p % 16, 0);

@@ -26,17 +26,19 @@ struct lab_net {
 	uint32_t path_bytes; /* longer frames vanish; 0: all pass */
 	uint32_t frame_bytes_max;
 	uint32_t keep_max; /* of ports that are opened from now on */
+	bool gathers;      /* the same; the network must lose, repeat and reorder nothing then */
 	/* Called for each frame that leaves; return 0 to make it vanish. */
 	int (*filter)(struct lab_net *net, int from, int to, unsigned char *data, uint32_t bytes);
 	void *filter_arg;
 
 	uint64_t now;
 	struct lab_flight *flights;
-	int ports[LAB_ENDS];                  /* open at each place */
-	uint64_t kinds[8];                    /* frames that left, by kind */
-	uint64_t bursts, burst_frames;        /* tx_send calls, frames in them */
-	uint64_t tx_get_lent;                 /* buffers out */
-	uint64_t kept;                        /* frames whose buffer stayed with its sender */
+	int ports[LAB_ENDS];           /* open at each place */
+	uint64_t kinds[8];             /* frames that left, by kind */
+	uint64_t bursts, burst_frames; /* tx_send calls, frames in them */
+	uint64_t tx_get_lent;          /* buffers out */
+	uint64_t kept;                 /* frames whose buffer stayed with its sender */
+	uint64_t gathered;
 	uint64_t lost, dups, late, corrupted; /* what was done to frames */
 };
 
