@@ -100,6 +100,8 @@ static int init_query(bool progress_threads, bool threads)
 	if (!ompi_is_known_version("mca_coll_quintorus.so", "collectives are Open MPI's own"))
 		return OMPI_ERR_NOT_SUPPORTED;
 	has_client = borrow_client();
+	if (has_client)
+		direct_answer_claimed();
 	if (threads && replace_blocking_send())
 		return OMPI_SUCCESS;
 	if ((threads && !uses_direct) || !has_client)

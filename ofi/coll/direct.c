@@ -466,6 +466,12 @@ static bool uses_pml_cm(void)
 	return !strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "cm");
 }
 
+void direct_answer_claimed(void)
+{
+	if (uses_pml_cm() && has_usual_messages() && stay_loaded())
+		coll_loan.messages->watch_claimed(coll_loan.ep, answer_synchronous);
+}
+
 void direct_install(void)
 {
 	ompi_process_name_t self = ompi_proc_local()->super.proc_name;

@@ -17,6 +17,7 @@
 #include "ofi/core/av.h"
 #include "ofi/core/domain.h"
 #include "ofi/core/world.h"
+#include "ofi/endpoint/lend.h"
 #include "ofi/event/cntr.h"
 #include "ofi/event/cq.h"
 #include "ofi/message/flow.h"
@@ -55,6 +56,7 @@ struct ofi_ep {
 	unsigned unpolled; /* sends since the last poll in one */
 	struct ofi_recv *free_recv;
 	struct ofi_message *free_message;
+	quintorus_fi_claimed_fn claimed; /* or NULL */
 };
 
 /* The object that the program holds: for an endpoint, one of its aliases, or a context of a

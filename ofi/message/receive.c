@@ -609,6 +609,8 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 		return -FI_EAGAIN;
 	fill_recv(ep, r, w, source);
 	r->multi = false;
+	if (ep->claimed)
+		ep->claimed(ep, m->arrived.source, m->arrived.tag);
 	deliver_message(m, r);
 	return 0;
 }

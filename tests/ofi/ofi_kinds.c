@@ -165,6 +165,31 @@ static void probes_and_cancels(void)
 	CHECK(cancelled);
 }
 
+/* A synchronous send is over when MPI_Mrecv takes its message, and not before. */
+static void synchronous_sends_to_probes(void)
+{
+	static const int length[] = {0, 1, 100, MANY};
+	MPI_Message message;
+	MPI_Request r, take;
+
+	for (int i = 0; i < 8; i++) {
+		int n = length[i / 2], to = i % 2 ? me : right, from = i % 2 ? me : left, over;
+
+		fill(me + i);
+		in[0] = -1;
+		MPI_Issend(out, n, MPI_INT, to, 19, MPI_COMM_WORLD, &r);
+		MPI_Mprobe(from, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+		for (int k = 0; k < 10 && to == me; k++) {
+			MPI_Test(&r, &over, MPI_STATUS_IGNORE);
+			CHECK(!over);
+		}
+		MPI_Imrecv(in, n, MPI_INT, &message, &take);
+		MPI_Wait(&take, MPI_STATUS_IGNORE);
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		CHECK(!n || (in[0] == from + i && in[n - 1] == from + i + n - 1));
+	}
+}
+
 /* A message longer than its receive is an error of the receive alone, short or long. */
 static void truncated_messages(void)
 {
@@ -408,6 +433,7 @@ int main(int argc, char **argv)
 	groups_of_two_halves();
 	persistent_and_buffered();
 	probes_and_cancels();
+	synchronous_sends_to_probes();
 	truncated_messages();
 	order_of_different_calls();
 	requests_given_back();

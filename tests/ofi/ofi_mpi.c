@@ -40,7 +40,8 @@ static void messages_go_round_the_ring(void)
 
 /*
  * Everybody sends to task 0, which takes from any, by probe and by receive. Synchronous sends only
- * to receives: Open MPI 4.1.4 never answers one that MPI_Mrecv takes (over tcp;ofi_rxm neither).
+ * to receives: without mca_coll_quintorus.so Open MPI 4.1.4 never answers one that MPI_Mrecv
+ * takes (ofi_kinds.c).
  */
 static void wildcards_match_everybody(void)
 {
