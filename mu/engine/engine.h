@@ -148,4 +148,15 @@ static inline int mu_has_pending_injection(struct mu_channel *ch)
 	       atomic_load_relaxed(&ch->rget.overflow_count);
 }
 
+/* Does this thread poll the channel, or is it in a dispatch function of it? It has the lock of the
+ * engine then. */
+static inline bool mu_is_in_poll_of(const struct mu_channel *ch)
+{
+	const struct mu_channel *polled = mu_polled_channel;
+
+	while (polled && polled != ch)
+		polled = polled->engine.outer;
+	return polled != NULL;
+}
+
 #endif

@@ -279,17 +279,6 @@ static void drain_injection(struct mu_process *p, uint64_t ns)
 	}
 }
 
-/* Does this thread poll the channel, because it exits in one of its callbacks? It has the lock of
- * the engine then. */
-static bool is_in_poll_of(const struct mu_channel *ch)
-{
-	const struct mu_channel *polled = mu_polled_channel;
-
-	while (polled && polled != ch)
-		polled = polled->engine.outer;
-	return polled != NULL;
-}
-
 /*
  * The same at exit, where other threads may be in calls: only the locks protect the channels. In
  * virtual time one thread runs, which may hand over the turn, so it holds no lock.
@@ -310,7 +299,7 @@ static void drain_at_exit(struct mu_process *p, uint64_t ns)
 			struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
 
 			if (ch && mu_has_pending_injection(ch)) {
-				if (is_in_poll_of(ch))
+				if (mu_is_in_poll_of(ch))
 					mu_engine_inject(ch);
 				else
 					mu_engine_run(ch);

@@ -39,19 +39,6 @@ static void begin_round(const struct mu_holder *h, struct mu_channel *ch)
 	mu_forget_checks(&ch->rx.written);
 }
 
-/*
- * Is this thread in a dispatch function of the channel? Then it has that engine, too, and no other
- * thread can make room in that channel's ring, behind which what comes for others would wait.
- */
-static bool is_inside(const struct mu_channel *ch)
-{
-	const struct mu_channel *polled = mu_polled_channel;
-
-	while (polled && polled != ch)
-		polled = polled->engine.outer;
-	return polled != NULL;
-}
-
 /* How this thread has the engine of a channel for which a record has come. */
 enum engine_hold {
 	HOLD_NONE,   /* it has not: another thread has, or a commthread owns the channel */
@@ -64,7 +51,9 @@ static inline enum engine_hold hold_engine(const struct mu_holder *h, struct mu_
 {
 	if (ch == atomic_ptr_load_relaxed(&h->queue->dispatching))
 		return HOLD_POLL;
-	if (is_inside(ch))
+	/* No other thread can make room in that channel's ring, behind which what comes for others
+	 * would wait. */
+	if (mu_is_in_poll_of(ch))
 		return HOLD_INSIDE;
 	return !atomic_load_relaxed(&ch->progress.owned) && mu_lock_try(&ch->engine.lock)
 		   ? HOLD_LOCK

@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "drivers/base/clock.h"
+#include "drivers/base/log.h"
 #include "mu/engine/engine.h"
 #include "mu/progress/idle_policy.h"
 #include "mu/progress/wakeup.h"
@@ -190,13 +191,32 @@ static void run_pending_gets(struct mu_process *p, uint64_t channels)
 		wire_flush(p, NULL);
 }
 
+/*
+ * The function that polls `ch` was dispatched from a frame of this queue, so this thread has the
+ * lock: nothing comes to `ch` before the function returns. That is so only if there was no second
+ * channel when the message came (mu_stores_first()).
+ */
+static __attribute__((noinline)) void warn_of_own_round(const struct mu_queue *q)
+{
+	static atomic_u32 said;
+
+	if (mu_is_in_poll_of(atomic_ptr_load_relaxed(&q->dispatching)) &&
+	    !atomic_exchange_acquire(&said, 1))
+		drv_warn("a dispatch function advances a context that it made itself: from other "
+			 "hosts nothing comes there before the function returns. Make the context "
+			 "before the message comes");
+}
+
 static int poll_queue(struct mu_process *p, struct mu_queue *q, struct mu_channel *ch)
 {
 	uint64_t gets = 0;
 	int n;
 
-	if (!mu_lock_try(&q->lock))
+	if (!mu_lock_try(&q->lock)) {
+		if (ch && __builtin_expect(ch->engine.outer != NULL, 0))
+			warn_of_own_round(q);
 		return 0;
+	}
 	n = mu_holder_poll_for(q->holder, ch);
 	if (ch) {
 		gets = q->pending_gets;

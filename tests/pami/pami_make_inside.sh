@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Contexts made inside a dispatch function: the jobs of tests/jobs.txt, and what a task says that waits where it cannot.
+# usage: pami_make_inside.sh PROGRAM
+program=$1
+bash "$QT_SOURCE/tests/harness/pami_job.sh" "$program" pami_make_inside
+jobs_failed=$?
+. "$QT_SOURCE/tests/harness/run.bash"
+# A host's only task has the port. Where it calls the function from a frame, nothing comes before the function returns.
+for try in 1 2; do
+	t run -n 2 --hosts local,local --timeout 5 "$program"
+	[ $status != 0 ] || continue
+	expect 124 "a function that waits for a context that it made"
+	said err 'advances a context that it made itself' "a function that waits for a context that it made"
+done
+[ "$jobs_failed" = 0 ] || fail "the jobs"
+finish
