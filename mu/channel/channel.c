@@ -105,10 +105,9 @@ int mu_channel_open(unsigned index, mu_receive_fn receive, void *arg, struct mu_
 /* Send what is in the injection FIFO before the channel closes. */
 static void drain_injection(struct mu_channel *ch)
 {
-	uint64_t until = drv_clock_ns() + 5000000000u;
+	struct mu_drain d = {.limit_ns = MU_DRAIN_NS};
 
-	while (mu_has_pending_injection(ch) && !atomic_load_relaxed(&ch->p->host->ending) &&
-	       drv_clock_ns() < until) {
+	while (mu_has_pending_injection(ch) && mu_may_drain(ch->p, &d, mu_injection_progress(ch))) {
 		mu_make_room(ch);
 		sched_yield();
 	}

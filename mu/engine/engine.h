@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "drivers/base/clock.h"
 #include "mu/engine/batch.h"
 #include "mu/hw/desc_build.h"
 #include "mu/process.h"
@@ -146,6 +147,32 @@ static inline int mu_has_pending_injection(struct mu_channel *ch)
 		return 1;
 	return mu_fifo_has_descriptors(&ch->a->inj) || mu_fifo_has_descriptors(&ch->a->rget) ||
 	       atomic_load_relaxed(&ch->rget.overflow_count);
+}
+
+/* A number that changes when descriptors of the channel have left. */
+static inline uint64_t mu_injection_progress(struct mu_channel *ch)
+{
+	return atomic_load_relaxed(&ch->a->inj.pa_head) + atomic_load_relaxed(&ch->a->rget.pa_head);
+}
+
+/* A channel or process that ends gives up what has not left after so long without progress. */
+#define MU_DRAIN_NS 30000000000u
+
+/* A wait that goes on as long as something leaves the injection FIFOs now and then. */
+struct mu_drain {
+	uint64_t limit_ns; /* without progress */
+	uint64_t since_ns, before;
+};
+
+/* progress: mu_injection_progress() of all channels concerned. */
+static inline bool mu_may_drain(const struct mu_process *p, struct mu_drain *d, uint64_t progress)
+{
+	uint64_t now = drv_clock_ns();
+
+	if (!d->since_ns || progress != d->before)
+		d->since_ns = now;
+	d->before = progress;
+	return !atomic_load_relaxed(&p->host->ending) && now - d->since_ns < d->limit_ns;
 }
 
 /* Does this thread poll the channel, or is it in a dispatch function of it? It has the lock of the

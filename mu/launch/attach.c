@@ -39,10 +39,14 @@
 #include "mu/progress/idle.h"
 #include "mu/transport/transport.h"
 
-/* At exit: how long the task waits for the receivers of what it has sent, and for the lock of its
- * port, which another thread may hold. */
-#define EXIT_FLUSH_MS 2000
-#define EXIT_LOCK_MS  50
+/*
+ * At exit: how long the task waits for receivers that take nothing of what it has sent (they make
+ * no room while functions of its messages run), for other hosts, and for the lock of its port,
+ * which another thread may hold.
+ */
+#define EXIT_DRAIN_NS 5000000000u
+#define EXIT_FLUSH_MS 5000
+#define EXIT_LOCK_MS  2000
 
 static struct mu_spinlock attach_lock;
 
@@ -257,22 +261,26 @@ static void output_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Send what is in the injection FIFOs before the task leaves; at most this long. No other thread is
- * in a call. */
-static void drain_injection(struct mu_process *p, uint64_t ns)
+/* Send what is in the injection FIFOs before the task leaves. No other thread is in a call. */
+static void drain_injection(struct mu_process *p, uint64_t limit_ns)
 {
-	uint64_t until = drv_clock_ns() + ns;
+	struct mu_drain d = {.limit_ns = limit_ns};
+	uint64_t progress = 0;
 	int busy = 1;
 
-	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
+	while (busy && mu_may_drain(p, &d, progress)) {
 		busy = 0;
+		progress = 0;
 		for (unsigned i = 0; i < atomic_load_relaxed(&p->channels_open); i++) {
 			struct mu_channel *ch = atomic_ptr_load_relaxed(&p->channel[i]);
 
-			if (ch && mu_has_pending_injection(ch)) {
+			if (!ch)
+				continue;
+			if (mu_has_pending_injection(ch)) {
 				mu_make_room(ch);
 				busy = 1;
 			}
+			progress += mu_injection_progress(ch);
 		}
 		if (busy)
 			sched_yield();
@@ -283,28 +291,33 @@ static void drain_injection(struct mu_process *p, uint64_t ns)
  * The same at exit, where other threads may be in calls: only the locks protect the channels. In
  * virtual time one thread runs, which may hand over the turn, so it holds no lock.
  */
-static void drain_at_exit(struct mu_process *p, uint64_t ns)
+static void drain_at_exit(struct mu_process *p, uint64_t limit_ns)
 {
-	uint64_t until = drv_clock_ns() + ns;
+	struct mu_drain d = {.limit_ns = limit_ns};
+	uint64_t progress = 0;
 	int busy = 1;
 
 	if (!p->clock->has_locks) {
-		drain_injection(p, ns);
+		drain_injection(p, limit_ns);
 		return;
 	}
-	while (busy && !atomic_load_relaxed(&p->host->ending) && drv_clock_ns() < until) {
+	while (busy && mu_may_drain(p, &d, progress)) {
 		busy = 0;
+		progress = 0;
 		mu_lock_acquire(&p->channels_lock);
 		for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
 			struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
 
-			if (ch && mu_has_pending_injection(ch)) {
+			if (!ch)
+				continue;
+			if (mu_has_pending_injection(ch)) {
 				if (mu_is_in_poll_of(ch))
 					mu_engine_inject(ch);
 				else
 					mu_engine_run(ch);
 				busy = 1;
 			}
+			progress += mu_injection_progress(ch);
 		}
 		mu_lock_release(&p->channels_lock);
 		if (busy) {
@@ -330,7 +343,7 @@ static void finish_at_exit(void)
 	if (p->refs) {
 		if (p->remote->holds_port)
 			mu_wire_abandon_rounds(p);
-		drain_at_exit(p, EXIT_FLUSH_MS * 1000000u);
+		drain_at_exit(p, EXIT_DRAIN_NS);
 		if (p->remote->holds_port)
 			mu_wire_finish(p, EXIT_LOCK_MS, EXIT_FLUSH_MS);
 	}
@@ -452,7 +465,7 @@ void mu_detach(void)
 
 	mu_lock_acquire(&attach_lock);
 	if (p->refs && !--p->refs) {
-		drain_injection(p, 5000000000u);
+		drain_injection(p, MU_DRAIN_NS);
 		p->clock->leave(p);
 		atomic_store_release(&p->area->state, MU_TASK_DETACHED);
 		has_left = true;

@@ -127,8 +127,27 @@ err_destroy:
 	return pami_result(rc);
 }
 
-/* How long the queue may take to drain, in case a peer does not take messages any more. */
-#define DRAIN_SECONDS 5
+/*
+ * How long the queue may drain without progress, in case a peer does not take messages any more. A
+ * peer whose functions for messages take long makes no room meanwhile.
+ */
+#define DRAIN_SECONDS 30
+
+static void drain_queue(struct pami_context *ctx)
+{
+	double until = mu_wtime() + DRAIN_SECONDS;
+	const void *first;
+
+	while ((first = ctx->queue.first) && pami_queue_drain(ctx) == -EAGAIN &&
+	       mu_wtime() < until) {
+		if (ctx->queue.first != first)
+			until = mu_wtime() + DRAIN_SECONDS;
+		mu_make_room(ctx->channel);
+	}
+	if (ctx->queue.first)
+		drv_warn("context %u is destroyed with messages that its peers did not take",
+			 ctx->offset);
+}
 
 /*
  * Operations that the program did not wait for are dropped. Messages whose local completion was
@@ -137,7 +156,6 @@ err_destroy:
 void pami_context_destroy(struct pami_context *ctx)
 {
 	struct pami_client *c = ctx->client;
-	double until;
 
 	if (mu_is_forked()) { /* everything but the handle belongs to the parent */
 		c->context[ctx->offset] = NULL;
@@ -145,13 +163,8 @@ void pami_context_destroy(struct pami_context *ctx)
 		ctx->magic = 0;
 		return;
 	}
-	until = mu_wtime() + DRAIN_SECONDS;
 	pami_async_end(ctx);
-	while (ctx->queue.first && pami_queue_drain(ctx) == -EAGAIN && mu_wtime() < until)
-		mu_make_room(ctx->channel);
-	if (ctx->queue.first)
-		drv_warn("context %u is destroyed with messages that its peers did not take",
-			 ctx->offset);
+	drain_queue(ctx);
 	if (c->created == 1)
 		pami_absent_close(c);
 	pami_queue_free_all(ctx);
