@@ -441,6 +441,12 @@ err_maps:
 	return rc;
 }
 
+/* mu_wake_self() reads it in the engine thread. */
+static void set_refs(struct mu_process *p, unsigned refs)
+{
+	atomic_store_relaxed(&p->refs, refs);
+}
+
 int mu_attach(const struct mu_job **job)
 {
 	struct mu_process *p = &mu_self;
@@ -452,7 +458,7 @@ int mu_attach(const struct mu_job **job)
 	if (!p->refs)
 		rc = join_job(p);
 	if (!rc) {
-		p->refs++;
+		set_refs(p, p->refs + 1);
 		*job = &p->job;
 	}
 	mu_lock_release(&attach_lock);
@@ -464,7 +470,10 @@ void mu_detach(void)
 	struct mu_process *p = &mu_self;
 
 	mu_lock_acquire(&attach_lock);
-	if (p->refs && !--p->refs) {
+	if (p->refs > 1) {
+		set_refs(p, p->refs - 1);
+	} else if (p->refs) {
+		set_refs(p, 0);
 		drain_injection(p, MU_DRAIN_NS);
 		p->clock->leave(p);
 		atomic_store_release(&p->area->state, MU_TASK_DETACHED);

@@ -129,7 +129,7 @@ void mu_wake_self(void)
 {
 	struct mu_process *p = &mu_self;
 
-	if (p->refs)
+	if (atomic_load_relaxed(&p->refs))
 		p->clock->wake_threads(p);
 }
 
