@@ -296,7 +296,6 @@ static void control_read(struct agent *a)
 {
 	int rc = ctl_receive(&a->ctl);
 
-	a->heard_ns = drv_clock_ns();
 	control_take(a);
 	if (rc)
 		torus_run_lost(a, "torus run has died");
@@ -306,23 +305,14 @@ static void control_read(struct agent *a)
  */
 static void exchange_heartbeats(struct agent *a)
 {
-	uint64_t now = drv_clock_ns();
+	char why[64];
 
 	if (!a->is_remote || a->ctl.broken)
 		return;
-	if (now - a->pinged_ns >= AGENT_PING_MS * MS) {
-		a->pinged_ns = now;
-		ctl_send(&a->ctl, CTL_PING, NULL, 0);
-	}
-	if (now - a->heard_ns >= AGENT_SILENCE_MS * MS && !a->paused) {
-		struct pollfd in = {.fd = a->ctl.in, .events = POLLIN};
-
-		/* This process itself may have been stopped: messages that arrived meanwhile count.
-		 */
-		if (poll(&in, 1, 0) > 0)
-			control_read(a);
-		else
-			torus_run_lost(a, "torus run is silent for 1 s");
+	ctl_exchange_heartbeats(&a->ctl, drv_clock_ns());
+	if (!a->paused && ctl_is_silent(&a->ctl, a->plan.silence_ms)) {
+		snprintf(why, sizeof why, "torus run is silent for %g s", a->plan.silence_ms / 1e3);
+		torus_run_lost(a, why);
 	}
 }
 
@@ -364,8 +354,8 @@ static int64_t next_deadline_ns(const struct agent *a, int64_t timeout_ns)
 	period = (int64_t)agent_history_period_ns(a);
 	if (period && !a->ending && (left < 0 || left > period))
 		left = period;
-	if (a->is_remote && (left < 0 || left > (int64_t)(AGENT_PING_MS * MS)))
-		left = AGENT_PING_MS * MS;
+	if (a->is_remote && (left < 0 || left > (int64_t)(CTL_PING_MS * MS)))
+		left = CTL_PING_MS * MS;
 	period = (int64_t)agent_faults_period_ns(a);
 	if (period && !a->ending && (left < 0 || left > period))
 		left = period;
@@ -789,7 +779,6 @@ int agent_main(int in, int out, pid_t parent, bool is_remote, const sigset_t *ma
 	a.ctl.ends_lines = a.plan.host[a.self].kind == PLAN_HOST_SLURM;
 	snprintf(name, sizeof name, "agent %u", a.self);
 	drv_log_name(name);
-	a.heard_ns = a.pinged_ns = drv_clock_ns();
 	if (!enter_host(&a) && !agent_port_choose(&a) && !make_host(&a) && !agent_sim_open(&a)) {
 		agent_stats_open(&a);
 		agent_history_open(&a);

@@ -26,8 +26,6 @@
 #define AGENT_LINE_BYTES  65536      /* longer lines are cut into pieces */
 #define AGENT_OUTPUT_ROOM (1u << 20) /* bytes of output in flight to torus run, per agent */
 #define AGENT_STDIN_ROOM  65536u
-#define AGENT_PING_MS     100
-#define AGENT_SILENCE_MS  1000 /* a remote end that is silent for this long counts as dead */
 
 /* One output stream of one task, when it goes through torus run. */
 struct agent_stream {
@@ -83,9 +81,8 @@ struct agent {
 	bool address_sent;
 	bool has_failures; /* a task ended with another status than 0 */
 	bool ending;
-	uint64_t kill_at_ns;          /* 0: not planned */
-	uint64_t heard_ns, pinged_ns; /* remote agents only */
-	bool paused;
+	uint64_t kill_at_ns;      /* 0: not planned */
+	bool paused;              /* torus run is suspended and sends no heartbeats */
 	struct agent_watch watch; /* started by CTL_WATCH and CTL_STALL */
 	/* agent_calls.c: the pipe of the child that looks where the tasks are, or -1. */
 	int calls;

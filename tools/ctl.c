@@ -152,6 +152,19 @@ int ctl_send_buf(struct ctl *c, uint32_t type, struct ctl_buf *b)
 	return rc;
 }
 
+void ctl_exchange_heartbeats(struct ctl *c, uint64_t now_ns)
+{
+	const uint64_t ping_ns = CTL_PING_MS * 1000000ull;
+	uint64_t passed_ns = c->looked_ns ? now_ns - c->looked_ns : 0;
+
+	c->looked_ns = now_ns;
+	c->silent_ns += passed_ns < 2 * ping_ns ? passed_ns : 2 * ping_ns;
+	if (now_ns - c->pinged_ns >= ping_ns) {
+		c->pinged_ns = now_ns;
+		ctl_send(c, CTL_PING, NULL, 0);
+	}
+}
+
 /* One bounded read: a peer that never stops sending must not keep the loop from other events. */
 int ctl_receive(struct ctl *c)
 {
@@ -171,9 +184,11 @@ int ctl_receive(struct ctl *c)
 	do {
 		n = read(c->in, c->rx + c->rx_bytes, c->rx_room - c->rx_bytes);
 	} while (n < 0 && errno == EINTR);
-	if (n > 0)
+	if (n > 0) {
 		c->rx_bytes += (size_t)n;
-	else if (n == 0)
+		c->silent_ns = 0;
+		c->has_heard = true;
+	} else if (n == 0)
 		c->broken = -EPIPE;
 	else if (errno != EAGAIN)
 		c->broken = -errno;

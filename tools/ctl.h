@@ -15,8 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CTL_VERSION   9u
+#define CTL_VERSION   10u
 #define CTL_BYTES_MAX (64u << 20) /* of one message */
+#define CTL_PING_MS   100         /* between two heartbeats */
 
 enum ctl_type {
 	/* torus run to agent */
@@ -66,6 +67,9 @@ struct ctl {
 	 * which is the data of a CTL_PING. */
 	bool ends_lines;
 	int tx_broken; /* the same for sending; messages received before stay readable */
+	/* ctl_exchange_heartbeats(). */
+	uint64_t looked_ns, pinged_ns, silent_ns;
+	bool has_heard; /* something has arrived */
 };
 
 /* A message being read. */
@@ -106,6 +110,18 @@ static inline size_t ctl_pending(const struct ctl *c)
 struct pollfd;
 struct timespec;
 int ctl_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout);
+
+/*
+ * Send a CTL_PING if one is due, and count how long the peer has sent nothing. Call this at least
+ * every CTL_PING_MS and after each look for input; now_ns is drv_clock_ns(). Between two calls at
+ * most 2 * CTL_PING_MS count: if this process was stopped, or its machine lost its processors, then
+ * the peer may have been stopped with it, and gets its time once both run again.
+ */
+void ctl_exchange_heartbeats(struct ctl *c, uint64_t now_ns);
+static inline bool ctl_is_silent(const struct ctl *c, uint32_t limit_ms)
+{
+	return c->silent_ns >= limit_ms * 1000000ull;
+}
 
 /* Read available bytes. Returns 0, -EPIPE at the end of the stream, or another negative errno. */
 int ctl_receive(struct ctl *c);

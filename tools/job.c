@@ -142,7 +142,6 @@ static int agent_read(struct job *j, uint32_t host)
 	struct ctl_msg m;
 	int rc = ctl_receive(&a->ctl), taken;
 
-	a->heard_ns = drv_clock_ns();
 	while ((taken = ctl_next(&a->ctl, &m)) > 0)
 		job_handle_message(j, host, &m);
 	if (taken < 0)
@@ -295,7 +294,6 @@ static void suspend_job(struct job *j)
 				continue;
 			ctl_send(&a->ctl, CTL_PAUSE, &paused, sizeof paused);
 			ctl_send(&a->ctl, CTL_SIGNAL, &sig, sizeof sig);
-			a->heard_ns = a->heard_ns ? drv_clock_ns() : 0;
 		}
 		if (on)
 			kill(getpid(), SIGSTOP);
@@ -316,27 +314,26 @@ static void signals_read(struct job *j)
 	}
 }
 
-static void send_heartbeats(struct job *j, uint64_t now)
+/* Returns true if there is an agent to exchange heartbeats with. */
+static bool exchange_heartbeats(struct job *j, uint64_t now)
 {
-	if (now - j->pinged_ns < AGENT_PING_MS * MS)
-		return;
-	j->pinged_ns = now;
+	bool has_remote = false;
+	char how[64];
+
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		struct job_agent *a = &j->agent[i];
 
+		has_remote |= a->is_remote;
 		if (!a->is_remote || a->done || a->lost)
 			continue;
-		ctl_send(&a->ctl, CTL_PING, NULL, 0);
+		ctl_exchange_heartbeats(&a->ctl, now);
 		/* Until its first message, ssh is still connecting. */
-		if (a->heard_ns && now - a->heard_ns > AGENT_SILENCE_MS * MS) {
-			struct pollfd in = {.fd = a->ctl.in, .events = POLLIN};
-
-			if (poll(&in, 1, 0) > 0)
-				agent_readable(j, i);
-			else
-				agent_lost(j, i, "is silent for 1 s");
+		if (a->ctl.has_heard && ctl_is_silent(&a->ctl, j->plan->silence_ms)) {
+			snprintf(how, sizeof how, "is silent for %g s", j->plan->silence_ms / 1e3);
+			agent_lost(j, i, how);
 		}
 	}
+	return has_remote;
 }
 
 /*
@@ -387,13 +384,8 @@ static int run_timers(struct job *j)
 	uint64_t now = drv_clock_ns();
 	int left = -1, calls_ms;
 
-	for (uint32_t i = 0; i < j->plan->hosts; i++) {
-		if (j->agent[i].is_remote) {
-			send_heartbeats(j, now);
-			left = AGENT_PING_MS;
-			break;
-		}
-	}
+	if (exchange_heartbeats(j, now))
+		left = CTL_PING_MS;
 	if (j->asked_ns && !j->ending && !j->calls.then) {
 		int64_t ms = 1000 - (int64_t)((now - j->asked_ns) / MS);
 

@@ -38,7 +38,6 @@ struct job_agent {
 	uint32_t to_grant; /* bytes of output received, but not yet granted again */
 	char *address;     /* address of its port, when known */
 	char *port;        /* specification of the port, as it was opened */
-	uint64_t heard_ns;
 };
 
 /* job_calls.c: a question to the agents where the tasks are. */
@@ -68,7 +67,7 @@ struct job {
 	uint32_t left_ms;   /* how long the others may wait then, in ms; 0: for ever */
 	int asked;          /* signal with which the user asked to end the job, 0: none */
 	uint64_t end_at_ns; /* all agents should end before this time; 0: the job is not ending */
-	uint64_t asked_ns, pinged_ns, timeout_at_ns, started_ns;
+	uint64_t asked_ns, timeout_at_ns, started_ns;
 	int input_fd; /* stdin when task 0 is on another machine, else -1 */
 	uint32_t input_room;
 	sigset_t mask;               /* signal mask at the start of torus run */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "drivers/base/settings.h"
 #include "drivers/port.h"
 #include "emu/faults.h"
 #include "emu/part.h"
@@ -325,6 +326,7 @@ int plan_make(struct plan *p, const struct plan_request *w, char *err)
 
 	p->seal = w->seal < 0 ? seal_default(p) : (enum drv_seal_kind)w->seal;
 	p->on_death = w->on_death;
+	p->silence_ms = (uint32_t)drv_setting_number(DRV_QUINTORUS_SILENCE) * 1000;
 	p->bind = w->bind;
 
 	rc = clock_check(p, err);
@@ -394,6 +396,7 @@ void plan_encode(const struct plan *p, uint32_t host, struct ctl_buf *b)
 	ctl_put_u32(b, (uint32_t)p->report);
 	ctl_put_u32(b, p->html != NULL);
 	ctl_put_u32(b, p->on_death);
+	ctl_put_u32(b, p->silence_ms);
 	ctl_put_u32(b, p->seal);
 	ctl_put_bytes(b, p->key, sizeof p->key);
 	ctl_put_u64(b, p->job);
@@ -452,6 +455,7 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	p->report = (int)ctl_get_u32(m);
 	p->html = ctl_get_u32(m) ? "" : NULL;
 	p->on_death = ctl_get_u32(m);
+	p->silence_ms = ctl_get_u32(m);
 	p->seal = ctl_get_u32(m);
 	get_copy(m, p->key, sizeof p->key);
 	p->job = ctl_get_u64(m);

@@ -37,6 +37,7 @@ struct plan {
 	enum mu_clock clock;
 	enum mu_fabric fabric;
 	enum mu_on_death on_death;
+	uint32_t silence_ms; /* another machine that sends no heartbeat for so long is dead */
 	uint64_t job, seed;
 	enum drv_seal_kind seal; /* protection of frames between hosts */
 	unsigned char key[DRV_SEAL_KEY_BYTES];
