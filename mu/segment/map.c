@@ -5,14 +5,17 @@
  * Arenas are large and mostly empty. A process maps what comes before them, and of each arena the
  * part that it uses, from its start. No other mapping may lie behind such a part, so the segment
  * goes to addresses that the kernel does not choose by itself. A part grows in place with mremap(),
- * which needs no file descriptor; the program may have closed that. If these addresses are
- * occupied, or under the thread sanitizer, which permits none of them, the whole segment is mapped
- * at once.
+ * which needs no file descriptor; the program may have closed that. Where mremap() does not do so
+ * (valgrind refuses it), the view keeps a descriptor, and the part behind is mapped. If these
+ * addresses are occupied, or under the thread sanitizer, which permits none of them, the whole
+ * segment is mapped at once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "drivers/base/atomic.h"
 #include "mu/lock.h"
@@ -28,6 +31,7 @@ struct view {
 	ATOMIC(struct mu_host *) host; /* NULL: the entry is free */
 	struct mu_spinlock lock;       /* held by the thread that maps more */
 	atomic_u64 *mapped;            /* [locals] bytes of each arena */
+	int fd;                        /* of the segment; -1: mremap() does without */
 };
 
 static struct view views[VIEWS];
@@ -61,19 +65,57 @@ static void *map_at(uint64_t address, uint64_t bytes, int fd, uint64_t offset)
 	return m == MAP_FAILED ? NULL : m;
 }
 
+/* Unmap what comes before the arenas, and `piece` bytes of each of the first `arenas` arenas. */
+static void unmap_pieces(char *base, const struct mu_host *head, uint32_t arenas, uint64_t piece)
+{
+	munmap(base, arenas_at(head));
+	for (uint32_t i = 0; i < arenas; i++)
+		munmap(base + arenas_at(head) + head->arena_bytes * i, piece);
+}
+
+/* Grow a mapping in place, by its last page. */
+static bool grow_in_place(char *start, uint64_t have, uint64_t want)
+{
+	return mremap(start + have - 4096, 4096, want - have + 4096, 0) != MAP_FAILED;
+}
+
+/*
+ * Can the arenas grow? Tried with the first one, by a page. *needs_fd: only with the descriptor of
+ * the segment.
+ */
+static bool can_grow(char *base, const struct mu_host *head, uint64_t piece, int fd, bool *needs_fd)
+{
+	char *start = base + arenas_at(head);
+
+	*needs_fd = false;
+	if (!head->locals || piece == head->arena_bytes)
+		return true;
+	if (!grow_in_place(start, piece, piece + 4096)) {
+		*needs_fd = true;
+		if (!map_at((uintptr_t)start + piece, 4096, fd, arenas_at(head) + piece))
+			return false;
+	}
+	munmap(start + piece, 4096);
+	return true;
+}
+
 /* Map what comes before the arenas, and the first part of each arena, at `base`. */
-static void *map_pieces(uint64_t base, const struct mu_host *head, int fd)
+static void *map_pieces(uint64_t base, const struct mu_host *head, int fd, bool *needs_fd)
 {
 	uint64_t piece = head->arena_bytes < PIECE_FIRST ? head->arena_bytes : PIECE_FIRST;
 	void *m = map_at(base, arenas_at(head), fd, 0);
+	uint32_t arenas = 0;
 
-	for (uint32_t i = 0; m && i < head->locals; i++) {
-		uint64_t at = arenas_at(head) + head->arena_bytes * i;
+	while (m && arenas < head->locals) {
+		uint64_t at = arenas_at(head) + head->arena_bytes * arenas;
 
-		if (!map_at(base + at, piece, fd, at)) {
-			munmap(m, at);
-			m = NULL;
-		}
+		if (!map_at(base + at, piece, fd, at))
+			break;
+		arenas++;
+	}
+	if (m && (arenas < head->locals || !can_grow(m, head, piece, fd, needs_fd))) {
+		unmap_pieces(m, head, arenas, piece);
+		m = NULL;
 	}
 	return m;
 }
@@ -82,6 +124,7 @@ static void *map_growing(const struct mu_host *head, int fd)
 {
 	atomic_u64 *mapped = calloc(head->locals ? head->locals : 1, sizeof *mapped);
 	struct view *v = NULL;
+	bool needs_fd = false;
 	void *m = NULL;
 
 	mu_lock_acquire(&views_lock);
@@ -89,13 +132,14 @@ static void *map_growing(const struct mu_host *head, int fd)
 		if (!atomic_ptr_load_acquire(&views[i].host))
 			v = &views[i];
 	for (unsigned i = 0; v && mapped && !m && i < VIEWS && head->bytes <= STEP; i++)
-		m = map_pieces(BASE + STEP * i, head, fd);
+		m = map_pieces(BASE + STEP * i, head, fd, &needs_fd);
 	if (m) {
 		for (uint32_t i = 0; i < head->locals; i++)
 			atomic_store_relaxed(&mapped[i], head->arena_bytes < PIECE_FIRST
 							     ? head->arena_bytes
 							     : PIECE_FIRST);
 		v->mapped = mapped;
+		v->fd = needs_fd ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 		atomic_ptr_store_release(&v->host, m);
 	}
 	mu_lock_release(&views_lock);
@@ -135,6 +179,8 @@ void mu_host_unmap_view(struct mu_host *h)
 	mu_lock_acquire(&views_lock);
 	free(v->mapped);
 	v->mapped = NULL;
+	if (v->fd >= 0)
+		close(v->fd);
 	atomic_ptr_store_release(&v->host, NULL);
 	mu_lock_release(&views_lock);
 }
@@ -146,10 +192,15 @@ uint64_t mu_host_arena_mapped(struct mu_host *h, uint32_t local)
 	return v ? atomic_load_acquire(&v->mapped[local]) : h->arena_bytes;
 }
 
-/* Grow the mapping of an arena in place, by its last page. */
-static bool grow_mapping(char *arena, uint64_t have, uint64_t want)
+/* Map bytes [have, want) of an arena. */
+static bool grow_mapping(const struct view *v, struct mu_host *h, uint32_t local, uint64_t have,
+			 uint64_t want)
 {
-	return mremap(arena + have - 4096, 4096, want - have + 4096, 0) != MAP_FAILED;
+	char *start = mu_host_arena(h, local);
+
+	return grow_in_place(start, have, want) ||
+	       (v->fd >= 0 && map_at((uintptr_t)start + have, want - have, v->fd,
+				     (uint64_t)(start - (char *)h) + have));
 }
 
 bool mu_host_map_arena(struct mu_host *h, uint32_t local, uint64_t bytes)
@@ -168,10 +219,10 @@ bool mu_host_map_arena(struct mu_host *h, uint32_t local, uint64_t bytes)
 		want = (bytes + have / 8 + PIECE_GROW - 1) / PIECE_GROW * PIECE_GROW;
 		if (want > h->arena_bytes)
 			want = h->arena_bytes;
-		done = grow_mapping(mu_host_arena(h, local), have, want);
+		done = grow_mapping(v, h, local, have, want);
 		if (!done) { /* little address space is left */
 			want = (bytes + 4095) & ~4095ull;
-			done = grow_mapping(mu_host_arena(h, local), have, want);
+			done = grow_mapping(v, h, local, have, want);
 		}
 		if (done)
 			atomic_store_release(&v->mapped[local], want);
