@@ -16,7 +16,7 @@ say() {
 right() { # WHAT CHECKS ARGS...: status 0 and that many results that are ok
 	local what=$1 want=$2 out got
 	shift 2
-	out=$(timeout 100 torus run "$@" 2>&1)
+	out=$(timeout $((100 * ${QT_SCALE:-1})) torus run "$@" 2>&1)
 	local status=$? && got=$(grep -c ' ok$' <<<"$out")
 	if [ $status = 0 ] && [ "$got" = "$want" ] && grep -q 'verdict: correct' <<<"$out"; then
 		say ok "$what"
@@ -29,7 +29,7 @@ right() { # WHAT CHECKS ARGS...: status 0 and that many results that are ok
 wrong() { # WHAT STATUS TEXT ARGS...
 	local what=$1 want=$2 text=$3 out
 	shift 3
-	out=$(timeout 60 torus run "$@" 2>&1)
+	out=$(timeout $((60 * ${QT_SCALE:-1})) torus run "$@" 2>&1)
 	local status=$?
 	if [ $status = "$want" ] && grep -qF -- "$text" <<<"$out"; then
 		say ok "$what"

@@ -18,7 +18,7 @@ absent='no packet socket|DPDK cannot (use|start) the device|DPDK does not start|
 device() # what, ports of the two hosts
 {
 	local what=$1 hosts=$2
-	t run -n 2 --timeout 100 --hosts "$hosts" "$program" --body sizes
+	t run -n 2 --timeout $((100 * ${QT_SCALE:-1})) --hosts "$hosts" "$program" --body sizes
 	if [ $status != 0 ] && grep -qE "$absent" "$dir/err"; then
 		echo "$what: left out: $(grep -oE -m1 "($absent).*" "$dir/err")"
 		return

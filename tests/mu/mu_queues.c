@@ -21,6 +21,7 @@
 #include "drivers/base/clock.h"
 #include "mu/mu.h"
 #include "mu/process.h"
+#include "mu/transport/transport.h"
 #include "tests/harness/t.h"
 
 #define CHANNELS 4
@@ -196,6 +197,9 @@ static void alone_body(void)
 	/* The engine thread would poll the queues too, as often as it takes this task for one that
 	 * computes. */
 	mu_engine_thread_stop(&mu_self);
+	/* Nor does any thread of task 1 poll channel 0 from here on, and its first word may not
+	 * have left. */
+	mu_wire_finish(&mu_self, 1000, 20000);
 	for (unsigned i = 0; i < 40; i++) {
 		/* Task 0 asks by each channel in turn and polls only that one; task 1 polls only
 		 * channel 2, which answers. */

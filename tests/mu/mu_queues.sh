@@ -12,7 +12,7 @@ run() # what, body, options of torus run ...
 	local what=$1 body=$2 start status
 	shift 2
 	start=$(date +%s%N)
-	timeout -s KILL 110 torus run -n 2 --timeout 100 "$@" $program $body
+	timeout -s KILL $((110 * ${QT_SCALE:-1})) torus run -n 2 --timeout $((100 * ${QT_SCALE:-1})) "$@" $program $body
 	status=$?
 	echo "$what, $body: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1

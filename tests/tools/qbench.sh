@@ -18,7 +18,7 @@ bench() # options of torus run, --, arguments of qbench
 	local options=()
 	while [ "$1" != -- ]; do options+=("$1") && shift; done
 	shift
-	timeout 100 torus run "${options[@]}" qbench "$@" >"$out" 2>"$out.err" && return 0
+	timeout $((100 * ${QT_SCALE:-1})) torus run "${options[@]}" qbench "$@" >"$out" 2>"$out.err" && return 0
 	bad "torus run ${options[*]} qbench $*: exit status $?"
 	tail -n 5 "$out" "$out.err"
 	return 1
@@ -60,6 +60,6 @@ for arguments in "" "nonesuch" "latency --to 0x" "latency --sizes 8," "rate --wi
 	[ $? = 2 ] || bad "'qbench $arguments' is not refused"
 	grep -q 'qbench --help' "$out.err" || bad "'qbench $arguments' does not say where help is"
 done
-timeout 60 torus run -n 2 qbench latency --to 5 >"$out" 2>&1 && bad "--to 5 of 2 tasks is taken"
+timeout $((60 * ${QT_SCALE:-1})) torus run -n 2 qbench latency --to 5 >"$out" 2>&1 && bad "--to 5 of 2 tasks is taken"
 grep -q 'no task 5' "$out" || bad "--to 5 of 2 tasks is not explained"
 [ "$failures" = 0 ]

@@ -64,7 +64,8 @@ marked run -n 2 --timeout 60 true
 expect 0 "timeout not reached"
 
 # Signals reach the tasks; what they make of it is the result.
-signalled() { # signalled SIGNAL... -- PROGRAM: sends each after the tasks said "up"
+# signalled SIGNAL... -- PROGRAM: sends each after the tasks said "up"; the one after USR1 waits until both said "usr1".
+signalled() {
 	local m=$RANDOM.$RANDOM signals=() pid
 	while [ "$1" != -- ]; do
 		signals+=("$1")
@@ -81,7 +82,11 @@ os.execvp(sys.argv[1], sys.argv[1:])' env "$mark_name=$m" torus run -n 2 --tag "
 	until_said "$dir/out" '\[0\] up' && until_said "$dir/out" '\[1\] up'
 	for s in "${signals[@]}"; do
 		kill "-$s" $pid
-		sleep 0.2
+		if [ "$s" = USR1 ]; then
+			until_said "$dir/out" '\[0\] usr1' && until_said "$dir/out" '\[1\] usr1'
+		else
+			sleep 0.2
+		fi
 	done
 	wait $pid
 	status=$?
@@ -105,11 +110,12 @@ expect 130 "a second SIGINT kills"
 
 # An agent that does not end after all tasks have succeeded: the job has succeeded.
 forget
-torus run -n 2 --hosts local,local sh -c "if [ \$QUINTORUS_TASK = 0 ]; then echo \$PPID >'$dir/agent'
+torus run -n 2 --hosts local,local sh -c "if [ \$QUINTORUS_TASK = 0 ]; then echo \$\$ >'$dir/task'; echo \$PPID >'$dir/agent'
 	else until [ -e '$dir/go' ]; do sleep 0.05; done; fi" >"$dir/out" 2>"$dir/err" </dev/null &
 pid=$!
 until_said "$dir/agent" .
-sleep 1 # its agent tells the end of task 0
+while kill -0 "$(cat "$dir/task")" 2>/dev/null; do sleep 0.05; done
+sleep 1 # its agent, which has seen the end of task 0, tells it
 kill -STOP "$(cat "$dir/agent")"
 touch "$dir/go"
 wait $pid

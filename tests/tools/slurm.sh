@@ -63,7 +63,7 @@ fi
 slurm_open "$dir/slurm" || fail "Slurm does not start: $(tail -n 3 "$dir"/slurm/*.log)"
 trap 'slurm_close; rm -rf "$dir"' EXIT
 under() { # under COMMAND...: in an allocation of two nodes
-	timeout 60 salloc -Q "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	timeout $((60 * ${QT_SCALE:-1})) salloc -Q "$@" >"$dir/out" 2>"$dir/err" </dev/null
 	status=$?
 }
 under -N 2 -n 4 torus run --report=json "$task" exchange
@@ -74,22 +74,22 @@ expect 7 "Slurm, a failure"
 under -N 2 torus check --hosts slurm
 expect 0 "the pairs of Slurm's nodes"
 said out '^(ok|look) +slurm n1 - slurm n2: ' "the pairs of Slurm's nodes"
-timeout 60 srun --mpi=pmi2 -N 2 -n 4 "$task" exchange >"$dir/out" 2>"$dir/err" </dev/null
+timeout $((60 * ${QT_SCALE:-1})) srun --mpi=pmi2 -N 2 -n 4 "$task" exchange >"$dir/out" 2>"$dir/err" </dev/null
 status=$?
 expect 0 "srun --mpi=pmi2"
 for nodes in 1 2; do
-	timeout 60 srun --mpi=pmix -N $nodes -n $((2 * nodes)) "$task" exchange >"$dir/out" 2>"$dir/err" </dev/null
+	timeout $((60 * ${QT_SCALE:-1})) srun --mpi=pmix -N $nodes -n $((2 * nodes)) "$task" exchange >"$dir/out" 2>"$dir/err" </dev/null
 	status=$?
 	expect 0 "srun --mpi=pmix, $nodes nodes"
 done
 gasnet=$QT_BUILD/tests/t_system_gasnet_launch
 for mpi in pmix pmi2; do
 	[ -x "$gasnet" ] || break
-	timeout 60 srun --mpi=$mpi -N 2 -n 4 "$gasnet" >"$dir/out" 2>"$dir/err" </dev/null
+	timeout $((60 * ${QT_SCALE:-1})) srun --mpi=$mpi -N 2 -n 4 "$gasnet" >"$dir/out" 2>"$dir/err" </dev/null
 	status=$?
 	expect 0 "srun --mpi=$mpi, GASNet"
 	lines out 4 "srun --mpi=$mpi, GASNet"
-	timeout 60 srun --mpi=$mpi -N 2 -n 4 "$gasnet" one >"$dir/out" 2>"$dir/err" </dev/null
+	timeout $((60 * ${QT_SCALE:-1})) srun --mpi=$mpi -N 2 -n 4 "$gasnet" one >"$dir/out" 2>"$dir/err" </dev/null
 	status=$?
 	expect 7 "srun --mpi=$mpi, GASNet, a failure"
 done

@@ -140,7 +140,7 @@ json 'not d["live"] and not d["ended"] and sum(l["packets"] for l in d["link"]) 
 
 # Wires that lose frames say so.
 rm -f "$QUINTORUS_RUN_DIR"/*
-torus run -n 3 --hosts local,local,local --fault loss=0.1,seed=5 --timeout 5 "$task" busy >/dev/null 2>&1 </dev/null
+torus run -n 3 --hosts local,local,local --fault loss=0.1,seed=5 --timeout $((4 + ${QT_SCALE:-1})) "$task" busy >/dev/null 2>&1 </dev/null
 t top --once --json
 expect 0 "wires"
 json '[h["driver"] for h in sorted(d["host"], key=lambda h: h["host"])] == ["fault(loss=0.1,seed=5)+shm:"] * 3' "the drivers"

@@ -20,6 +20,15 @@ until_holds() { # until_holds EXPRESSION WHAT
 	done
 }
 calls=
+# until_shown WHAT PATTERN ARGUMENTS: a task that had no processor since the last sample is shown as one that does not wait.
+until_shown() {
+	local what=$1 pattern=$2 until=$((SECONDS + 60 * ${QT_SCALE:-1}))
+	shift 2
+	until torus "$@" >"$dir/out" 2>"$dir/err" && grep -qE "$pattern" "$dir/out"; do
+		[ $SECONDS -lt $until ] || { fail "$what: never '$pattern': $(head -c 1500 "$dir/out" "$dir/err")"; return 1; }
+		sleep 0.2
+	done
+}
 
 # One task stays away until it may go on; what the others wait for leads to it. Then they do not wait any more.
 for case in 'barrier|barrier|2' 'allreduce|allreduce|2' 'receiver|a receiver|2' 'message|a message|0'; do
@@ -34,16 +43,14 @@ for case in 'barrier|barrier|2' 'allreduce|allreduce|2' 'receiver|a receiver|2' 
 		# The task that makes no call waits for nothing.
 		until_holds "k[0]['collectives_done'] == 1 and k[1]['collectives_done'] == 1 and k[0]['waits_in'] == '$in' and last(0) == $who and k[0]['waits'] > 0 and k[2]['waits_in'] == '' and k[2]['waits_for'] is None" "$how $hosts"
 		if [ "$how" = barrier ] && [ -z "$hosts" ]; then
-			t top --once
-			said out '^ +0  joined .* barrier, for 2$' "text"
+			until_shown text '^ +0  joined .* barrier, for 2$' top --once
 			said out '^ +0 +2 +1 ' "collectives: two were started, one runs"
 			if [ -n "$(find "$QT_BUILD" -name libqt_stack.so 2>/dev/null)" ]; then
 				calls=--calls
-				holds "'run_barrier' in k[0]['call'] and 'stay_away' in k[2]['call']" || fail "the calls: $(head -c 2500 "$dir/out" "$dir/err")"
+				until_holds "'run_barrier' in k[0]['call'] and 'stay_away' in k[2]['call']" "the calls"
 				calls=
 			fi
-			torus stat --once --all task_waits_for >"$dir/out" 2>&1
-			said out '^task_waits_for\{task=0\} 3' "one more than the task"
+			until_shown "one more than the task" '^task_waits_for\{task=0\} 3' stat --once --all task_waits_for
 		fi
 		touch "$dir/go"
 		wait $job || fail "$how $hosts: the job: $(cat "$dir/log")"
