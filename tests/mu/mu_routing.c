@@ -133,6 +133,7 @@ static void paced(void)
 /* ---- a job ---- */
 
 #define LONGEST  200000u
+#define ROOM     (LONGEST + 64) /* for what a get brings, and bytes that must stay 0 */
 #define ROUNDS   (t_sanitized() ? 1u : 3u)
 #define MESSAGES 5u /* in a round to each task */
 #define LENGTHS  6u
@@ -163,9 +164,11 @@ static void on_done(struct mu_op *op, int result)
 	pending--;
 }
 
-static unsigned char byte_of(uint32_t task, size_t i)
+/* The bytes that a task has for the others. */
+static void fill_memory(unsigned char *memory, uint32_t task)
 {
-	return (unsigned char)(i * 7 + i / 251 + task * 31);
+	for (size_t i = 0; i < LONGEST; i++)
+		memory[i] = (unsigned char)(i * 7 + i / 251 + task * 31);
 }
 
 static void say_all(struct mu_channel *ch, const struct mu_job *job, struct word *w)
@@ -186,50 +189,59 @@ static void wait_for_all(struct mu_channel *ch, const struct mu_job *job, uint64
 			mu_poll(ch);
 }
 
+/* The copy has the first `bytes` bytes of the memory, and zeros behind them. */
+static int is_right(const unsigned char *copy, const unsigned char *memory, uint32_t bytes)
+{
+	const unsigned char *rest = copy + bytes;
+
+	return !memcmp(copy, memory, bytes) && !rest[0] &&
+	       !memcmp(rest, rest + 1, ROOM - bytes - 1);
+}
+
 /* Get the memory of one task in all lengths at once, every other one by a pull, and compare. */
-static void fetch_all_lengths(struct mu_channel *ch, uint32_t from, unsigned char *copy)
+static void fetch_all_lengths(struct mu_channel *ch, uint32_t from, unsigned char *copy,
+			      unsigned char *memory)
 {
 	struct mu_op op[LENGTHS];
 
-	memset(copy, 0, LENGTHS * LONGEST);
+	fill_memory(memory, from);
+	memset(copy, 0, LENGTHS * ROOM);
 	for (unsigned n = 0; n < LENGTHS; n++) {
 		int rc;
 
 		op[n] = (struct mu_op){.done = on_done};
 		pending++;
-		while ((rc = (n & 1 ? mu_pull : mu_get)(ch, from, 0, copy + n * LONGEST,
-							address[from], lengths[n], &op[n])) ==
-		       -EAGAIN)
+		while ((rc = (n & 1 ? mu_pull : mu_get)(ch, from, 0, copy + n * ROOM, address[from],
+							lengths[n], &op[n])) == -EAGAIN)
 			mu_poll(ch);
 		wrong += rc != 0;
 	}
 	while (pending)
 		mu_poll(ch);
 	for (unsigned n = 0; n < LENGTHS; n++)
-		for (size_t i = 0; i < LONGEST; i++)
-			wrong += copy[n * LONGEST + i] != (i < lengths[n] ? byte_of(from, i) : 0);
+		wrong += !is_right(copy + n * ROOM, memory, lengths[n]);
 }
 
 static int job_main(void)
 {
 	const struct mu_job *job;
 	struct mu_channel *ch;
-	unsigned char *mine = malloc(LONGEST), *copy = malloc(LENGTHS * LONGEST);
+	unsigned char *mine = malloc(LONGEST), *copy = malloc(LENGTHS * ROOM),
+		      *memory = malloc(LONGEST);
 	struct word w = {0, (uint64_t)(uintptr_t)mine};
 
 	if (mu_attach(&job))
 		return 1;
 	seen = calloc(job->tasks, sizeof *seen);
 	address = calloc(job->tasks, sizeof *address);
-	for (size_t i = 0; i < LONGEST; i++)
-		mine[i] = byte_of(job->task, i);
+	fill_memory(mine, job->task);
 	if (mu_channel_open(0, on_message, NULL, &ch))
 		return 1;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		say_all(ch, job, &w);
 		wait_for_all(ch, job, round * MESSAGES + 1);
 		for (uint32_t k = 1; k < job->tasks; k++)
-			fetch_all_lengths(ch, (job->task + k) % job->tasks, copy);
+			fetch_all_lengths(ch, (job->task + k) % job->tasks, copy, memory);
 	}
 	say_all(ch, job, &w); /* no task unmaps memory before all have read it */
 	wait_for_all(ch, job, w.number);
@@ -240,6 +252,7 @@ static int job_main(void)
 	free(address);
 	free(seen);
 	free(copy);
+	free(memory);
 	free(mine);
 	return wrong != 0;
 }
