@@ -3,6 +3,7 @@
 # armci_threads.sh PROGRAM: 1, 2 and 4 threads of each process call ARMCI at the same time, on one host and two, by
 # every way that a transfer can travel, with both clocks. QT_LONG=1: more rounds.
 . "$QT_SOURCE/tests/harness/armci_run.bash"
+every_job=1
 rounds=$([ "${QT_LONG:-0}" = 0 ] && echo 10 || echo 100)
 for threads in 1 2 4; do
 	run "$threads threads, one process" -n 1 "$program" $threads "$rounds"

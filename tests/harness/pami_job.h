@@ -49,6 +49,16 @@ static inline long job_long(void)
 	return text ? atol(text) : 0;
 }
 
+/* QT_SHARE as a number, at least 1: one of so many operations is enough (pami_job.sh). All tasks
+ * have the same number. */
+static inline unsigned job_share(void)
+{
+	const char *text = getenv("QT_SHARE");
+	int share = text ? atoi(text) : 1;
+
+	return share > 1 ? (unsigned)share : 1;
+}
+
 static void flag_done(pami_context_t c, void *cookie, pami_result_t result)
 {
 	CHECK(c != NULL);

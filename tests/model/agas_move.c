@@ -908,7 +908,8 @@ int main(int argc, char **argv)
 	tracing = argc > 1 && !strcmp(argv[1], "--trace");
 	ok = all_cases_hold() && one_move(4, AT_ONCE);
 	printf("%lu searches, %lu states: %s\n", searches, total, ok ? "no violation" : "FAILED");
-	for (defect = 1; defect < DEFECTS && ok; defect++) {
+	/* The build without the sanitizer shows that the searches find defects. */
+	for (defect = 1; defect < DEFECTS && ok && SEARCH_EACH == 1; defect++) {
 		bool found = !all_cases_hold();
 
 		printf("defect: %s: %s\n", name[defect], found ? "found" : "NOT FOUND");

@@ -4,14 +4,16 @@
 # task and in the agent, on both fabrics, and over a port that loses, repeats and swaps frames.
 # usage: mu_wires.sh T_SYSTEM_MU_MESSAGES
 set -u
+. "$QT_SOURCE/tests/harness/jobs.bash"
 program=$1
 bad=0
 run() # what, body, options of torus run ...
 {
 	local what=$1 body=$2 start status
 	shift 2
+	is_left_out && return
 	start=$(date +%s%N)
-	timeout -s KILL 110 torus run --timeout 100 "$@" "$program" --body "$body"
+	timeout -s KILL $((110 * ${QT_SCALE:-1})) torus run --timeout $((100 * ${QT_SCALE:-1})) "$@" "$program" --body "$body"
 	status=$?
 	echo "$what, $body: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1

@@ -413,7 +413,7 @@ static void long_in_a_row(void)
 	unsigned char *data = malloc(MOST);
 	long *in = malloc(MOST), *out = malloc(MOST), all = (long)tasks;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS; i += (int)job_share()) {
 		size_t bytes = (size_t)(100003 + i * 377777) % MOST, n = bytes / sizeof *in;
 		pami_endpoint_t root = get_endpoint((size_t)i % tasks, 0);
 		pami_xfer_t b = {.algorithm = get_algorithm(PAMI_XFER_BROADCAST)};

@@ -715,7 +715,8 @@ static void sweep_counts(struct one_case *c, int fewer, int all, int *type, int 
 			if (c->in_place)
 				c->send_gaps = c->recv_gaps;
 			c->exclusive = cases & 1;
-			run_cases(c, 1, fewer);
+			if (cases % job_share() == 0)
+				run_cases(c, 1, fewer);
 		} while (all && c->g == &groups[0] && k == 1 && !round && has_type(c->xfer) &&
 			 !check_failures);
 	}
@@ -774,7 +775,7 @@ int main(int argc, char **argv)
 	const char *text = getenv("QT_SEED");
 	uint64_t seed = text ? strtoull(text, NULL, 0) : 20121;
 	int all = job_long() != 0,
-	    rounds = (fewer || job_is_sanitized() ? 40 : 120) * (all ? 5 : 1);
+	    rounds = (fewer || job_is_sanitized() ? 40 : 120) * (all ? 5 : 1) / (int)job_share();
 	struct drv_rng rng;
 
 	job_begin(CONTEXTS);
