@@ -176,9 +176,7 @@ static void dpdk_reconnect(struct dpdk_nic *c)
 {
 	uint64_t now = drv_clock_ticks();
 
-	/* With several queues a device that was connected is not started again. */
 	if (now < atomic_load_relaxed(&c->reconnect_ticks) ||
-	    (c->queues > 1 && atomic_load_relaxed(&c->was_connected)) ||
 	    atomic_exchange_acquire(&c->connecting, 1))
 		return;
 	if (!has_link(c) && now >= atomic_load_relaxed(&c->reconnect_ticks) && !is_unanswered(c))
