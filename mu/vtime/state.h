@@ -45,6 +45,10 @@ struct vt_state {
 	const char *call_written; /* what vt->call holds */
 	int list_fd;              /* /proc/self/task */
 	unsigned sanitizers;      /* threads that a sanitizer started */
+	/* What the last listing of the directory found; no threads: list it again. */
+	struct {
+		unsigned threads, exclusion_changes;
+	} listed;
 	/* Threads that wait in loops for their memory (watch.c). */
 	struct {
 		uint64_t ns;        /* from a call to the first look; 0: no looks */

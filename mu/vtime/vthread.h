@@ -41,6 +41,7 @@ struct mu_vthread {
 	uint32_t listed;   /* the directory had it, perhaps as a zombie */
 	uint32_t spins;    /* presumed to wait for a variable to change */
 	uint32_t may_spin; /* its own: see mu_vt_may_spin() */
+	int syscall_fd;    /* /proc/self/task/TID/syscall, plus one; 0: not open */
 	uint64_t now, main_ps;
 	uint64_t slept_ps;  /* MU_SIDE_SLEPT: for how long */
 	uint64_t kept_from; /* mu_vt_keep_turn(): the clock when it began */
@@ -57,9 +58,8 @@ struct mu_vthread {
 		uint8_t is_busy; /* its signal handler polls */
 	} watch;
 	struct mu_vthread_look {
-		/* Number of times it ran; its CPU time; the clock when that last changed. */
-		uint64_t slices, cpu_ns, since_ns;
-		uint64_t burned_from; /* CPU time when it was first seen computing */
+		uint64_t cpu_ns, since_ns; /* its CPU time; the clock when that last changed */
+		uint64_t burned_from;      /* CPU time when it was first seen computing */
 	} look;
 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds out from /proc/self/task what the threads of a process do. Source of the fields: proc(5).
- * The cost grows with the number of threads.
+ * The cost grows with the number of threads. The usual case has short ways: a thread that sleeps in
+ * a futex is told by one read of a file that stays open, and the directory is listed only if the
+ * threads may have changed.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -63,6 +65,7 @@ struct mu_vthread *mu_vthread_get(struct mu_vthread **list, pid_t tid)
 
 static pid_t excluded[MU_VTHREADS_EXCLUDED]; /* atomic; 0: a free place */
 static unsigned exclusions;                  /* atomic */
+static unsigned exclusion_changes;           /* atomic */
 
 /* The simulator looks at processes whose program has one thread (sim/proof.h). */
 void vt_publish_others(void)
@@ -85,6 +88,7 @@ void mu_vthread_exclude(pid_t tid, bool on)
 			atomic_fetch_add_release(&exclusions, 1);
 		else
 			atomic_fetch_sub_release(&exclusions, 1);
+		atomic_fetch_add_release(&exclusion_changes, 1);
 		vt_publish_others();
 		return;
 	}
@@ -133,14 +137,31 @@ static char proc_state(pid_t tid)
 	return p && p[1] == ' ' && p[2] != 'Z' && p[2] != 'X' ? p[2] : 0;
 }
 
-static bool is_in_futex(pid_t tid)
+/*
+ * The number of the system call in which a thread sleeps, -1: it sleeps in none, or runs. -2: the
+ * kernel does not say.
+ */
+static long read_syscall(struct mu_vthread *t)
 {
-	char text[256];
+	char text[256], *end;
+	ssize_t n = -1;
 	long number;
 
-	if (proc_read(tid, "syscall", text, sizeof text) <= 0)
-		return 1; /* the kernel does not say: presumed, as most sleeps are */
-	number = strtol(text, NULL, 10);
+	if (!t->syscall_fd) {
+		snprintf(text, sizeof text, "%d/syscall", (int)t->tid);
+		t->syscall_fd = openat(vt_state.list_fd, text, O_RDONLY | O_CLOEXEC) + 1;
+	}
+	if (t->syscall_fd)
+		n = pread(t->syscall_fd - 1, text, sizeof text - 1, 0);
+	if (n <= 0)
+		return -2;
+	text[n] = 0;
+	number = strtol(text, &end, 10);
+	return end == text ? -1 : number; /* "running" */
+}
+
+static bool is_futex(long number)
+{
 #ifdef SYS_futex_waitv
 	if (number == SYS_futex_waitv)
 		return 1;
@@ -149,34 +170,29 @@ static bool is_in_futex(pid_t tid)
 }
 
 /*
- * Returns the CPU time of a thread, or `otherwise` if it has ended. The kernel writes that of a
- * thread that runs to /proc only at its ticks, every 1 to 4 ms. The clock of a thread
+ * Read the CPU time of a thread. Returns false if it has ended. The kernel writes that of a thread
+ * that runs to /proc only at its ticks, every 1 to 4 ms. The clock of a thread
  * (clock_getcpuclockid(3) is for processes) is exact.
  */
-static unsigned long long read_cpu_ns(pid_t tid, unsigned long long otherwise)
+static bool read_cpu_ns(pid_t tid, uint64_t *ns)
 {
 	const clockid_t per_thread_run_time = 6;
 	struct timespec at;
 
 	if (clock_gettime((clockid_t)(~(unsigned)tid << 3) | per_thread_run_time, &at))
-		return otherwise;
-	return (unsigned long long)at.tv_sec * 1000000000u + (unsigned long long)at.tv_nsec;
+		return false;
+	*ns = (uint64_t)at.tv_sec * 1000000000u + (uint64_t)at.tv_nsec;
+	return true;
 }
 
 /* True if the thread has run since the last check. */
 static bool has_run(struct mu_vthread *t)
 {
-	unsigned long long cpu = 0, waited = 0, slices = 0;
-	char text[96];
+	uint64_t cpu_ns = t->look.cpu_ns;
 
-	if (proc_read(t->tid, "schedstat", text, sizeof text) > 0)
-		sscanf(text, "%llu %llu %llu", &cpu, &waited, &slices);
-	if (atomic_load_relaxed(&t->may_spin))
-		cpu = read_cpu_ns(t->tid, cpu);
-	if (slices == t->look.slices && cpu == t->look.cpu_ns && t->look.since_ns)
+	if (read_cpu_ns(t->tid, &cpu_ns) && cpu_ns == t->look.cpu_ns && t->look.since_ns)
 		return 0;
-	t->look.slices = slices;
-	t->look.cpu_ns = cpu;
+	t->look.cpu_ns = cpu_ns;
 	t->look.since_ns = drv_clock_ns();
 	return 1;
 }
@@ -189,16 +205,23 @@ static uint64_t spin_limit(const struct mu_vthread *t, uint64_t spin_ns)
 	return t->spins ? NOTICE_NS : spin_ns;
 }
 
-static bool is_settled(struct mu_vthread *t, char letter, uint64_t spin_ns, int *unsure)
+/* A thread that is not in a call. `ended` is set if there is no such thread any more. */
+static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool *ended)
 {
+	long number = read_syscall(t);
+	char letter = is_futex(number) ? 'S' : proc_state(t->tid);
 	int ran = has_run(t);
 
+	*ended = !letter;
+	if (!letter)
+		return 1;
 	if (letter == 'S') {
 		t->look.burned_from = 0;
 		t->spins = 0;
 		if (ran)
 			return 0; /* check again, to see that it stays asleep */
-		if (!t->called || is_in_futex(t->tid))
+		/* If the kernel does not say where it sleeps, it is presumed to be as most are. */
+		if (!t->called || is_futex(number) || number == -2)
 			return 1;
 		if (drv_clock_ns() - t->look.since_ns < STRANGE_NS)
 			return 0;
@@ -238,6 +261,8 @@ static bool remove_ended(struct mu_vthread **list)
 		} else {
 			atomic_store_relaxed(list, t->next);
 			vt_watch_end(t);
+			if (t->syscall_fd)
+				close(t->syscall_fd - 1);
 			free(t);
 		}
 	}
@@ -252,13 +277,16 @@ static bool has_more_threads(DIR *d, unsigned listed)
 	return !fstat(dirfd(d), &st) && st.st_nlink > 2 + (nlink_t)listed;
 }
 
-static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
+/* Look at all threads that the directory lists. */
+static int list_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
 {
+	unsigned changes = atomic_load_acquire(&exclusion_changes);
 	DIR *d = opendir("/proc/self/task");
 	unsigned listed = 0;
 	int all = 1;
 	struct dirent *e;
 
+	vt_state.listed.threads = 0;
 	if (!d) { /* ENOENT: no /proc, so all is a guess; else no descriptor: try again */
 		*unsure = 1;
 		return errno == ENOENT;
@@ -269,7 +297,7 @@ static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsu
 		pid_t tid = (pid_t)strtol(e->d_name, NULL, 10);
 		bool program = tid > 0 && !is_excluded(tid);
 		struct mu_vthread *t = program ? mu_vthread_get(list, tid) : NULL;
-		char letter;
+		bool ended;
 
 		listed += tid > 0;
 		if (!t)
@@ -277,16 +305,55 @@ static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsu
 		t->seen = t->listed = 1;
 		if (is_waiting_in_call(t))
 			continue;
-		letter = proc_state(tid);
-		if (!letter)
-			t->seen = 0;
-		else if (!is_settled(t, letter, spin_ns, unsure))
+		if (!is_settled(t, spin_ns, unsure, &ended))
 			all = 0;
+		if (ended)
+			t->seen = 0;
 	}
 	if (has_more_threads(d, listed))
 		all = 0;
 	closedir(d);
-	return !remove_ended(list) && all;
+	if (remove_ended(list))
+		return 0;
+	if (all) {
+		vt_state.listed.threads = listed;
+		vt_state.listed.exclusion_changes = changes;
+	}
+	return all;
+}
+
+/*
+ * True if the process has the threads that were listed last. If one had ended and another begun, it
+ * would be one of the list, which look_at_known() finds out, or one that is excluded.
+ */
+static bool are_threads_known(void)
+{
+	return vt_state.listed.threads && vt_state.listed.threads == vt_count_threads() &&
+	       vt_state.listed.exclusion_changes == atomic_load_acquire(&exclusion_changes);
+}
+
+/* Look at the threads of the list only. `ended` is set if one of them is not there any more. */
+static int look_at_known(struct mu_vthread *list, uint64_t spin_ns, int *unsure, bool *ended)
+{
+	int all = 1;
+
+	*ended = false;
+	for (struct mu_vthread *t = list; t && !*ended; t = t->next)
+		if (!is_waiting_in_call(t) && !is_settled(t, spin_ns, unsure, ended))
+			all = 0;
+	return all;
+}
+
+static int look_at_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
+{
+	if (are_threads_known()) {
+		bool ended;
+		int all = look_at_known(*list, spin_ns, unsure, &ended);
+
+		if (!ended)
+			return all;
+	}
+	return list_threads(list, spin_ns, unsure);
 }
 
 int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
