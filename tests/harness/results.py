@@ -3,7 +3,7 @@
 """Count the results of meson's testlog.json: one per TAP case, else one per test.
 
 usage: results.py TESTLOG.json [EXPECTED [NAME FAILURES]]
-Prints what failed, then what was skipped by reason, and last "PASSED FAILED SKIPPED". Tests missing from
+Prints what failed, what was skipped by reason, the slowest tests, and last "PASSED FAILED SKIPPED". Tests missing from
 the log (EXPECTED is how many there should be) count as failed. Appends each failed test of the build NAME to the file
 FAILURES, with those of its lines that say why.
 """
@@ -14,14 +14,18 @@ import sys
 from reasons import pick_reasons
 
 LINES = 10
+SLOWEST = 12
 
 skipped_by_reason = {}
 TAP = re.compile(r"^(not )?ok\b[ 0-9-]*(.*)$")
 
 
+def short(name):
+    return name.rpartition(" / ")[2]
+
+
 def skip(name, reason):
-    name = name.rpartition(" / ")[2]
-    skipped_by_reason.setdefault(reason.strip(), []).append(name)
+    skipped_by_reason.setdefault(reason.strip(), []).append(short(name))
 
 
 def tap_count(test, lines):
@@ -71,22 +75,24 @@ def write_failure(build, test, file):
 
 
 def main():
-    total, seen = [0, 0, 0], 0
+    total, seconds = [0, 0, 0], {}
     with open(sys.argv[1], encoding="utf-8", errors="replace") as log:
         for line in log:
             test = json.loads(line)
             counts = count(test)
             total = [a + b for a, b in zip(total, counts)]
-            seen += 1
+            seconds[test["name"]] = test.get("duration", 0)
             if counts[1] and len(sys.argv) > 4:
                 with open(sys.argv[4], "a", encoding="utf-8") as failures:
                     write_failure(sys.argv[3], test, failures)
-    missing = int(sys.argv[2]) - seen if len(sys.argv) > 2 else 0
+    missing = int(sys.argv[2]) - len(seconds) if len(sys.argv) > 2 else 0
     if missing > 0:
         print(f"  failed: {missing} tests were not run to their end")
         total[1] += missing
     for reason, names in skipped_by_reason.items():
         print(f"  skipped: {reason}: {', '.join(names)}")
+    slowest = sorted(seconds, key=seconds.get, reverse=True)[:SLOWEST]
+    print(f"  slowest: {', '.join(f'{short(name)} {seconds[name]:.0f} s' for name in slowest)}")
     print(*total)
 
 

@@ -47,9 +47,10 @@ cat >"$log" <<'EOF'
 {"name": "c", "result": "ERROR", "returncode": 1, "stdout": "1..1\nok 1 - x\n"}
 {"name": "d", "result": "SKIP", "returncode": 77, "stdout": "no root\n"}
 {"name": "e", "result": "TIMEOUT", "returncode": -15}
-{"name": "f", "result": "OK", "returncode": 0, "stdout": ""}
+{"name": "f", "result": "OK", "returncode": 0, "stdout": "", "duration": 2.6}
 EOF
 check "counts" "4 5 2" "$(python3 "$QT_SOURCE/tests/harness/results.py" "$log" | tail -1)"
+check "slowest" "  slowest: f 3 s, a 0 s" "$(python3 "$QT_SOURCE/tests/harness/results.py" "$log" | tail -2 | head -1 | cut -d, -f1,2)"
 check "counts, with two tests lost" "4 7 2" "$(python3 "$QT_SOURCE/tests/harness/results.py" "$log" 8 | tail -1)"
 # The reason of a failure is kept, however far from the end of the output it stands.
 python3 "$QT_SOURCE/tests/harness/results.py" "$log" 6 plain "$failed" >/dev/null
