@@ -10,6 +10,7 @@
 
 #include "ofi/coll/coll.h"
 #include "ofi/coll/direct.h"
+#include "ofi/coll/mend.h"
 #include "ofi/coll/version.h"
 #include "pami/ext_virtual.h"
 
@@ -101,7 +102,7 @@ static int init_query(bool progress_threads, bool threads)
 		return OMPI_ERR_NOT_SUPPORTED;
 	has_client = borrow_client();
 	if (has_client)
-		direct_answer_claimed();
+		mend_install();
 	if (threads && replace_blocking_send())
 		return OMPI_SUCCESS;
 	if ((threads && !uses_direct) || !has_client)

@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Hot: MPI_Send, MPI_Recv and their like. */
-#define _GNU_SOURCE
 #include "ofi/coll/direct.h"
 
-#include <dlfcn.h>
 #include <rdma/fi_errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drivers/base/atomic.h"
 #include "ofi/coll/coll.h"
+#include "ofi/coll/mend.h"
 
 #include "ompi/datatype/ompi_datatype.h"
-#include "ompi/mca/pml/base/base.h"
 #include "ompi/mca/pml/base/pml_base_request.h"
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
-#include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 
-#define TAG_BITS         34
-#define TAG_ACKNOWLEDGES (2ull << 32)
-#define TAG_SYNCHRONOUS  (1ull << 32)
-#define TAG_ANY          0x7fffffffull /* MPI_ANY_TAG takes no tag below 0, as Open MPI has. */
-#define NO_ENDPOINT      UINT32_MAX    /* also: any source */
-#define POLLS            16u           /* of our context for each progress of all of Open MPI */
+#define TAG_ANY     0x7fffffffull /* MPI_ANY_TAG takes no tag below 0, as Open MPI has. */
+#define NO_ENDPOINT UINT32_MAX    /* also: any source */
+#define POLLS       16u           /* of our context for each progress of all of Open MPI */
 
 static struct {
 	mca_pml_base_module_send_fn_t send;
@@ -210,13 +204,6 @@ static inline void complete_request(direct_request *r)
 	request_end(r);
 }
 
-/* Tell the sender of a synchronous message that it is being received, as mtl ofi does. */
-static void answer_synchronous(struct ofi_ep *ep, uint32_t source, uint64_t tag)
-{
-	if (__builtin_expect(tag & TAG_SYNCHRONOUS, 0))
-		coll_loan.messages->send_tag(ep, source, tag ^ TAG_SYNCHRONOUS ^ TAG_ACKNOWLEDGES);
-}
-
 static void on_received(void *cookie, const struct quintorus_fi_received *m)
 {
 	direct_request *r = cookie;
@@ -228,7 +215,7 @@ static void on_received(void *cookie, const struct quintorus_fi_received *m)
 		s->MPI_TAG = (int)(uint32_t)m->tag;
 		if (m->sent > m->stored)
 			s->MPI_ERROR = MPI_ERR_TRUNCATE;
-		answer_synchronous(coll_loan.ep, m->source, m->tag);
+		mend_answer(coll_loan.ep, m->source, m->tag);
 	} else if (m->status == -FI_ECANCELED) {
 		s->_cancelled = 1;
 	} else {
@@ -424,31 +411,6 @@ static int direct_recv(void *data, size_t count, struct ompi_datatype_t *type, i
 
 /* ---- the beginning ---- */
 
-static bool is_usual(const char *name)
-{
-	mca_base_var_source_t source;
-	int variable = mca_base_var_find("ompi", "mtl", "ofi", name);
-
-	return variable >= 0 &&
-	       mca_base_var_get_value(variable, NULL, &source, NULL) == OPAL_SUCCESS &&
-	       source == MCA_BASE_VAR_SOURCE_DEFAULT;
-}
-
-/* Returns true if mtl ofi makes the tags that this file makes, and has one endpoint. */
-static bool has_usual_messages(void)
-{
-	return is_usual("tag_mode") && is_usual("enable_sep");
-}
-
-/* Open MPI unloads its components before its last messages. */
-static bool stay_loaded(void)
-{
-	Dl_info self;
-
-	return dladdr((void *)direct_install, &self) &&
-	       dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE);
-}
-
 static bool find_endpoints(void)
 {
 	endpoint = malloc(coll_loan.tasks * sizeof *endpoint);
@@ -461,23 +423,12 @@ static bool find_endpoints(void)
 	return true;
 }
 
-static bool uses_pml_cm(void)
-{
-	return !strcmp(mca_pml_base_selected_component.pmlm_version.mca_component_name, "cm");
-}
-
-void direct_answer_claimed(void)
-{
-	if (uses_pml_cm() && has_usual_messages() && stay_loaded())
-		coll_loan.messages->watch_claimed(coll_loan.ep, answer_synchronous);
-}
-
 void direct_install(void)
 {
 	ompi_process_name_t self = ompi_proc_local()->super.proc_name;
 
-	if (mca_pml.pml_send == direct_send || self.vpid != coll_loan.task || !uses_pml_cm() ||
-	    !has_usual_messages() || !find_endpoints() || !stay_loaded() ||
+	if (mca_pml.pml_send == direct_send || self.vpid != coll_loan.task || !mend_is_pml_cm() ||
+	    !mend_has_usual_messages() || !find_endpoints() || !mend_stay_loaded() ||
 	    (coll_loan.locks && opal_progress_register(complete_received)))
 		return;
 	job = self.jobid;

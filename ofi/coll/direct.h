@@ -24,12 +24,9 @@
 #ifndef OFI_COLL_DIRECT_H
 #define OFI_COLL_DIRECT_H
 
-/*
- * Answer a synchronous send when MPI_Mrecv takes its message: mtl ofi of Open MPI 4.1.4 does that
- * for other receives alone, so the sender would wait for ever. For all clocks and numbers of
- * threads.
- */
-void direct_answer_claimed(void);
+#define TAG_BITS         34
+#define TAG_ACKNOWLEDGES (2ull << 32)
+#define TAG_SYNCHRONOUS  (1ull << 32)
 
 /* Put the functions in front of those that Open MPI has chosen, if these are pml cm's. */
 void direct_install(void);

@@ -56,7 +56,7 @@ struct ofi_ep {
 	unsigned unpolled; /* sends since the last poll in one */
 	struct ofi_recv *free_recv;
 	struct ofi_message *free_message;
-	quintorus_fi_claimed_fn claimed; /* or NULL */
+	quintorus_fi_unanswered_fn unanswered; /* or NULL */
 };
 
 /* The object that the program holds: for an endpoint, one of its aliases, or a context of a

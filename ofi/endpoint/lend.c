@@ -19,10 +19,10 @@ static int cancel_receive(struct ofi_ep *ep, void *cookie)
 	return (int)ofi_receive_cancel(ep, cookie);
 }
 
-static void watch_claimed(struct ofi_ep *ep, quintorus_fi_claimed_fn fn)
+static void watch_unanswered(struct ofi_ep *ep, quintorus_fi_unanswered_fn fn)
 {
 	ofi_ep_lock(ep);
-	ep->claimed = fn;
+	ep->unanswered = fn;
 	ofi_ep_unlock(ep);
 }
 
@@ -30,7 +30,7 @@ static const struct quintorus_fi_messages messages = {.send = ofi_send_direct,
 						      .send_tag = send_tag,
 						      .receive = ofi_receive_direct,
 						      .cancel = cancel_receive,
-						      .watch_claimed = watch_claimed};
+						      .watch_unanswered = watch_unanswered};
 
 __attribute__((visibility("default"))) int quintorus_fi_lend(struct quintorus_fi_loan *loan)
 {

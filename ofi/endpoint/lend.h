@@ -14,7 +14,7 @@
 
 #include "pami/pami.h"
 
-#define QUINTORUS_FI_LOAN_ABI 4u
+#define QUINTORUS_FI_LOAN_ABI 5u
 #define QUINTORUS_FI_LEND     "quintorus_fi_lend"
 
 struct ofi_ep;
@@ -28,8 +28,11 @@ struct quintorus_fi_received {
 };
 typedef void (*quintorus_fi_received_fn)(void *cookie, const struct quintorus_fi_received *r);
 
-/* A receive (FI_CLAIM) takes the message that a probe has claimed. */
-typedef void (*quintorus_fi_claimed_fn)(struct ofi_ep *ep, uint32_t source, uint64_t tag);
+/*
+ * A receive of libfabric's calls takes a tagged message that a probe has claimed (FI_CLAIM), or one
+ * that is too long for it.
+ */
+typedef void (*quintorus_fi_unanswered_fn)(struct ofi_ep *ep, uint32_t source, uint64_t tag);
 
 /*
  * Tagged messages of an endpoint, matched in order with those of libfabric's calls. Each function
@@ -48,8 +51,8 @@ struct quintorus_fi_messages {
 		       void *buffer, size_t bytes, quintorus_fi_received_fn done, void *cookie);
 	/* End a receive that has no message with -FI_ECANCELED. -FI_ENOENT: it has one. */
 	int (*cancel)(struct ofi_ep *ep, void *cookie);
-	/* Call fn for each claimed message that is received from now on, under the lock. */
-	void (*watch_claimed)(struct ofi_ep *ep, quintorus_fi_claimed_fn fn);
+	/* Call fn for each such message from now on, under the lock. */
+	void (*watch_unanswered)(struct ofi_ep *ep, quintorus_fi_unanswered_fn fn);
 };
 
 struct quintorus_fi_loan {

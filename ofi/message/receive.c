@@ -29,6 +29,7 @@ struct ofi_recv {
 	quintorus_fi_received_fn done; /* takes the outcome; NULL: the queue does */
 	uint64_t flags;                /* of its completion: FI_RECV and FI_TAGGED or FI_MSG */
 	bool wants, multi;
+	bool claimed;     /* It takes a message that a probe has claimed. */
 	bool retired;     /* It takes no more messages. */
 	bool held;        /* A function below reads it after a completion. */
 	size_t used;      /* multi: bytes given to messages */
@@ -152,6 +153,8 @@ static __attribute__((noinline)) void report_error(struct ofi_ep *ep, const stru
 	e.prov_errno = e.err;
 	if (ep->receive.cq)
 		ofi_cq_put_error(ep->receive.cq, &e);
+	if (!o->status && flags & FI_TAGGED && !r->claimed && ep->unanswered)
+		ep->unanswered(ep, o->source, o->tag);
 }
 
 static inline void report_success(struct ofi_ep *ep, const struct ofi_recv *r,
@@ -521,6 +524,7 @@ static void fill_recv(struct ofi_ep *ep, struct ofi_recv *r, const struct ofi_wa
 	r->flags = FI_RECV | (w->flags & (FI_TAGGED | FI_MSG));
 	r->wants = ofi_wants(&ep->receive, w->flags);
 	r->multi = w->flags & FI_MULTI_RECV;
+	r->claimed = w->flags & FI_CLAIM;
 	r->retired = false;
 	r->used = 0;
 	r->pending = 0;
@@ -609,8 +613,8 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 		return -FI_EAGAIN;
 	fill_recv(ep, r, w, source);
 	r->multi = false;
-	if (ep->claimed)
-		ep->claimed(ep, m->arrived.source, m->arrived.tag);
+	if (ep->unanswered)
+		ep->unanswered(ep, m->arrived.source, m->arrived.tag);
 	deliver_message(m, r);
 	return 0;
 }

@@ -190,23 +190,116 @@ static void synchronous_sends_to_probes(void)
 	}
 }
 
-/* A message longer than its receive is an error of the receive alone, short or long. */
+/* Messages that a probe has claimed go into a type with gaps, at once or later. */
+static void probed_messages_into_gaps(void)
+{
+	static const int length[] = {1, 2, 100, MANY / 2};
+	MPI_Message message;
+	MPI_Datatype gaps;
+	MPI_Status status;
+	MPI_Request r, take;
+
+	for (int i = 0; i < 8; i++) {
+		int n = length[i / 2], count;
+
+		MPI_Type_vector(n, 1, 2, MPI_INT, &gaps);
+		MPI_Type_commit(&gaps);
+		fill(me + i);
+		memset(in, 0xff, sizeof in);
+		MPI_Isend(out, n, MPI_INT, right, 21, MPI_COMM_WORLD, &r);
+		MPI_Mprobe(left, 21, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+		if (i % 2) {
+			MPI_Mrecv(in, 1, gaps, &message, &status);
+		} else {
+			MPI_Imrecv(in, 1, gaps, &message, &take);
+			MPI_Wait(&take, &status);
+		}
+		MPI_Wait(&r, MPI_STATUS_IGNORE);
+		MPI_Get_elements(&status, gaps, &count);
+		CHECK(count == n && in[0] == left + i && in[1] == -1);
+		CHECK(in[2 * (n - 1)] == left + i + n - 1);
+		MPI_Type_free(&gaps);
+	}
+}
+
+/* Nobody can take a send back here, and an attempt does no harm. */
+static void cancelled_sends(void)
+{
+	static const int length[] = {1, 1, 200, MANY};
+	MPI_Request r;
+	MPI_Status status;
+
+	for (int i = 0; i < 12; i++) {
+		int n = length[i % 4], cancelled;
+
+		if (i < 4)
+			MPI_Isend(out, n, MPI_INT, right, 22, MPI_COMM_WORLD, &r);
+		else if (i < 8)
+			MPI_Issend(out, n, MPI_INT, right, 22, MPI_COMM_WORLD, &r);
+		else
+			MPI_Send_init(out, n, MPI_INT, right, 22, MPI_COMM_WORLD, &r);
+		if (i >= 8)
+			MPI_Start(&r);
+		MPI_Cancel(&r);
+		MPI_Recv(in, n, MPI_INT, left, 22, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Wait(&r, &status);
+		MPI_Test_cancelled(&status, &cancelled);
+		CHECK(!cancelled);
+		if (i >= 8)
+			MPI_Request_free(&r);
+	}
+}
+
+enum { PLAIN, PERSISTENT, GAPS, PROBED, RECEIVES };
+
+/* Receive 10 integers in one of these ways. Returns the class of the error. */
+static int receive_ten(int way, MPI_Datatype gaps)
+{
+	MPI_Message message;
+	MPI_Request take;
+	int rc, class;
+
+	if (way == PERSISTENT) {
+		MPI_Recv_init(in, 10, MPI_INT, left, 20, MPI_COMM_WORLD, &take);
+		MPI_Start(&take);
+		rc = MPI_Wait(&take, MPI_STATUS_IGNORE);
+		if (take != MPI_REQUEST_NULL)
+			MPI_Request_free(&take);
+	} else if (way == GAPS) {
+		rc = MPI_Recv(in, 10, gaps, left, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (way == PROBED) {
+		MPI_Mprobe(left, 20, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+		rc = MPI_Mrecv(in, 10, MPI_INT, &message, MPI_STATUS_IGNORE);
+	} else {
+		rc = MPI_Recv(in, 10, MPI_INT, left, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	}
+	MPI_Error_class(rc, &class);
+	return class;
+}
+
+/*
+ * A message longer than its receive is an error of the receive alone, short or long. Also a
+ * synchronous send of one ends.
+ */
 static void truncated_messages(void)
 {
 	static const int length[] = {100, MANY};
+	MPI_Datatype gaps;
 	MPI_Request r;
 
+	MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &gaps);
+	MPI_Type_commit(&gaps);
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	for (int i = 0; i < 2; i++) {
-		int class;
-
-		MPI_Isend(out, length[i], MPI_INT, right, 20, MPI_COMM_WORLD, &r);
-		MPI_Error_class(
-		    MPI_Recv(in, 10, MPI_INT, left, 20, MPI_COMM_WORLD, MPI_STATUS_IGNORE), &class);
-		CHECK(class == MPI_ERR_TRUNCATE);
+	for (int i = 0; i < 4 * RECEIVES; i++) {
+		if (i % 2)
+			MPI_Issend(out, length[i / 2 % 2], MPI_INT, right, 20, MPI_COMM_WORLD, &r);
+		else
+			MPI_Isend(out, length[i / 2 % 2], MPI_INT, right, 20, MPI_COMM_WORLD, &r);
+		CHECK(receive_ten(i / 4, gaps) == MPI_ERR_TRUNCATE);
 		MPI_Wait(&r, MPI_STATUS_IGNORE);
 	}
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Type_free(&gaps);
 }
 
 /* ---- messages of one tag by different calls ---- */
@@ -434,6 +527,8 @@ int main(int argc, char **argv)
 	persistent_and_buffered();
 	probes_and_cancels();
 	synchronous_sends_to_probes();
+	probed_messages_into_gaps();
+	cancelled_sends();
 	truncated_messages();
 	order_of_different_calls();
 	requests_given_back();
