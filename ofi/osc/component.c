@@ -14,6 +14,11 @@
  * vader the endpoint. The processor does it instead. osc rdma gives the same operation of other
  * tasks to the transport without a lock, and PAMI_Rmw() carries it out with an atomic operation of
  * the processor, too, so each is atomic for the others.
+ *
+ * Operations that accumulate one to 32 integers by another operation than a sum or a replacement
+ * (MPI_MAX, MPI_BOR) go to the transport, too, without the question which operations it has, and
+ * btl ofi then ends the process. Here it refuses them instead. Osc rdma holds the target's lock
+ * around each operation that accumulates; with a refusal it gets the data, operates and puts.
  */
 #include "drivers/base/atomic.h"
 #include "ofi/coll/version.h"
@@ -24,6 +29,9 @@
 #include "ompi/group/group.h"
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/mca/osc/osc.h"
+#include "opal/constants.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/btl.h"
 
 #define PRIORITY 200 /* above Open MPI's own, of which the highest is 101 */
 
@@ -46,6 +54,61 @@ static int init(bool progress_threads, bool threads)
 		   : OMPI_ERR_NOT_SUPPORTED;
 }
 
+/* ---- operations that btl ofi lacks ---- */
+
+static mca_btl_base_module_atomic_op64_fn_t btl_operate;
+static mca_btl_base_module_atomic_fop64_fn_t btl_fetch;
+
+static bool has_operation(mca_btl_base_atomic_op_t op)
+{
+	return op == MCA_BTL_ATOMIC_ADD || op == MCA_BTL_ATOMIC_SWAP;
+}
+
+static int operate(struct mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		   uint64_t address, mca_btl_base_registration_handle_t *handle,
+		   mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+		   mca_btl_base_rdma_completion_fn_t done, void *context, void *cookie)
+{
+	if (!has_operation(op))
+		return OPAL_ERR_NOT_SUPPORTED;
+	return btl_operate(btl, endpoint, address, handle, op, operand, flags, order, done, context,
+			   cookie);
+}
+
+static int fetch(struct mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+		 void *local, uint64_t address, mca_btl_base_registration_handle_t *local_handle,
+		 mca_btl_base_registration_handle_t *handle, mca_btl_base_atomic_op_t op,
+		 uint64_t operand, int flags, int order, mca_btl_base_rdma_completion_fn_t done,
+		 void *context, void *cookie)
+{
+	if (!has_operation(op))
+		return OPAL_ERR_NOT_SUPPORTED;
+	return btl_fetch(btl, endpoint, local, address, local_handle, handle, op, operand, flags,
+			 order, done, context, cookie);
+}
+
+/* The modules of a component have the same functions. Each has its own copy of the table. */
+static void refuse_operations(mca_btl_base_module_t *btl)
+{
+	if (btl->btl_atomic_fop == fetch || !btl->btl_atomic_fop || !btl->btl_atomic_op)
+		return;
+	btl_operate = btl->btl_atomic_op;
+	btl_fetch = btl->btl_atomic_fop;
+	btl->btl_atomic_op = operate;
+	btl->btl_atomic_fop = fetch;
+}
+
+static void mend_transport(void)
+{
+	mca_btl_base_selected_module_t *m;
+
+	OPAL_LIST_FOREACH(m, &mca_btl_base_modules_initialized, mca_btl_base_selected_module_t)
+	if (!strcmp(m->btl_component->btl_version.mca_component_name, "ofi"))
+		refuse_operations(m->btl_module);
+}
+
+/* ---- which windows? ---- */
+
 static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 		 struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor)
 {
@@ -53,6 +116,7 @@ static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 	bool between_hosts = ompi_group_have_remote_peers(comm->c_local_group);
 	int priority;
 
+	mend_transport(); /* Its modules are there before the first window. */
 	if (!rdma)
 		return -1;
 	if (flavor == MPI_WIN_FLAVOR_DYNAMIC)
@@ -62,6 +126,8 @@ static int query(struct ompi_win_t *win, void **base, size_t size, int unit,
 	priority = rdma->osc_query(win, base, size, unit, comm, info, flavor);
 	return priority < 0 ? -1 : priority + 1;
 }
+
+/* ---- compare and swap in the own part ---- */
 
 static ompi_osc_base_module_compare_and_swap_fn_t rdma_compare_and_swap;
 
@@ -123,6 +189,8 @@ static int select_rdma(struct ompi_win_t *win, void **base, size_t size, int uni
 	}
 	return rc;
 }
+
+/* ---- the component ---- */
 
 static int select_component(struct ompi_win_t *win, void **base, size_t size, int unit,
 			    struct ompi_communicator_t *comm, struct opal_info_t *info, int flavor,

@@ -405,6 +405,90 @@ static void short_sends_are_direct(int wanted)
 	CHECK(wanted ? direct >= 6 : !direct);
 }
 
+/* ---- one-sided: operations that not every transport has ---- */
+
+/* What `op` makes of the number `start`, to which each task applies its rank + 1. */
+static long accumulated(MPI_Op op, long start)
+{
+	long value = start;
+
+	for (long k = 1; k <= tasks; k++) {
+		if (op == MPI_MAX)
+			value = k > value ? k : value;
+		else if (op == MPI_MIN)
+			value = k < value ? k : value;
+		else if (op == MPI_BAND)
+			value &= k;
+		else if (op == MPI_BOR)
+			value |= k;
+		else if (op == MPI_BXOR)
+			value ^= k;
+		else if (op == MPI_LXOR)
+			value = !value != !k;
+		else if (op == MPI_PROD)
+			value *= k;
+		else
+			value += k;
+	}
+	return value;
+}
+
+enum { TWICE = 2, SEVERAL = 3 };
+
+/* All tasks use an operation on a long and an int at once, and on rows of them. */
+static void accumulate_by(MPI_Op op, MPI_Win win, long *own)
+{
+	long number[SEVERAL] = {me + 1, me + 1, me + 1}, old, row[SEVERAL];
+	int word = me + 1, old_word, *words = (int *)(own + 2 * SEVERAL);
+
+	for (int i = 0; i < 2 * SEVERAL; i++)
+		own[i] = 2;
+	words[0] = words[1] = 2;
+	MPI_Win_fence(0, win);
+	for (int to = 0; to < tasks; to++) {
+		MPI_Fetch_and_op(number, &old, MPI_LONG, to, 0, op, win);
+		MPI_Accumulate(number, TWICE, MPI_LONG, to, 1, TWICE, MPI_LONG, op, win);
+		MPI_Get_accumulate(number, SEVERAL, MPI_LONG, row, SEVERAL, MPI_LONG, to, SEVERAL,
+				   SEVERAL, MPI_LONG, op, win);
+		MPI_Accumulate(&word, 1, MPI_INT, to, 2 * SEVERAL, 1, MPI_INT, op, win);
+	}
+	MPI_Win_fence(0, win);
+	for (int i = 0; i < 2 * SEVERAL; i++)
+		CHECK(own[i] == accumulated(op, 2));
+	CHECK(words[0] == accumulated(op, 2) && words[1] == 2);
+	MPI_Win_fence(0, win);
+	MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+	MPI_Fetch_and_op(&word, &old_word, MPI_INT, right, 2 * SEVERAL, op, win);
+	MPI_Win_unlock(right, win);
+	CHECK(old_word == accumulated(op, 2));
+	MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void all_operations_accumulate(void)
+{
+	const MPI_Op ops[] = {MPI_SUM, MPI_MAX,  MPI_MIN,  MPI_BAND,
+			      MPI_BOR, MPI_BXOR, MPI_LXOR, MPI_PROD};
+	const MPI_Aint bytes = (2 * SEVERAL + 1) * sizeof(long);
+	long *own;
+	MPI_Win win;
+
+	for (int made = 0; made < 2; made++) {
+		if (made) {
+			MPI_Win_allocate(bytes, sizeof *own, MPI_INFO_NULL, MPI_COMM_WORLD, &own,
+					 &win);
+		} else {
+			own = malloc((size_t)bytes);
+			MPI_Win_create(own, bytes, sizeof *own, MPI_INFO_NULL, MPI_COMM_WORLD,
+				       &win);
+		}
+		for (unsigned i = 0; i < sizeof ops / sizeof *ops; i++)
+			accumulate_by(ops[i], win, own);
+		MPI_Win_free(&win);
+		if (!made)
+			free(own);
+	}
+}
+
 /* ---- attributes, tools, processes ---- */
 
 static int count_deleted(MPI_Comm comm, int key, void *value, void *count)
@@ -534,6 +618,7 @@ int main(int argc, char **argv)
 	requests_given_back();
 	if (argc > 2)
 		short_sends_are_direct(!strcmp(argv[2], "direct"));
+	all_operations_accumulate();
 	attributes_and_tools();
 	spawn_is_refused(argv[0]);
 	files(argv[1]);
