@@ -77,6 +77,7 @@ struct emu_world {
 	bool has_link_faults;
 	uint64_t hash, packets, delivered, packet_hops, dropped;
 	uint32_t in_flight;
+	uint32_t signals; /* of global interrupts, on links */
 	int error;
 	emu_world_trace_fn trace;
 	void *trace_arg;
@@ -495,6 +496,7 @@ static void op_gi(void *arg, uint32_t node, unsigned link, unsigned route, unsig
 	struct emu_world *w = arg;
 
 	emu_world_hash(w, now, (uint64_t)node << 32 | link << 8 | SIGNAL, route << 6 | bits);
+	w->signals++;
 	push_event(w, now + w->timing.gi_hop_ps, w->neighbour[node][link], emu_link_opposite(link),
 		   SIGNAL, route << 6 | bits, 0);
 }
@@ -630,6 +632,7 @@ int emu_world_next(struct emu_world *w, struct emu_event *e)
 	if (e->kind == ARRIVE) {
 		handle_arrival(w, e);
 	} else if (e->kind == SIGNAL) {
+		w->signals--;
 		emu_router_gi_arrive(router_of(w, emu_event_node(e)), emu_event_port(e),
 				     e->arg >> 6, e->arg & EMU_GI_ALL, w->now, &router_ops, w);
 	} else if (e->kind == STEP && w->node[emu_event_node(e)].step_at == e->time) {
@@ -858,6 +861,7 @@ void emu_world_stat(const struct emu_world *w, struct emu_world_stat *s)
 				     .time_ps = w->now,
 				     .events = w->sched.taken,
 				     .in_flight = w->in_flight,
+				     .signals = w->signals,
 				     .dropped = w->dropped,
 				     .error = w->error};
 }

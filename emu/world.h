@@ -170,6 +170,7 @@ struct emu_world_stat {
 	uint64_t time_ps; /* time of the last event taken */
 	uint64_t events;
 	uint32_t in_flight; /* pool packets in use */
+	uint32_t signals;   /* global interrupts' signals on links */
 	uint64_t dropped; /* collective packets that arrived where their route is not programmed */
 	int error; /* 0; -ENOMEM: no room for an event, -EPROTO: a router violated its rule */
 };

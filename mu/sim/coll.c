@@ -79,6 +79,7 @@ static void status_request(struct mu_sim *s, uint32_t node, unsigned route, unsi
 			   uint64_t now, uint32_t local)
 {
 	s->task[local].direct++;
+	s->engines++; /* something is under way */
 	push_event(s, now + s->timing->gi_register_ps, node, SIM_PORT_STATUS + route, SIM_STATUS,
 		   local, route << 6 | bits);
 }
@@ -109,9 +110,11 @@ void sim_status_event(struct mu_sim *s, const struct emu_event *e)
 	unsigned route = e->mark >> 6;
 
 	s->task[e->arg].direct--;
+	s->engines--;
 	atomic_store_release(&n->class[route].status, emu_gi_unpack(EMU_GI_SYSTEM, e->mark));
 	atomic_store_release((uint64_t *)&n->table.gi_status[route],
 			     emu_gi_unpack(EMU_GI_PROGRAM, e->mark));
+	sim_spin_touch(s, e->arg, s->now, SIM_TOUCH_CHANGES); /* a program may load the register */
 	sim_wake(s, e->arg);
 }
 

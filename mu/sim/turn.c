@@ -174,7 +174,7 @@ int sim_is_nothing_under_way(const struct mu_sim *s)
 	for (uint32_t i = 0; i < s->locals && w.in_flight; i++)
 		if (s->task[i].spilled)
 			return 0;
-	return !w.in_flight;
+	return !w.in_flight && !w.signals;
 }
 
 /* True if nothing is under way, and all tasks poll: only polls can change anything. */

@@ -2,7 +2,7 @@
 /*
  * Global interrupts: barriers on route 0 and on routes of the program's own, which nobody leaves
  * before all have entered; nodes that program their part at different times, with no barrier in
- * between; single signals; an id that is freed and used for another tree.
+ * between; single signals; an id that is freed and used for another tree; waits by loads alone.
  * usage: spi_gi [virtual]
  */
 #include <stdio.h>
@@ -180,6 +180,17 @@ static void poll_barrier(int is_virtual)
 		;
 }
 
+/* Wait for the status register alone, by loads. */
+static void load_register(void)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		REQUIRE(!MUSPI_GIBarrierEnter(&world));
+		while (*world.statusRegPtr & world.state)
+			;
+		REQUIRE(!MUSPI_GIBarrierPoll(&world));
+	}
+}
+
 static void set_up(void)
 {
 	uint32_t n, ids[16], user = 9;
@@ -215,6 +226,7 @@ int main(int argc, char **argv)
 	for (unsigned round = 0; round < 6; round++)
 		use_own_route(round);
 	raise_signals();
+	load_register();
 	CHECK(!MUSPI_GIBarrierEnterAndWaitWithTimeout(&world, 60000000ull * CYCLES));
 	return check_failures != 0;
 }
