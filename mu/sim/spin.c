@@ -118,10 +118,13 @@ static bool uses_registers(const struct mu_sim *s, uint32_t local)
 	return mu_host_area(s->host, local)->vt.arg[MU_VT_ARG_REGISTERS];
 }
 
-/* True if the task looks at its loops itself. */
+/* True if the task looks at its loops itself. Where a message's function could be called, it leaves
+ * that to the simulator (vtime/watch.c). */
 static bool is_watched(const struct mu_sim *s, uint32_t local)
 {
-	return vt_area(s, local)->arg[MU_VT_ARG_WATCHED];
+	const struct mu_vt_area *vt = vt_area(s, local);
+
+	return vt->arg[MU_VT_ARG_WATCHED] && (!vt->serves || uses_registers(s, local));
 }
 
 /* The CPU time without a call after which a task is presumed to wait, ns. */
