@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "drivers/base/array.h"
+#include "drivers/base/atomic.h"
 #include "ofi/core/fabric.h"
 #include "ofi/core/provider.h"
 #include "ofi/event/eq.h"
@@ -49,17 +50,28 @@ static uint32_t task_of(uint32_t endpoint)
 	return task;
 }
 
+/* Programs of MPI print no reason of libfabric, and fail far from here, so say it once. */
+static void say_other_job(void)
+{
+	static atomic_u32 said;
+
+	if (!atomic_exchange_relaxed(&said, 1))
+		fprintf(stderr, "quintorus: a process of another job cannot be reached, such as "
+				"one of MPI_Comm_spawn or of another mpirun\n");
+}
+
 /* Return 0, or the error for which this name cannot be inserted. */
 static int check_name(const struct ofi_name *name)
 {
+	if (name->magic == OFI_NAME_MAGIC && name->job != ofi_world.job) {
+		OFI_WARN(FI_LOG_AV, "the address is of another job: start both programs with one "
+				    "torus run or mpirun");
+		say_other_job();
+		return -FI_EHOSTUNREACH;
+	}
 	if (name->magic != OFI_NAME_MAGIC || task_of(name->endpoint) >= ofi_world.tasks) {
 		OFI_WARN(FI_LOG_AV, "not an address of this provider");
 		return -FI_EINVAL;
-	}
-	if (name->job != ofi_world.job) {
-		OFI_WARN(FI_LOG_AV, "the address is of another job: start both programs with one "
-				    "torus run or mpirun");
-		return -FI_EHOSTUNREACH;
 	}
 	return 0;
 }

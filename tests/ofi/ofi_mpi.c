@@ -463,10 +463,20 @@ static void die_at_work(char **argv)
 	work_until_killed(argv[3]);
 }
 
+/* Start another job, whose processes this one cannot reach. */
+static void spawn_itself(char *program)
+{
+	char *arguments[] = {"single", NULL};
+	MPI_Comm children;
+
+	MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+		       MPI_ERRCODES_IGNORE);
+}
+
 /*
  * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts N": on
  * several hosts of N tasks. "die HOW WORK FILE": task 1 dies and writes the time into FILE, while
- * all do that work.
+ * all do that work. "spawn": starts another job.
  */
 int main(int argc, char **argv)
 {
@@ -480,6 +490,8 @@ int main(int argc, char **argv)
 	messages_go_round_the_ring();
 	if (die)
 		die_at_work(argv);
+	if (argc > 1 && !strcmp(argv[1], "spawn"))
+		spawn_itself(argv[0]);
 	wildcards_match_everybody();
 	collectives_compute();
 	check_reductions(MPI_COMM_WORLD);

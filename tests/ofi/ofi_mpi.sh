@@ -67,6 +67,14 @@ dies() {
 }
 dies mpirun.openmpi -np 3 --mca odls_base_sigkill_timeout 0
 
+out=$(timeout $limit mpirun.openmpi -np 2 "$tmp/program" spawn 2>&1)
+rc=$?
+if [ $rc != 0 ] && [ $rc != 124 ] && grep -q 'quintorus: a process of another job cannot be reached' <<<"$out"; then
+	say ok "spawned processes are refused"
+else
+	say FAIL "spawned processes: status $rc: $out"
+fi
+
 # torus run sets what Open MPI needs by itself.
 cat >"$tmp/own" <<'EOF'
 #!/bin/bash
