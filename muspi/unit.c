@@ -27,6 +27,8 @@
 #define NAP_MAX_NS  1000000u
 #define BUSY_ROUNDS 64u /* empty rounds before the first nap */
 #define LEAVE_NS    5000000000u
+#define SLICE_NS    1000000u    /* a yield at least as long met a thread that spins */
+#define DEAR_NS     1000000000u /* and for as long others would, too */
 
 struct unit unit;
 UNIT_API volatile unsigned char quintorus_mu_harmless_page[4096];
@@ -36,6 +38,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	atomic_u32 stop, asleep, wanted;
+	atomic_u32 polls; /* of the program, by calls; a lost one matters little */
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 } thread = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -227,8 +230,10 @@ static void poll_registers(bool has_pump)
 
 UNIT_API void quintorus_mu_poll(void)
 {
-	if (unit.is_attached && !is_inside)
-		poll_registers(pump_try());
+	if (!unit.is_attached || is_inside)
+		return;
+	atomic_store_relaxed(&thread.polls, atomic_load_relaxed(&thread.polls) + 1);
+	poll_registers(pump_try());
 }
 
 /*
@@ -265,12 +270,42 @@ static void sleep_for(uint64_t ns)
 	pthread_mutex_unlock(&thread.lock);
 }
 
+/* Has the program polled by a call since the last question? */
+static bool has_program_polled(void)
+{
+	static uint32_t seen;
+	uint32_t now = atomic_load_relaxed(&thread.polls);
+	bool has = now != seen;
+
+	seen = now;
+	return has;
+}
+
+/*
+ * Yield; returns false if this thread has to take a nap instead. A program that polls needs it
+ * least, and may have the processor. If programs spin on their memory, a yield costs a time slice
+ * of each of them, while a thread that wakes up from a nap gets the processor at once.
+ */
+static bool give_way(bool polled)
+{
+	static uint64_t dear_at; /* when a yield last cost a slice; 0: never */
+	uint64_t before = drv_clock_ns();
+
+	if (!polled && (unit.job->crowded || (dear_at && before - dear_at < DEAR_NS)))
+		return false;
+	sched_yield();
+	if (drv_clock_ns() - before >= SLICE_NS)
+		dear_at = before;
+	return true;
+}
+
 static void *unit_thread(void *arg)
 {
 	unsigned empty = 0;
 
 	(void)arg;
 	while (!atomic_load_acquire(&thread.stop)) {
+		bool polled = has_program_polled();
 		int n = 0;
 
 		atomic_store_seq_cst(&thread.wanted, 0);
@@ -281,16 +316,14 @@ static void *unit_thread(void *arg)
 		if (n) {
 			empty = 0;
 			if (unit.job->crowded)
-				sched_yield();
+				give_way(polled);
 			continue;
 		}
 		if (++empty < BUSY_ROUNDS && !unit.job->crowded) {
 			drv_cpu_relax();
 			continue;
 		}
-		if (is_busy() && empty < 4 * BUSY_ROUNDS)
-			sched_yield();
-		else
+		if (!is_busy() || empty >= 4 * BUSY_ROUNDS || !give_way(polled))
 			sleep_for(empty > 50 * BUSY_ROUNDS  ? NAP_MAX_NS
 				  : empty > 8 * BUSY_ROUNDS ? NAP_MIN_NS * 10
 							    : NAP_MIN_NS);
