@@ -131,7 +131,10 @@ static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_st
 			    .flags = (uint32_t)u->eflags & MU_LOOP_FLAGS,
 			    .known = MU_LOOP_FLAGS};
 
-	if ((long)u->orig_rax >= 0 || !mu_loop_is_waiting(&l) || r.has_failed)
+	/* It is not in a system call, or at the end of one that has no effect. */
+	if ((long)u->orig_rax >= 0 && (u->orig_rax != MU_LOOP_YIELD || u->rax))
+		return false;
+	if (!mu_loop_is_waiting(&l) || r.has_failed)
 		return false;
 	forget_stored(p, &l);
 	return p->words;

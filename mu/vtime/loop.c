@@ -13,7 +13,7 @@
  */
 #define READS_AS_PROGRAM __attribute__((no_sanitize("address", "thread", "undefined")))
 
-enum { RAX, RCX, RDX, RBX, RSP, RBP };
+enum { RAX, RCX, RDX, RBX, RSP, RBP, R11 = 11 };
 
 #define RED_ZONE 128u /* bytes below the stack pointer that signal handlers leave alone */
 
@@ -474,6 +474,21 @@ static void step_extend(struct insn *i, uint8_t opcode)
 	set_register(i, i->reg, i->size, value);
 }
 
+/* A system call. sched_yield() changes nothing but registers; the kernel leaves the address and the
+ * flags in two of them. */
+static void step_system_call(struct insn *i)
+{
+	struct mu_loop *l = i->l;
+
+	if (l->reg[RAX] != MU_LOOP_YIELD) {
+		i->is_unknown = true;
+		return;
+	}
+	l->reg[RAX] = 0;
+	l->reg[RCX] = l->ip;
+	l->reg[R11] = l->flags;
+}
+
 /* Opcodes of two bytes, the first 0x0f. */
 static void step_two_bytes(struct insn *i, bool is_f3)
 {
@@ -485,6 +500,9 @@ static void step_two_bytes(struct insn *i, bool is_f3)
 		return;
 	}
 	switch (opcode) {
+	case 0x05:
+		step_system_call(i);
+		return;
 	case 0x18: /* prefetch, and what older processors ignore */
 	case 0x1f:
 		fetch_modrm(i, 0);

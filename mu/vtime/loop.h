@@ -7,9 +7,9 @@
  * memory from outside ends the loop. If a store was kept aside whose bytes are not in memory yet,
  * the thread has still to come to the loop, and is not said to wait. The file knows the
  * instructions of x86-64 that compilers make of such loops: loads, stores, integer arithmetic,
- * comparisons, jumps and calls of functions. A loop with another instruction (a system call, an
- * atomic operation, a time-stamp counter, a vector) is not proved to wait, and neither is a loop
- * that counts its rounds.
+ * comparisons, jumps, calls of functions, and sched_yield(). A loop with another instruction
+ * (another system call, an atomic operation, a time-stamp counter, a vector) is not proved to wait,
+ * and neither is a loop that counts its rounds.
  */
 #ifndef MU_VTIME_LOOP_H
 #define MU_VTIME_LOOP_H
@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #define MU_LOOP_STEPS 2048u /* instructions that are looked at */
+#define MU_LOOP_YIELD 24u   /* the system call sched_yield() */
 #define MU_LOOP_WORDS 32u   /* aligned words of 8 bytes that a loop stores into */
 
 /* The bits of the flags register that instructions here read or write. */

@@ -80,6 +80,7 @@ extern const char code_all_end[];
 __asm__(".text\n"
 	"loop_plain: mov (%rdi), %rax\n test %rax, %rax\n jne loop_plain\n ud2\n"
 	"loop_compare: cmpl $0, (%rdi)\n pause\n jne loop_compare\n ud2\n"
+	"loop_yields: mov $24, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_yields\n ud2\n"
 	"loop_stores: mov %rdi, -24(%rsp)\n mov -24(%rsp), %rax\n mov (%rax), %rax\n mov %rax, "
 	"-8(%rsp)\n"
 	"	cmpq $0, -8(%rsp)\n jne loop_stores\n ud2\n"
@@ -102,8 +103,8 @@ __asm__(".text\n"
 	"loop_locks: lock orl $0, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_locks\n ud2\n"
 	"loop_asks: mov $39, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_asks\n ud2\n"
 	"loop_undefined: imul %rax, %rax\n jne loop_undefined\n ud2\n");
-extern const char loop_plain[], loop_compare[], loop_stores[], loop_calls[], loop_array[],
-    loop_stores_beside[], loop_after_store[], loop_toggles[], loop_counts[],
+extern const char loop_plain[], loop_compare[], loop_yields[], loop_stores[], loop_calls[],
+    loop_array[], loop_stores_beside[], loop_after_store[], loop_toggles[], loop_counts[],
     loop_counts_in_memory[], loop_times[], loop_locks[], loop_asks[], loop_undefined[];
 
 #endif

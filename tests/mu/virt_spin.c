@@ -5,6 +5,7 @@
  * case is about that.
  */
 #include <pthread.h>
+#include <sched.h>
 
 #include "tests/harness/pami_job.h"
 
@@ -194,10 +195,12 @@ static void flags_pass_between_spinners(void)
 }
 
 /* The flag comes at a time: nothing is under way until then. */
-static void flag_comes_at_its_time(void)
+static void let_flag_come(bool yields)
 {
 	if (me == 0) {
-		spin_until(&window.flag, 1);
+		while (load_word(&window.flag) < 1)
+			if (yields)
+				sched_yield();
 	} else if (me == 1) {
 		double end = PAMI_Wtime(client) + 20e-6;
 
@@ -206,6 +209,16 @@ static void flag_comes_at_its_time(void)
 		put_flag(0, 1);
 	}
 	run_barrier();
+}
+
+static void flag_comes_at_its_time(void)
+{
+	let_flag_come(false);
+}
+
+static void flag_comes_to_one_that_yields(void)
+{
+	let_flag_come(true);
 }
 
 /* What it waited for has come, and it computes for long before its next call. */
@@ -365,6 +378,7 @@ int main(int argc, char **argv)
 		     {"locked", locked_spinner_is_served, 1},
 		     {"worker", worker_thread_serves, 1},
 		     {"later", flag_comes_at_its_time, 0},
+		     {"yields", flag_comes_to_one_that_yields, 0},
 		     {"late", spinner_computes_behind_the_flag, 0}};
 
 	job_begin(2);
