@@ -27,13 +27,11 @@ static uint32_t epoch_now(void)
 }
 
 /*
- * Choose the checksum. Memory needs none. The checksum of a network does not cover the machines
- * between the ends.
+ * Choose the checksum. Memory needs none, and only memory gathers. The checksum of a network does
+ * not cover the machines between the ends.
  */
 static enum drv_frame_cover choose_cover(const struct drv_wires *ws)
 {
-	const char *port = ws->port->ops->name;
-
 	switch (ws->conf.checksum) {
 	case DRV_WIRE_CHECKSUM_OFF:
 		return DRV_FRAME_COVER_NONE;
@@ -42,8 +40,9 @@ static enum drv_frame_cover choose_cover(const struct drv_wires *ws)
 	default:
 		if (ws->expects_corruption)
 			return DRV_FRAME_COVER_ALL;
-		return strcmp(port, "loop") && strcmp(port, "shm") ? DRV_FRAME_COVER_HEADER
-								   : DRV_FRAME_COVER_NONE;
+		return drv_port_gathers(ws->port) || !strcmp(ws->port->ops->name, "shm")
+			   ? DRV_FRAME_COVER_NONE
+			   : DRV_FRAME_COVER_HEADER;
 	}
 }
 

@@ -44,7 +44,8 @@ struct drv_wires;
  *   ON      over each frame, about 0.05 ns a byte at either end; one end that wants it makes both
  *           ends use it
  *   HEADER  over the header alone, some 10 ns at either end; configure it at both ends
- *   AUTO    ON over the fault port, OFF over the memory ports loop and shm, HEADER over all others
+ *   AUTO    ON over the fault port, OFF over memory (loop, shm, dpdk:net_memif), HEADER over all
+ *           others
  */
 enum drv_wire_checksum {
 	DRV_WIRE_CHECKSUM_AUTO,
