@@ -25,6 +25,7 @@
 #include "mu/mu.h"
 #include "mu/raw.h"
 #include "mu/segment/host.h"
+#include "mu/segment/places.h"
 
 #define MU_PIECE_BYTES 8192u /* largest payload of one record in a ring */
 #define MU_ACKS        512u  /* flushes in flight per channel */
@@ -267,6 +268,8 @@ struct mu_channel {
 	struct mu_channel_memory memory;
 	struct mu_channel_queues queues;
 	struct mu_pace *pace; /* user thread; NULL: no get was paced yet */
+	/* Engine: where descriptors go, [1] those of the remote-get FIFO. */
+	struct mu_places_last target[2];
 };
 
 /* Free the slots of descriptors that are done and queue their operations for completion. */

@@ -185,8 +185,9 @@ static int desc_run(struct mu_channel *ch, const MUHWI_Descriptor_t *d, struct m
 	if (__builtin_expect(rc, 0))
 		return is_contribution(d) ? send_contribution(ch, d) : rc;
 	task =
-	    mu_task_at(p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
-		       mu_header_number(&d->PacketHeader));
+	    mu_places_find(&p->places, &ch->target[range != NULL],
+			   d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+			   mu_header_number(&d->PacketHeader), p->channels);
 	if (task == UINT32_MAX)
 		return -EHOSTUNREACH;
 	if (mu_is_unreachable(p, task))

@@ -5,6 +5,7 @@
 #ifndef MU_SEGMENT_PLACES_H
 #define MU_SEGMENT_PLACES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "mu/segment/host.h"
@@ -36,6 +37,25 @@ static inline uint32_t mu_places_task_at(const struct mu_places *places, uint32_
 		if (x.c[d] >= places->shape.n[d])
 			return UINT32_MAX;
 	return mu_places_task(places, emu_coord_node(&places->shape, &x), t);
+}
+
+/* What was looked up last: mostly the next packet goes there, too. Zeroed, it knows nothing. */
+struct mu_places_last {
+	uint32_t coords, number, task;
+	bool is_known;
+};
+
+/*
+ * The task whose channel `number` (T * channels + channel) is at the coordinates that a destination
+ * word names, or UINT32_MAX. One thread at a time uses a `last`.
+ */
+static inline uint32_t mu_places_find(const struct mu_places *places, struct mu_places_last *last,
+				      uint32_t coords, uint32_t number, unsigned channels)
+{
+	if (!last->is_known || last->coords != coords || last->number != number)
+		*last = (struct mu_places_last){
+		    coords, number, mu_places_task_at(places, coords, number / channels), true};
+	return last->task;
 }
 
 #endif

@@ -42,26 +42,6 @@ static void assert_locked(const struct mu_holder *h)
 	DRV_ASSERT(!h->p || mu_lock_is_held(&h->queue->lock));
 }
 
-unsigned char *mu_holder_reserve(struct mu_holder *h, uint32_t host, uint32_t source,
-				 uint32_t bytes)
-{
-	unsigned char *run;
-
-	assert_locked(h);
-	run = drv_wire_reserve(h->wires, host, RUN_HEAD + bytes);
-	if (!run)
-		return NULL;
-	memset(run, 0, 8);
-	memcpy(run + 8, &bytes, 4);
-	memcpy(run + 12, &source, 4);
-	return run + 16;
-}
-
-void mu_holder_commit(struct mu_holder *h, uint32_t host, uint32_t bytes)
-{
-	commit_run(h, host, MU_RUN_RECORD, 0, RUN_HEAD + bytes);
-}
-
 /* Reserve the place of a short message's payload, 8-byte aligned, in the run before it if that can
  * grow. Returns NULL if there is no room. */
 static inline unsigned char *reserve_short(struct mu_holder *h, uint32_t host, uint32_t source,
@@ -177,9 +157,9 @@ static int send_short(struct mu_holder *h, uint32_t host, uint32_t source,
 static int send_gathered(struct mu_holder *h, uint32_t host, uint32_t source, const void *header,
 			 const void *payload, uint32_t bytes, struct mu_checked_range *range)
 {
-	unsigned char head[RUN_HEAD] = {0};
 	struct drv_wire_gather g = {.kind = MU_RUN_RECORD,
-				    .head = head,
+				    .tag = source,
+				    .head = header,
 				    .head_bytes = RUN_HEAD,
 				    .data = payload,
 				    .bytes = bytes};
@@ -188,9 +168,6 @@ static int send_gathered(struct mu_holder *h, uint32_t host, uint32_t source, co
 	assert_locked(h);
 	if (range && mu_check_in(h->p, (uint64_t)(uintptr_t)payload, bytes, range) <= 0)
 		return -ENOTSUP;
-	memcpy(head + 8, &bytes, 4);
-	memcpy(head + 12, &source, 4);
-	memcpy(head + 16, header, 32);
 	rc = drv_wire_send_gathered(h->wires, host, &g);
 	if (!rc)
 		h->shorts[host].run = NULL;
@@ -211,17 +188,18 @@ int mu_holder_send(struct mu_holder *h, uint32_t host, uint32_t source, const vo
 			return rc;
 		rc = 0;
 	}
-	at = mu_holder_reserve(h, host, source, bytes);
+	assert_locked(h);
+	at = drv_wire_reserve(h->wires, host, RUN_HEAD + bytes);
 	if (!at)
 		return -EAGAIN;
-	memcpy(at, header, 32);
+	memcpy(at, header, RUN_HEAD);
 	if (range && bytes)
-		rc = mu_copy_in(h->p, at + 32, (uint64_t)(uintptr_t)payload, bytes, range);
+		rc = mu_copy_in(h->p, at + RUN_HEAD, (uint64_t)(uintptr_t)payload, bytes, range);
 	else if (bytes)
-		memcpy(at + 32, payload, bytes);
+		memcpy(at + RUN_HEAD, payload, bytes);
 	if (rc)
 		at[0] = 0; /* a record of no type: skipped by the receiver */
-	mu_holder_commit(h, host, bytes);
+	commit_run(h, host, MU_RUN_RECORD, source, RUN_HEAD + bytes);
 	return rc;
 }
 

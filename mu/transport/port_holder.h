@@ -20,7 +20,7 @@ struct mu_store {
 };
 
 /* Kinds of runs on a wire (also in the first header byte of outbound records of routers). */
-#define MU_RUN_RECORD 1    /* a record for a task */
+#define MU_RUN_RECORD 1    /* a record for a task; tag = source */
 #define MU_RUN_SHORTS 2    /* short messages from one task to one channel; tag = source */
 #define MU_RUN_LINK   0xf1 /* a packet over a torus link; tag = node << 4 | link it comes in by */
 #define MU_RUN_CREDIT 0xf2 /* credits for a torus link, 8 bytes */
@@ -87,11 +87,6 @@ void mu_holder_abandon_round(struct mu_holder *holder);
 struct mu_checked_range;
 int mu_holder_send(struct mu_holder *holder, uint32_t host, uint32_t source, const void *header,
 		   const void *payload, uint32_t bytes, struct mu_checked_range *range);
-/* The same in two steps: the caller writes header (32 bytes) and payload to the returned place.
- * Returns NULL if there is no room. */
-unsigned char *mu_holder_reserve(struct mu_holder *holder, uint32_t host, uint32_t source,
-				 uint32_t bytes);
-void mu_holder_commit(struct mu_holder *holder, uint32_t host, uint32_t bytes);
 /*
  * A short message (m->bytes <= 512) of task `source` to a channel of a task on another host. It
  * joins the run before it where it can, and leaves as mu_holder_flush() says. 0, -EAGAIN: no room.

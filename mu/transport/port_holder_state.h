@@ -4,16 +4,13 @@
  * sends, polls and sleeps; port_receive.c takes what the wires deliver; port_peers.c joins the
  * other hosts and tells them what tasks announce; port_open.c opens and closes.
  *
- * A run on a wire is a record: 16 bytes (source task), the 32-byte packet header, the payload. It
- * stands for all packets of that stretch of the message; the first packet's header travels.
- *
- *   offset 0  u64 zero        16  packet header, 32 bytes
- *          8  u32 payload     48  payload
- *         12  u32 source
+ * A run on a wire is a record, of which the tag is the source task: the 32-byte packet header, then
+ * the payload. It stands for all packets of that stretch of the message; the first packet's header
+ * travels.
  *
  * Short messages from one task to one channel that are handed in one behind the other share a run,
  * of which the tag is the source: 24 bytes each for 8 bytes of payload, where a record of its own
- * takes 80.
+ * takes 64.
  *
  *   offset 0  u32 coordinates, u16 channel number, u16 0
  *          8  u16 bytes, 14 bytes of software's, payload padded to 8; the next one
@@ -31,7 +28,7 @@
 #include "mu/segment/host.h"
 #include "mu/segment/places.h"
 
-#define RUN_HEAD    48u
+#define RUN_HEAD    32u
 #define SHORTS_HEAD 8u
 
 struct shorts_head {
@@ -69,8 +66,9 @@ struct mu_holder {
 	struct drv_ring_tx *tx; /* [locals * channels] */
 	struct drv_ring_rx outbound;
 	struct mu_places places;
-	uint32_t unconnected;  /* hosts whose address is not known yet */
-	struct shorts *shorts; /* [hosts] */
+	struct mu_places_last record_target; /* of the last record that came */
+	uint32_t unconnected;                /* hosts whose address is not known yet */
+	struct shorts *shorts;               /* [hosts] */
 	uint64_t connected[MU_HOSTS_MAX / 64], dirty[MU_HOSTS_MAX / 64];
 	uint64_t dropped[MU_HOSTS_MAX / 64]; /* hosts without a living task */
 	uint32_t rounds;

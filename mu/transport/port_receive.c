@@ -225,23 +225,25 @@ static int on_shorts(struct mu_holder *h, uint32_t host, uint32_t source, const 
 	return 0;
 }
 
-static int on_record(struct mu_holder *h, const unsigned char *run, uint32_t run_bytes)
+static int on_record(struct mu_holder *h, uint32_t source, const unsigned char *run,
+		     uint32_t run_bytes)
 {
-	const MUHWI_PacketHeader_t *header = (const void *)(run + 16);
-	uint32_t bytes, source, task;
+	const MUHWI_PacketHeader_t *header = (const void *)run;
+	uint32_t number, task;
 
 	if (run_bytes < RUN_HEAD)
 		return drop_run(h, "is cut short");
-	memcpy(&bytes, run + 8, 4);
-	memcpy(&source, run + 12, 4);
-	if (bytes != run_bytes - RUN_HEAD || source >= h->host->tasks ||
-	    (task = find_task(h, header)) == UINT32_MAX ||
+	number = mu_header_number(header);
+	task = mu_places_find(&h->places, &h->record_target,
+			      header->NetworkHeader.pt2pt.Destination.Destination.Destination,
+			      number, h->host->channels);
+	if (source >= h->host->tasks || task == UINT32_MAX ||
 	    mu_host_entry(h->host, task)->host != h->host->host)
 		return drop_run(h, "fits no task here");
 	if (mu_host_task_end(h->host, task))
 		return 0; /* no reader: drop the record */
-	return deliver_record(h, task, mu_header_number(header) % h->host->channels, header, source,
-			      run + RUN_HEAD, bytes);
+	return deliver_record(h, task, number & (h->host->channels - 1u), header, source,
+			      run + RUN_HEAD, run_bytes - RUN_HEAD);
 }
 
 /*
@@ -301,7 +303,7 @@ int mu_holder_take_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
 	if (__builtin_expect(h->exits, 0))
 		return -EAGAIN;
 	if (kind == MU_RUN_RECORD)
-		return on_record(h, payload, bytes);
+		return on_record(h, tag, payload, bytes);
 	if (kind == MU_RUN_SHORTS)
 		return on_shorts(h, host, tag, payload, bytes);
 	if (kind == MU_RUN_STORE)

@@ -252,7 +252,7 @@ end
 
 local function show_shorts(run, tag, tree)
 	local at, n, words = 8, 0, nil
-	tree:add(f.record_source, tag)
+	tree:add_le(f.record_source, tag)
 	show_coordinates(run(0, 4), tree)
 	tree:add_le(f.short_number, run(4, 2))
 	while at + 16 <= run:len() do
@@ -275,10 +275,10 @@ end
 
 local function show_run(kind, tag, run, tree)
 	local n = run:len()
-	if kind == 0x01 and n >= 48 then
-		tree:add_le(f.record_bytes, run(8, 4))
-		tree:add_le(f.record_source, run(12, 4))
-		return show_packet(run(16, 32), n > 48 and run(48) or nil, tree)
+	if kind == 0x01 and n >= 32 then
+		tree:add_le(f.record_source, tag)
+		tree:add(f.record_bytes, n - 32)
+		return show_packet(run(0, 32), n > 32 and run(32) or nil, tree)
 	elseif kind == 0x02 and n >= 8 then
 		return show_shorts(run, tag, tree)
 	elseif kind == 0xf1 and n >= 48 then
