@@ -707,13 +707,38 @@ static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 	}
 }
 
+/* LOCK OR with 0, which compilers make of a fence. It stores what is there. Other atomic operations
+ * are left out: another thread may take part. */
+static void step_locked(struct insn *i, uint8_t opcode)
+{
+	if (opcode != 0x83) {
+		i->is_unknown = true;
+		return;
+	}
+	fetch_modrm(i, 1);
+	if (!i->is_memory || i->extension != 1 || fetch(i, 1))
+		i->is_unknown = true;
+	else
+		calculate(i, i->extension, get_rm(i), 0);
+}
+
+/* A jump, call or return; next: the byte behind the opcode. */
+static bool is_jump(uint8_t opcode, uint8_t next)
+{
+	return (opcode >= 0x70 && opcode <= 0x7f) || opcode == 0xc3 || opcode == 0xe8 ||
+	       opcode == 0xe9 || opcode == 0xeb || (opcode == 0xff && (next >> 3 & 7) >= 2) ||
+	       (opcode == 0x0f && next >= 0x80 && next <= 0x8f);
+}
+
 bool mu_loop_step(struct mu_loop *l)
 {
 	struct insn i = {.l = l, .size = 4};
-	bool is_f3 = false;
+	bool is_f3 = false, is_locked = false;
 	uint8_t byte = (uint8_t)fetch(&i, 1);
 
-	for (; byte == 0x66 || byte == 0x64 || byte == 0xf3; byte = (uint8_t)fetch(&i, 1)) {
+	for (; byte == 0x66 || byte == 0x64 || byte == 0xf3 || byte == 0xf0;
+	     byte = (uint8_t)fetch(&i, 1)) {
+		is_locked |= byte == 0xf0;
 		i.has_66 |= byte == 0x66;
 		i.uses_fs |= byte == 0x64;
 		is_f3 |= byte == 0xf3;
@@ -726,7 +751,13 @@ bool mu_loop_step(struct mu_loop *l)
 			i.size = 8;
 		byte = (uint8_t)fetch(&i, 1);
 	}
-	step_opcode(&i, byte, is_f3);
+	/* AMD's processors cut the address to 16 bits there, and Intel's do not. */
+	if (i.has_66 && is_jump(byte, (uint8_t)read_memory(l, l->ip, 1, false)))
+		return false;
+	if (is_locked)
+		step_locked(&i, byte);
+	else
+		step_opcode(&i, byte, is_f3);
 	return !i.is_unknown;
 }
 

@@ -7,7 +7,7 @@
  * memory from outside ends the loop. If a store was kept aside whose bytes are not in memory yet,
  * the thread has still to come to the loop, and is not said to wait. The file knows the
  * instructions of x86-64 that compilers make of such loops: loads, stores, integer arithmetic,
- * comparisons, jumps, calls of functions, and sched_yield(). A loop with another instruction
+ * comparisons, jumps, calls of functions, fences and sched_yield(). A loop with another instruction
  * (another system call, an atomic operation, a time-stamp counter, a vector) is not proved to wait,
  * and neither is a loop that counts its rounds.
  */

@@ -143,9 +143,9 @@ static void loops_that_wait(void)
 	static const struct {
 		const char *code;
 		bool stores;
-	} loops[] = {{loop_plain, false},     {loop_compare, false}, {loop_yields, false},
-		     {loop_stores, true},     {loop_calls, true},    {loop_array, false},
-		     {loop_after_store, true}};
+	} loops[] = {{loop_plain, false},  {loop_compare, false},   {loop_yields, false},
+		     {loop_fences, false}, {loop_stores, true},     {loop_calls, true},
+		     {loop_array, false},  {loop_after_store, true}};
 
 	/* Registers, global variables and the heap lie below the stack. */
 	static uint64_t below[4];

@@ -32,6 +32,7 @@ __asm__(
     "	test %rax, %rax\n setp %cl\n test %bl, %dl\n sets %dl\n test $0x40, %al\n testl $0x100, "
     "120(%rdi)\n"
     "	testb $2, 120(%rdi)\n testq $-8, %r13\n setne 120(%rdi)\n"
+    "	lock orq $0, 120(%rdi)\n sets %dl\n lock orl $0, 124(%rdi)\n setp %bl\n"
     "	inc %rax\n incl 120(%rdi)\n dec %r9\n decb 121(%rdi)\n neg %rbx\n negl 128(%rdi)\n not "
     "%rcx\n notw 120(%rdi)\n"
     "	shl $3, %rax\n shr $5, %ecx\n sar $7, %rdx\n shl %ebx\n shr %r8\n sarw $2, 120(%rdi)\n sar "
@@ -80,6 +81,8 @@ extern const char code_all_end[];
 __asm__(".text\n"
 	"loop_plain: mov (%rdi), %rax\n test %rax, %rax\n jne loop_plain\n ud2\n"
 	"loop_compare: cmpl $0, (%rdi)\n pause\n jne loop_compare\n ud2\n"
+	"loop_fences: lock orq $0, (%rsp)\n lock orl $0, -8(%rsp)\n mfence\n cmpl $0, (%rdi)\n jne "
+	"loop_fences\n ud2\n"
 	"loop_yields: mov $24, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_yields\n ud2\n"
 	"loop_stores: mov %rdi, -24(%rsp)\n mov -24(%rsp), %rax\n mov (%rax), %rax\n mov %rax, "
 	"-8(%rsp)\n"
@@ -100,11 +103,12 @@ __asm__(".text\n"
 	"loop_counts: dec %rcx\n je 1f\n cmpl $0, (%rdi)\n jne loop_counts\n1: ud2\n"
 	"loop_counts_in_memory: incl -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_counts_in_memory\n ud2\n"
 	"loop_times: rdtsc\n cmpl $0, (%rdi)\n jne loop_times\n ud2\n"
-	"loop_locks: lock orl $0, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_locks\n ud2\n"
+	"loop_locks: lock orl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_locks\n ud2\n"
 	"loop_asks: mov $39, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_asks\n ud2\n"
 	"loop_undefined: imul %rax, %rax\n jne loop_undefined\n ud2\n");
-extern const char loop_plain[], loop_compare[], loop_yields[], loop_stores[], loop_calls[],
-    loop_array[], loop_stores_beside[], loop_after_store[], loop_toggles[], loop_counts[],
-    loop_counts_in_memory[], loop_times[], loop_locks[], loop_asks[], loop_undefined[];
+extern const char loop_plain[], loop_compare[], loop_yields[], loop_fences[], loop_stores[],
+    loop_calls[], loop_array[], loop_stores_beside[], loop_after_store[], loop_toggles[],
+    loop_counts[], loop_counts_in_memory[], loop_times[], loop_locks[], loop_asks[],
+    loop_undefined[];
 
 #endif
