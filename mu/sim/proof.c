@@ -120,6 +120,14 @@ static void forget_stored(struct sim_proof *p, const struct mu_loop *l)
 	p->words = kept;
 }
 
+/* Is that what a pause returns: its end, or that the kernel will resume the sleep? */
+static bool has_paused(long result)
+{
+	const long restart_block = 516; /* ERESTART_RESTARTBLOCK of Linux */
+
+	return !result || result == -restart_block;
+}
+
 static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_struct *u)
 {
 	struct reader r = {.memory = {read_stopped}, .pid = pid, .proof = p};
@@ -131,9 +139,11 @@ static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_st
 			    .flags = (uint32_t)u->eflags & MU_LOOP_FLAGS,
 			    .known = MU_LOOP_FLAGS};
 
-	/* It is not in a system call, or at the end of one that has no effect. */
-	if ((long)u->orig_rax >= 0 && (u->orig_rax != MU_LOOP_YIELD || u->rax))
-		return false;
+	if ((long)u->orig_rax >= 0) {
+		if (!mu_loop_is_pause(u->orig_rax, l.reg) || !has_paused((long)u->rax))
+			return false;
+		mu_loop_end_pause(&l);
+	}
 	if (!mu_loop_is_waiting(&l) || r.has_failed)
 		return false;
 	forget_stored(p, &l);

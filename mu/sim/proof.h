@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SIM_PROOF_WORDS 16u
+#define SIM_PROOF_WORDS 32u
 
 /* What a loop reads. words: 0: nothing is proved. */
 struct sim_proof {

@@ -13,9 +13,10 @@
  */
 #define READS_AS_PROGRAM __attribute__((no_sanitize("address", "thread", "undefined")))
 
-enum { RAX, RCX, RDX, RBX, RSP, RBP, R11 = 11 };
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, R11 = 11 };
 
-#define RED_ZONE 128u /* bytes below the stack pointer that signal handlers leave alone */
+#define RED_ZONE   128u  /* bytes below the stack pointer that signal handlers leave alone */
+#define DESCRIPTOR 4096u /* bytes at most that libc keeps for a thread, from where fs points */
 
 READS_AS_PROGRAM static uint64_t read_memory(const struct mu_loop *l, uint64_t at, unsigned size,
 					     bool is_load)
@@ -474,19 +475,25 @@ static void step_extend(struct insn *i, uint8_t opcode)
 	set_register(i, i->reg, i->size, value);
 }
 
-/* A system call. sched_yield() changes nothing but registers; the kernel leaves the address and the
- * flags in two of them. */
-static void step_system_call(struct insn *i)
+bool mu_loop_is_pause(uint64_t number, const uint64_t reg[16])
 {
-	struct mu_loop *l = i->l;
+	return number == MU_LOOP_YIELD || number == MU_LOOP_NANOSLEEP ||
+	       (number == MU_LOOP_CLOCK_NANOSLEEP && !(uint32_t)reg[RSI]);
+}
 
-	if (l->reg[RAX] != MU_LOOP_YIELD) {
-		i->is_unknown = true;
-		return;
-	}
+void mu_loop_end_pause(struct mu_loop *l)
+{
 	l->reg[RAX] = 0;
 	l->reg[RCX] = l->ip;
 	l->reg[R11] = l->flags;
+}
+
+static void step_system_call(struct insn *i)
+{
+	if (mu_loop_is_pause(i->l->reg[RAX], i->l->reg))
+		mu_loop_end_pause(i->l);
+	else
+		i->is_unknown = true;
 }
 
 /* Opcodes of two bytes, the first 0x0f. */
@@ -707,10 +714,33 @@ static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 	}
 }
 
+/* LOCK CMPXCHG in the thread's own descriptor: libc marks there that the thread may be cancelled in
+ * the system call that follows. */
+static void step_compare_exchange(struct insn *i)
+{
+	uint64_t old, wanted = get_register(i, RAX, i->size);
+
+	fetch_modrm(i, 0);
+	if (!i->is_memory || i->address - i->l->fs >= DESCRIPTOR) {
+		i->is_unknown = true;
+		return;
+	}
+	old = get_rm(i);
+	calculate(i, CMP, wanted, old);
+	if (old == wanted)
+		set_rm(i, get_register(i, i->reg, i->size));
+	else
+		set_register(i, RAX, i->size, old);
+}
+
 /* LOCK OR with 0, which compilers make of a fence. It stores what is there. Other atomic operations
  * are left out: another thread may take part. */
 static void step_locked(struct insn *i, uint8_t opcode)
 {
+	if (opcode == 0x0f && fetch(i, 1) == 0xb1) {
+		step_compare_exchange(i);
+		return;
+	}
 	if (opcode != 0x83) {
 		i->is_unknown = true;
 		return;
@@ -801,12 +831,28 @@ static bool are_stores_made(const struct mu_loop *l, uint64_t lowest, uint64_t t
 	return true;
 }
 
+/*
+ * A word of which the loop changes the bits to and fro is in memory as the thread has left it. `l`
+ * is in the loop, which takes at most `steps`: does it come to the point at which the thread is
+ * (`now`), with memory as it is?
+ */
+static bool comes_to(struct mu_loop *l, const struct mu_loop *now, unsigned steps, uint64_t lowest,
+		     uint64_t top)
+{
+	for (unsigned n = 0; n < steps && mu_loop_step(l); n++)
+		if (l->ip == now->ip && !((l->flags ^ now->flags) & l->known) &&
+		    !memcmp(l->reg, now->reg, sizeof l->reg) && are_stores_made(l, lowest, top))
+			return true;
+	return false;
+}
+
 /* Brent's way to find that a sequence repeats: compare each state with the one at the last power of
  * two. */
 bool mu_loop_is_waiting(struct mu_loop *l)
 {
 	uint64_t top = l->reg[RSP] - RED_ZONE, lowest = top;
-	struct mu_loop past = *l;
+	struct mu_loop past = *l, now = *l;
+	unsigned past_n = 0;
 
 	for (unsigned n = 1; n <= MU_LOOP_STEPS; n++) {
 		if (!mu_loop_step(l))
@@ -814,9 +860,12 @@ bool mu_loop_is_waiting(struct mu_loop *l)
 		if (l->reg[RSP] - RED_ZONE < lowest)
 			lowest = l->reg[RSP] - RED_ZONE;
 		if (is_same_state(l, &past))
-			return are_stores_made(l, lowest, top);
-		if (!(n & (n - 1)))
+			return are_stores_made(l, lowest, top) ||
+			       comes_to(l, &now, n - past_n, lowest, top);
+		if (!(n & (n - 1))) {
 			past = *l;
+			past_n = n;
+		}
 	}
 	return false;
 }

@@ -7,9 +7,9 @@
  * memory from outside ends the loop. If a store was kept aside whose bytes are not in memory yet,
  * the thread has still to come to the loop, and is not said to wait. The file knows the
  * instructions of x86-64 that compilers make of such loops: loads, stores, integer arithmetic,
- * comparisons, jumps, calls of functions, fences and sched_yield(). A loop with another instruction
- * (another system call, an atomic operation, a time-stamp counter, a vector) is not proved to wait,
- * and neither is a loop that counts its rounds.
+ * comparisons, jumps, calls of functions, fences, sched_yield() and sleeps for a time. A loop with
+ * another instruction (another system call, an atomic operation, a time-stamp counter, a vector) is
+ * not proved to wait, and neither is a loop that counts its rounds.
  */
 #ifndef MU_VTIME_LOOP_H
 #define MU_VTIME_LOOP_H
@@ -18,8 +18,11 @@
 #include <stdint.h>
 
 #define MU_LOOP_STEPS 2048u /* instructions that are looked at */
-#define MU_LOOP_YIELD 24u   /* the system call sched_yield() */
-#define MU_LOOP_WORDS 32u   /* aligned words of 8 bytes that a loop stores into */
+/* System calls. */
+#define MU_LOOP_YIELD           24u
+#define MU_LOOP_NANOSLEEP       35u
+#define MU_LOOP_CLOCK_NANOSLEEP 230u
+#define MU_LOOP_WORDS           32u /* aligned words of 8 bytes that a loop stores into */
 
 /* The bits of the flags register that instructions here read or write. */
 enum {
@@ -51,6 +54,11 @@ struct mu_loop {
 	struct mu_loop_word word[MU_LOOP_WORDS];
 };
 
+/* Does the system call change nothing but registers and real time: sched_yield(), or a sleep for a
+ * time? reg: as in struct mu_loop. x86-64. */
+bool mu_loop_is_pause(uint64_t number, const uint64_t reg[16]);
+/* The state behind it: the kernel leaves the address and the flags in two registers. */
+void mu_loop_end_pause(struct mu_loop *l);
 /* Carry out one instruction. Returns false if it is not one that this file knows; then the state is
  * undefined. Reads memory as the instruction would. */
 bool mu_loop_step(struct mu_loop *l);

@@ -143,9 +143,10 @@ static void loops_that_wait(void)
 	static const struct {
 		const char *code;
 		bool stores;
-	} loops[] = {{loop_plain, false},  {loop_compare, false},   {loop_yields, false},
-		     {loop_fences, false}, {loop_stores, true},     {loop_calls, true},
-		     {loop_array, false},  {loop_after_store, true}};
+	} loops[] = {{loop_plain, false},  {loop_compare, false},    {loop_yields, false},
+		     {loop_fences, false}, {loop_stores, true},      {loop_calls, true},
+		     {loop_array, false},  {loop_after_store, true}, {loop_sleeps, false},
+		     {loop_toggles, false}};
 
 	/* Registers, global variables and the heap lie below the stack. */
 	static uint64_t below[4];
@@ -168,9 +169,9 @@ static void loops_that_wait(void)
 
 static void loops_that_do_more(void)
 {
-	static const char *const loops[] = {loop_toggles,  loop_counts, loop_counts_in_memory,
-					    loop_times,    loop_locks,  loop_asks,
-					    loop_undefined};
+	static const char *const loops[] = {
+	    loop_sleeps_until, loop_exchanges, loop_counts, loop_counts_in_memory,
+	    loop_times,        loop_locks,     loop_asks,   loop_undefined};
 
 	for (unsigned i = 0; i < sizeof loops / sizeof *loops; i++) {
 		uint64_t word[4] = {7, 0, 0, 0};

@@ -78,37 +78,46 @@ void code_all(uint64_t words[18]);
 extern const char code_all_end[];
 
 /* Loops, with the address of what they wait for in rdi, and ends that are not known. */
-__asm__(".text\n"
-	"loop_plain: mov (%rdi), %rax\n test %rax, %rax\n jne loop_plain\n ud2\n"
-	"loop_compare: cmpl $0, (%rdi)\n pause\n jne loop_compare\n ud2\n"
-	"loop_fences: lock orq $0, (%rsp)\n lock orl $0, -8(%rsp)\n mfence\n cmpl $0, (%rdi)\n jne "
-	"loop_fences\n ud2\n"
-	"loop_yields: mov $24, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_yields\n ud2\n"
-	"loop_stores: mov %rdi, -24(%rsp)\n mov -24(%rsp), %rax\n mov (%rax), %rax\n mov %rax, "
-	"-8(%rsp)\n"
-	"	cmpq $0, -8(%rsp)\n jne loop_stores\n ud2\n"
-	"loop_calls: call loop_reads\n test %eax, %eax\n jne loop_calls\n ud2\n"
-	"loop_reads: push %rbp\n mov %rsp, %rbp\n mov (%rdi), %eax\n pop %rbp\n ret\n"
-	/* stores beside what it waits for; the address is loaded, too */
-	"loop_stores_beside: mov 8(%rdi), %rax\n movl $1, 4(%rax)\n cmpl $0, (%rax)\n jne "
-	"loop_stores_beside\n ud2\n"
-	/* all of four words are zero: an inner loop that counts */
-	"loop_array: xor %ecx, %ecx\n xor %edx, %edx\n"
-	"1:	or (%rdi,%rcx,8), %rdx\n inc %rcx\n cmp $4, %rcx\n jne 1b\n"
-	"	test %rdx, %rdx\n jne loop_array\n ud2\n"
-	/* a store before the loop: until it is made, the thread is not in the loop */
-	"loop_after_store: movq $5, 8(%rdi)\n1: cmpq $0, (%rdi)\n jne 1b\n ud2\n"
-	/* these do not only wait */
-	"loop_toggles: xorl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_toggles\n ud2\n"
-	"loop_counts: dec %rcx\n je 1f\n cmpl $0, (%rdi)\n jne loop_counts\n1: ud2\n"
-	"loop_counts_in_memory: incl -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_counts_in_memory\n ud2\n"
-	"loop_times: rdtsc\n cmpl $0, (%rdi)\n jne loop_times\n ud2\n"
-	"loop_locks: lock orl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_locks\n ud2\n"
-	"loop_asks: mov $39, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_asks\n ud2\n"
-	"loop_undefined: imul %rax, %rax\n jne loop_undefined\n ud2\n");
+__asm__(
+    ".text\n"
+    "loop_plain: mov (%rdi), %rax\n test %rax, %rax\n jne loop_plain\n ud2\n"
+    "loop_compare: cmpl $0, (%rdi)\n pause\n jne loop_compare\n ud2\n"
+    "loop_fences: lock orq $0, (%rsp)\n lock orl $0, -8(%rsp)\n mfence\n cmpl $0, (%rdi)\n jne "
+    "loop_fences\n ud2\n"
+    "loop_yields: mov $24, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_yields\n ud2\n"
+    "loop_stores: mov %rdi, -24(%rsp)\n mov -24(%rsp), %rax\n mov (%rax), %rax\n mov %rax, "
+    "-8(%rsp)\n"
+    "	cmpq $0, -8(%rsp)\n jne loop_stores\n ud2\n"
+    "loop_calls: call loop_reads\n test %eax, %eax\n jne loop_calls\n ud2\n"
+    "loop_reads: push %rbp\n mov %rsp, %rbp\n mov (%rdi), %eax\n pop %rbp\n ret\n"
+    /* stores beside what it waits for; the address is loaded, too */
+    "loop_stores_beside: mov 8(%rdi), %rax\n movl $1, 4(%rax)\n cmpl $0, (%rax)\n jne "
+    "loop_stores_beside\n ud2\n"
+    /* all of four words are zero: an inner loop that counts */
+    "loop_array: xor %ecx, %ecx\n xor %edx, %edx\n"
+    "1:	or (%rdi,%rcx,8), %rdx\n inc %rcx\n cmp $4, %rcx\n jne 1b\n"
+    "	test %rdx, %rdx\n jne loop_array\n ud2\n"
+    /* a store before the loop: until it is made, the thread is not in the loop */
+    "loop_after_store: movq $5, 8(%rdi)\n1: cmpq $0, (%rdi)\n jne 1b\n ud2\n"
+    "loop_sleeps: xor %esi, %esi\n mov $230, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_sleeps\n "
+    "ud2\n"
+    /* a word that changes to and fro */
+    "loop_toggles: xorl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_toggles\n ud2\n"
+    /* these do not only wait */
+    "loop_sleeps_until: mov $1, %esi\n mov $230, %eax\n syscall\n cmpl $0, (%rdi)\n jne "
+    "loop_sleeps_until\n ud2\n"
+    "loop_exchanges: mov $1, %ecx\n xor %eax, %eax\n lock cmpxchg %ecx, -8(%rsp)\n movl $0, "
+    "-8(%rsp)\n"
+    "	cmpl $0, (%rdi)\n jne loop_exchanges\n ud2\n"
+    "loop_counts: dec %rcx\n je 1f\n cmpl $0, (%rdi)\n jne loop_counts\n1: ud2\n"
+    "loop_counts_in_memory: incl -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_counts_in_memory\n ud2\n"
+    "loop_times: rdtsc\n cmpl $0, (%rdi)\n jne loop_times\n ud2\n"
+    "loop_locks: lock orl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_locks\n ud2\n"
+    "loop_asks: mov $39, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_asks\n ud2\n"
+    "loop_undefined: imul %rax, %rax\n jne loop_undefined\n ud2\n");
 extern const char loop_plain[], loop_compare[], loop_yields[], loop_fences[], loop_stores[],
     loop_calls[], loop_array[], loop_stores_beside[], loop_after_store[], loop_toggles[],
     loop_counts[], loop_counts_in_memory[], loop_times[], loop_locks[], loop_asks[],
-    loop_undefined[];
+    loop_undefined[], loop_sleeps[], loop_sleeps_until[], loop_exchanges[];
 
 #endif

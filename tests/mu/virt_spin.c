@@ -6,6 +6,7 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "tests/harness/pami_job.h"
 
@@ -194,13 +195,13 @@ static void flags_pass_between_spinners(void)
 	}
 }
 
-/* The flag comes at a time: nothing is under way until then. */
-static void let_flag_come(bool yields)
+/* The flag comes at a time: nothing is under way until then. pause: in the loop; NULL: none. */
+static void let_flag_come(void (*pause)(void))
 {
 	if (me == 0) {
 		while (load_word(&window.flag) < 1)
-			if (yields)
-				sched_yield();
+			if (pause)
+				pause();
 	} else if (me == 1) {
 		double end = PAMI_Wtime(client) + 20e-6;
 
@@ -213,12 +214,27 @@ static void let_flag_come(bool yields)
 
 static void flag_comes_at_its_time(void)
 {
-	let_flag_come(false);
+	let_flag_come(NULL);
+}
+
+static void yield(void)
+{
+	sched_yield();
 }
 
 static void flag_comes_to_one_that_yields(void)
 {
-	let_flag_come(true);
+	let_flag_come(yield);
+}
+
+static void nap(void)
+{
+	usleep(20);
+}
+
+static void flag_comes_to_one_that_sleeps(void)
+{
+	let_flag_come(nap);
 }
 
 /* What it waited for has come, and it computes for long before its next call. */
@@ -379,6 +395,8 @@ int main(int argc, char **argv)
 		     {"worker", worker_thread_serves, 1},
 		     {"later", flag_comes_at_its_time, 0},
 		     {"yields", flag_comes_to_one_that_yields, 0},
+		     {"sleeps", flag_comes_to_one_that_sleeps, 0},
+		     {"sleeps_served", flag_comes_to_one_that_sleeps, 1},
 		     {"late", spinner_computes_behind_the_flag, 0}};
 
 	job_begin(2);

@@ -25,7 +25,7 @@ can_prove=
 if [ $can_prove ]; then
 	export QUINTORUS_SPIN_MS=60000
 	unset QUINTORUS_LOOP_US
-	for case in served asks flags later yields late; do
+	for case in served asks flags later yields sleeps sleeps_served late; do
 		ends_same $case --shape 3x1x1x1x1
 	done
 	ends_same served --fabric express --shape 1x1x1x1x1x2
