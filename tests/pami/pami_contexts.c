@@ -255,6 +255,16 @@ static void on_address(pami_context_t c, void *cookie, const void *header, size_
 	addresses++;
 }
 
+/* Real clock: a thread of the library does it. Virtual: any progress of this process does. */
+static void wait_for_other_thread(const int *count)
+{
+	while (!atomic_load_acquire(count))
+		if (is_virtual)
+			PAMI_Context_advance(contexts[1], 1);
+		else
+			usleep(100);
+}
+
 static void puts_arrive_without_calls(void)
 {
 	static uint64_t counter, one = 1, seen;
@@ -274,12 +284,7 @@ static void puts_arrive_without_calls(void)
 	CHECK_EQ(async_register(contexts[3], NULL, suspend_fn, resume_fn, NULL), PAMI_SUCCESS);
 	CHECK_EQ(async_enable(contexts[3], 0), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Context_post(contexts[3], &work, async_work, NULL), PAMI_SUCCESS);
-	/* Real clock: the engine thread runs it. Virtual: any progress of this process does. */
-	while (!atomic_load_acquire(&posted_ran))
-		if (is_virtual)
-			PAMI_Context_advance(contexts[1], 1);
-		else
-			usleep(100);
+	wait_for_other_thread(&posted_ran);
 	CHECK_EQ(atomic_load_acquire(&resumed), 1);
 	/* Atomic operations executed by contexts 3, which nothing else serves. */
 	for (size_t t = 0; t < tasks; t++) {
@@ -306,6 +311,7 @@ static void puts_arrive_without_calls(void)
 	}
 	run_barrier();
 	CHECK_EQ(async_disable(contexts[3], 0), PAMI_SUCCESS);
+	wait_for_other_thread(&suspended); /* the call above waits 0.1 s for it at most */
 	CHECK_EQ(atomic_load_acquire(&suspended), 1);
 	/* This is left on: destroying the context ends it. */
 	CHECK_EQ(async_enable(contexts[3], 0), PAMI_SUCCESS);
