@@ -41,6 +41,10 @@ static void part_of(int array, int proc, int first, int rows, int *lo, int *hi)
 	hi[1] = first + rows - 1;
 }
 
+/*
+ * Global Arrays keeps the handles of transfers in one static list, without a lock. Two threads at
+ * once took the same, so that a get returned before its data had come. Such calls are critical.
+ */
 static void put_and_get(int array, int proc, int first, int round, int thread)
 {
 	double out[COLUMNS * ROWS_EACH], in[COLUMNS * ROWS_EACH];
@@ -52,7 +56,9 @@ static void put_and_get(int array, int proc, int first, int round, int thread)
 		out[i] = i + 1000.0 * first + 0.5 * round;
 		in[i] = -1;
 	}
+#pragma omp critical(handles)
 	NGA_Put(array, lo, hi, out, &ld);
+#pragma omp critical(handles)
 	NGA_Get(array, lo, hi, in, &ld);
 	for (i = 0; i < count && in[i] == out[i]; i++)
 		;
@@ -67,6 +73,7 @@ static void add_two(int array, int proc)
 	part_of(array, proc, 0, ROWS_EACH, lo, hi);
 	for (i = 0; i < COLUMNS * ROWS_EACH; i++)
 		data[i] = 2.0;
+#pragma omp critical(handles)
 	NGA_Acc(array, lo, hi, data, &ld, &one);
 }
 
