@@ -41,7 +41,6 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_mempool.h>
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
@@ -646,87 +645,6 @@ static int dpdk_probe(struct dpdk_nic *c, struct drv_port_why *why)
 	return 0;
 }
 
-/*
- * A stack of buffers without a lock, for the pool of a memif's queue. The thread that uses the port
- * takes and frees all buffers: EAL's thread has none, since this driver of memif copies frames.
- */
-struct dpdk_stack {
-	unsigned count;
-	void *object[];
-};
-
-static int stack_alloc(struct rte_mempool *pool)
-{
-	pool->pool_data = calloc(1, sizeof(struct dpdk_stack) + pool->size * sizeof(void *));
-	return pool->pool_data ? 0 : -ENOMEM;
-}
-
-static void stack_free(struct rte_mempool *pool)
-{
-	free(pool->pool_data);
-}
-
-static int stack_enqueue(struct rte_mempool *pool, void *const *object, unsigned n)
-{
-	struct dpdk_stack *s = pool->pool_data;
-
-	for (unsigned i = 0; i < n; i++)
-		s->object[s->count++] = object[i];
-	return 0;
-}
-
-static int stack_dequeue(struct rte_mempool *pool, void **object, unsigned n)
-{
-	struct dpdk_stack *s = pool->pool_data;
-
-	if (n > s->count)
-		return -ENOBUFS;
-	for (unsigned i = 0; i < n; i++)
-		object[i] = s->object[--s->count];
-	return 0;
-}
-
-static unsigned stack_count(const struct rte_mempool *pool)
-{
-	return ((const struct dpdk_stack *)pool->pool_data)->count;
-}
-
-static const struct rte_mempool_ops stack_ops = {.name = "quintorus_stack",
-						 .alloc = stack_alloc,
-						 .free = stack_free,
-						 .enqueue = stack_enqueue,
-						 .dequeue = stack_dequeue,
-						 .get_count = stack_count};
-RTE_MEMPOOL_REGISTER_OPS(stack_ops);
-
-/*
- * Create the buffer pool of a queue: last in, first out, so that the buffers in use stay in the
- * cache.
- */
-static int dpdk_pool(struct dpdk_nic *c, unsigned queue, struct drv_port_why *why)
-{
-	struct dpdk_device *v = &c->device;
-	char name[RTE_MEMPOOL_NAMESIZE];
-	struct rte_mempool *pool;
-
-	if (!v->mbuf_bytes)
-		v->mbuf_bytes = ((v->mtu + 64 + 1023) & ~1023u) + RTE_PKTMBUF_HEADROOM;
-	snprintf(name, sizeof name, "qt%.18s.%c", v->name, 'a' + (int)queue);
-	pool = rte_pktmbuf_pool_create_by_ops(name, v->mbufs, 0, 0, (uint16_t)v->mbuf_bytes,
-					      SOCKET_ID_ANY,
-					      v->kind == DPDK_MEMIF ? stack_ops.name : "stack");
-	if (!pool)
-		pool = rte_pktmbuf_pool_create(name, v->mbufs, 64, 0, (uint16_t)v->mbuf_bytes,
-					       SOCKET_ID_ANY);
-	c->pool[queue] = pool;
-	if (!pool)
-		return drv_port_fail(why, -ENOMEM,
-				     "no memory for %u buffers of %u bytes (%s); close other "
-				     "ports of this process, or take fewer queues",
-				     v->mbufs, v->mbuf_bytes, rte_strerror(rte_errno));
-	return 0;
-}
-
 /* Set the MTU of a PCI device, or read that of another device. */
 static int dpdk_mtu(struct dpdk_nic *c, struct rte_eth_conf *conf)
 {
@@ -776,8 +694,10 @@ static int dpdk_start(struct dpdk_nic *c, struct drv_port_why *why)
 	if (rc)
 		return drv_port_fail(why, rc, "the device does not tell its MTU: %s",
 				     strerror(-rc));
-	for (unsigned q = 0; q < c->ports && !rc; q++)
-		rc = dpdk_pool(c, q, why);
+	for (unsigned q = 0; q < c->ports && !rc; q++) {
+		c->pool[q] = dpdk_pool_create(&c->device, q, why);
+		rc = c->pool[q] ? 0 : -ENOMEM;
+	}
 	if (rc)
 		return rc;
 	dpdk_eal_complaint_clear();

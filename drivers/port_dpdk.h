@@ -38,6 +38,15 @@ struct dpdk_device {
 int dpdk_device_parse(const char *args, unsigned queues, struct dpdk_device *d,
 		      struct drv_port_why *why);
 
+/*
+ * Create the buffer pool of a queue: last in, first out, so that the buffers in use stay in the
+ * cache. The pool of a memif has no lock: only the thread that uses the queue's port may take and
+ * free its buffers. Sets d->mbuf_bytes. NULL: no memory, and why says so.
+ */
+struct rte_mempool;
+struct rte_mempool *dpdk_pool_create(struct dpdk_device *d, unsigned queue,
+				     struct drv_port_why *why);
+
 /* Start EAL at the first call. Later calls check that this process may use it. */
 int dpdk_eal_start(const struct dpdk_device *d, struct drv_port_why *why);
 

@@ -261,30 +261,46 @@ static void output_by_line(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
+/*
+ * Have each channel send what is in its injection FIFO. Returns whether some had anything;
+ * progress: as mu_may_drain() takes it.
+ */
+static bool drain_channels(struct mu_process *p, void (*send)(struct mu_channel *ch),
+			   uint64_t *progress)
+{
+	bool busy = false;
+
+	*progress = 0;
+	for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
+		struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
+
+		if (!ch)
+			continue;
+		if (mu_has_pending_injection(ch)) {
+			send(ch);
+			busy = true;
+		}
+		*progress += mu_injection_progress(ch);
+	}
+	return busy;
+}
+
 /* Send what is in the injection FIFOs before the task leaves. No other thread is in a call. */
 static void drain_injection(struct mu_process *p, uint64_t limit_ns)
 {
 	struct mu_drain d = {.limit_ns = limit_ns};
 	uint64_t progress = 0;
-	int busy = 1;
 
-	while (busy && mu_may_drain(p, &d, progress)) {
-		busy = 0;
-		progress = 0;
-		for (unsigned i = 0; i < atomic_load_relaxed(&p->channels_open); i++) {
-			struct mu_channel *ch = atomic_ptr_load_relaxed(&p->channel[i]);
+	while (mu_may_drain(p, &d, progress) && drain_channels(p, mu_make_room, &progress))
+		sched_yield();
+}
 
-			if (!ch)
-				continue;
-			if (mu_has_pending_injection(ch)) {
-				mu_make_room(ch);
-				busy = 1;
-			}
-			progress += mu_injection_progress(ch);
-		}
-		if (busy)
-			sched_yield();
-	}
+static void run_engine_at_exit(struct mu_channel *ch)
+{
+	if (mu_is_in_poll_of(ch))
+		mu_engine_inject(ch);
+	else
+		mu_engine_run(ch);
 }
 
 /*
@@ -295,30 +311,15 @@ static void drain_at_exit(struct mu_process *p, uint64_t limit_ns)
 {
 	struct mu_drain d = {.limit_ns = limit_ns};
 	uint64_t progress = 0;
-	int busy = 1;
+	bool busy = true;
 
 	if (!p->clock->has_locks) {
 		drain_injection(p, limit_ns);
 		return;
 	}
 	while (busy && mu_may_drain(p, &d, progress)) {
-		busy = 0;
-		progress = 0;
 		mu_lock_acquire(&p->channels_lock);
-		for (unsigned i = 0; i < atomic_load_acquire(&p->channels_open); i++) {
-			struct mu_channel *ch = atomic_ptr_load_acquire(&p->channel[i]);
-
-			if (!ch)
-				continue;
-			if (mu_has_pending_injection(ch)) {
-				if (mu_is_in_poll_of(ch))
-					mu_engine_inject(ch);
-				else
-					mu_engine_run(ch);
-				busy = 1;
-			}
-			progress += mu_injection_progress(ch);
-		}
+		busy = drain_channels(p, run_engine_at_exit, &progress);
 		mu_lock_release(&p->channels_lock);
 		if (busy) {
 			p->remote->poll(p, NULL);

@@ -59,6 +59,16 @@ static inline unsigned job_share(void)
 	return share > 1 ? (unsigned)share : 1;
 }
 
+/* In a dispatch function: the data of the message goes to `to`, and then `done` is called. */
+static inline void receive_into(pami_recv_t *recv, void *to, pami_event_function done, void *cookie)
+{
+	*recv = (pami_recv_t){.local_fn = done,
+			      .cookie = cookie,
+			      .type = PAMI_TYPE_BYTE,
+			      .data_fn = PAMI_DATA_COPY,
+			      .addr = to};
+}
+
 static void flag_done(pami_context_t c, void *cookie, pami_result_t result)
 {
 	CHECK(c != NULL);

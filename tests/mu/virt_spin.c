@@ -91,10 +91,7 @@ static void long_here(pami_context_t c, void *cookie, pami_result_t result)
 static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_size,
 		    const void *pipe, size_t data_size, pami_endpoint_t origin, pami_recv_t *recv)
 {
-	*recv = (pami_recv_t){.local_fn = long_here,
-			      .addr = buffer[origin_task(origin)],
-			      .type = PAMI_TYPE_BYTE,
-			      .data_fn = PAMI_DATA_COPY};
+	receive_into(recv, buffer[origin_task(origin)], long_here, NULL);
 }
 
 static void put_flag(size_t task, uint64_t value)

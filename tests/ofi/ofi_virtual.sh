@@ -19,32 +19,30 @@ run() { # WHERE OPTIONS... -- ARGUMENTS
 	timeout $limit torus run --clock virtual --mpi "${options[@]}" "$tmp/program" "${@:2}" >"$to" 2>&1
 }
 
+say_same() { # WHAT BEGIN TOLD: $rc is 0, the first run has a line that begins so and a hash, and both have the same lines like TOLD
+	if [ $rc = 0 ] && grep -q "^$2" "$tmp/first" && grep -q 'hash [0-9a-f]\{16\}$' "$tmp/first" &&
+	   diff <(grep -E "$3" "$tmp/first") <(grep -E "$3" "$tmp/second"); then
+		echo "ok: $1: $(tail -n 1 "$tmp/first")"
+	else
+		failed=1
+		echo "FAIL: $1, two runs: status $rc"
+		tail -n 20 "$tmp/first" "$tmp/second"
+	fi
+}
+
 # The first run measures what the program computes between calls, the second reads that.
 trace="--compute trace:$tmp/trace --shape 2x1x1x1x1x2"
 run "$tmp/first" $trace -- && run "$tmp/second" $trace --
 rc=$?
-if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first" && grep -q 'hash [0-9a-f]\{16\}$' "$tmp/first" &&
-   diff <(grep -E "$told" "$tmp/first") <(grep -E "$told" "$tmp/second"); then
-	echo "ok: $(tail -n 1 "$tmp/first")"
-else
-	failed=1
-	echo "FAIL: two runs of four tasks: status $rc"
-	tail -n 20 "$tmp/first" "$tmp/second"
-fi
+say_same "four tasks" 'PASS$' "$told"
 
-same_twice() { # WHAT LINE OPTIONS...: two runs print a line that begins so, the same one, and have the same hash
+same_twice() { # WHAT BEGIN OPTIONS...
 	local to
+	rc=0
 	for to in first second; do
-		timeout $limit torus run --clock virtual --mpi "${@:3}" >"$tmp/$to" 2>&1 || failed=1
+		timeout $limit torus run --clock virtual --mpi "${@:3}" >"$tmp/$to" 2>&1 || rc=$?
 	done
-	if grep -q "^$2" "$tmp/first" && grep -q 'hash [0-9a-f]\{16\}$' "$tmp/first" &&
-	   diff <(grep -E "^$2|hash" "$tmp/first") <(grep -E "^$2|hash" "$tmp/second"); then
-		echo "ok: $1: $(tail -n 1 "$tmp/first")"
-	else
-		failed=1
-		echo "FAIL: $1, two runs"
-		tail -n 20 "$tmp/first" "$tmp/second"
-	fi
+	say_same "$1" "$2" "^$2|hash"
 }
 
 # A plain program on eight nodes; ofi/README.md says what it gave on 512.

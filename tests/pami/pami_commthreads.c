@@ -105,11 +105,7 @@ static void on_long(pami_context_t c, void *cookie, const void *header, size_t h
 	wrong_if(s, c != contexts[s->offset] || data_size != LONG,
 		 "a long message on another context, or cut");
 	PAMI_Endpoint_query(origin, &task, &offset);
-	*recv = (pami_recv_t){.cookie = s,
-			      .local_fn = long_here,
-			      .addr = s->buffer[task],
-			      .type = PAMI_TYPE_BYTE,
-			      .data_fn = PAMI_DATA_COPY};
+	receive_into(recv, s->buffer[task], long_here, s);
 	leave_handler(s);
 }
 

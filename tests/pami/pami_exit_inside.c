@@ -37,11 +37,7 @@ static void on_long(pami_context_t c, void *cookie, const void *header, size_t h
 
 	memcpy(&from, header, sizeof from);
 	CHECK_EQ(data_size, LONG);
-	*recv = (pami_recv_t){.local_fn = flag_done,
-			      .cookie = &got_long,
-			      .type = PAMI_TYPE_BYTE,
-			      .data_fn = PAMI_DATA_COPY,
-			      .addr = long_data[from % CONTEXTS]};
+	receive_into(recv, long_data[from % CONTEXTS], flag_done, &got_long);
 }
 
 static void send_last_words(size_t from)

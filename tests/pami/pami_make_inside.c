@@ -55,11 +55,7 @@ static void on_long(pami_context_t c, void *cookie, const void *header, size_t h
 		    const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
 {
 	CHECK_EQ(bytes, LONG);
-	*recv = (pami_recv_t){.local_fn = flag_done,
-			      .cookie = &long_got,
-			      .type = PAMI_TYPE_BYTE,
-			      .data_fn = PAMI_DATA_COPY,
-			      .addr = long_to};
+	receive_into(recv, long_to, flag_done, &long_got);
 }
 
 static void on_start(pami_context_t c, void *cookie, const void *header, size_t header_bytes,

@@ -150,22 +150,14 @@ static void on_number(pami_context_t c, void *cookie, const void *header, size_t
 	if (pipe)
 		CHECK(!memcmp(pipe, pattern, bytes));
 	else
-		*recv = (pami_recv_t){.local_fn = check_number,
-				      .cookie = number_to,
-				      .type = PAMI_TYPE_BYTE,
-				      .data_fn = PAMI_DATA_COPY,
-				      .addr = number_to};
+		receive_into(recv, number_to, check_number, number_to);
 }
 
 static void on_long(pami_context_t c, void *cookie, const void *header, size_t header_bytes,
 		    const void *pipe, size_t bytes, pami_endpoint_t origin, pami_recv_t *recv)
 {
 	CHECK_EQ(bytes, LONG);
-	*recv = (pami_recv_t){.local_fn = note_done,
-			      .cookie = &long_got,
-			      .type = PAMI_TYPE_BYTE,
-			      .data_fn = PAMI_DATA_COPY,
-			      .addr = long_to};
+	receive_into(recv, long_to, note_done, &long_got);
 }
 
 /* On context 2. */
