@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "bench/bench.h"
 
+#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -179,7 +180,10 @@ void bench_out_row(enum bench_format format, const struct bench_row *r)
 		       "\"check\":\"%s\"}\n",
 		       r->bench, r->variant, r->bytes, r->unit, r->value, r->low, r->high, p[0],
 		       p[1], p[2], p[3], r->repetitions, r->from, r->to, r->hops, r->pairs, check);
-	fflush(stdout);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "cannot print the results: %s\n", strerror(errno));
+		exit(1);
+	}
 }
 
 void bench_pin_to_core(unsigned index, unsigned count)

@@ -114,6 +114,7 @@ int drv_capture_create(const char *path, uint32_t hosts, int keep)
 {
 	struct block b = {.data = malloc(64 + (size_t)hosts * 64)};
 	int fd, rc = 0;
+	ssize_t n;
 
 	if (!b.data)
 		return -ENOMEM;
@@ -123,8 +124,8 @@ int drv_capture_create(const char *path, uint32_t hosts, int keep)
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | (keep ? O_EXCL : O_TRUNC), 0666);
 	if (fd < 0)
 		rc = -errno;
-	else if (write(fd, b.data, b.bytes) != (ssize_t)b.bytes)
-		rc = errno ? -errno : -EIO;
+	else if ((n = write(fd, b.data, b.bytes)) != (ssize_t)b.bytes)
+		rc = n < 0 ? -errno : -ENOSPC;
 	if (fd >= 0)
 		close(fd);
 	free(b.data);
@@ -135,9 +136,11 @@ int drv_capture_create(const char *path, uint32_t hosts, int keep)
 
 static void flush_records(struct capture_port *c)
 {
-	if (c->used && !c->failed && write(c->fd, c->buffer, c->used) != (ssize_t)c->used) {
+	ssize_t n = c->used && !c->failed ? write(c->fd, c->buffer, c->used) : (ssize_t)c->used;
+
+	if (n != (ssize_t)c->used) { /* a part is taken where the file system becomes full */
 		c->failed = 1;
-		drv_warn("capture: %s; nothing more is recorded", strerror(errno));
+		drv_warn("capture: %s; nothing more is recorded", strerror(n < 0 ? errno : ENOSPC));
 	}
 	c->used = 0;
 }

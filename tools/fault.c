@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "drivers/base/settings.h"
+#include "drivers/base/text.h"
 #include "tools/draw.h"
 
 #define WORDS_MAX 12
@@ -322,8 +323,8 @@ int fault_read(const char *path, const struct fault_job *job, struct fault *f, c
 	       size_t err_bytes)
 {
 	struct reader r = {.job = job, .f = f};
-	FILE *file = fopen(path, "r");
-	char *line = NULL, *save;
+	char *line = NULL, *save, *text;
+	FILE *file = drv_text_open(path, &text);
 	size_t room = 0;
 	unsigned number = 0;
 
@@ -353,6 +354,7 @@ int fault_read(const char *path, const struct fault_job *job, struct fault *f, c
 		    "--fault %s: line %u: too many faults; all together may have %d characters",
 		    path, number, FAULT_SCRIPT_BYTES);
 	fclose(file);
+	free(text);
 	free(line);
 	return r.why || r.full ? -EINVAL : 0;
 }

@@ -450,6 +450,15 @@ static void output_grant(struct job *j)
 	}
 }
 
+/* Has a write of what the tasks print failed? A program whose reader has gone ends silently. */
+static void output_check(struct job *j)
+{
+	int error = j->out[0].error;
+
+	if (error && job_record_failure(j, error == EPIPE ? 128 + SIGPIPE : 1) && error != EPIPE)
+		job_print("torus run: cannot write what the tasks print: %s", strerror(error));
+}
+
 /* ---- the loop ---- */
 
 static void handle_events(struct job *j, struct pollfd *fds)
@@ -483,8 +492,7 @@ static void handle_events(struct job *j, struct pollfd *fds)
 	for (unsigned i = 0; i < 2; i++)
 		if (fds[2 * hosts + 1 + i].revents)
 			out_flush(&j->out[i]);
-	if (j->out[0].broken) /* a program whose reader has gone ends in this way */
-		job_record_failure(j, 128 + SIGPIPE);
+	output_check(j);
 	if (fds[2 * hosts + 3].revents)
 		input_read(j);
 	output_grant(j);
@@ -557,7 +565,8 @@ static void page_write(const struct job *j)
 	int rc = j->plan->html ? job_page_write(j) : 0;
 
 	if (rc)
-		job_print("torus run: --html %s: %s", j->plan->html, strerror(-rc));
+		job_print("torus run: --html %s: %s; the page is cut short", j->plan->html,
+			  strerror(-rc));
 }
 
 static void trace_write_real(struct job *j)
@@ -613,6 +622,7 @@ int job_run(struct job *j, const struct plan *plan, double timeout_s)
 		handle_events(j, fds);
 	j->ended_ns = drv_clock_ns();
 	output_drain(j);
+	output_check(j);
 	if (plan->report == PLAN_REPORT_TEXT)
 		job_report(j);
 	if (plan->report == PLAN_REPORT_JSON) {

@@ -13,7 +13,8 @@
 #include <ini.h>
 #endif
 
-#define FILE_BYTES_MAX (1u << 20)
+#include "drivers/base/text.h"
+
 #define LINE_BYTES_MAX 198u /* the buffer of inih has 200, with the ends of line and text */
 
 struct reader {
@@ -98,33 +99,6 @@ static void find_path(const char *file, char *path, size_t path_bytes)
 	snprintf(path, path_bytes, "%s", file);
 }
 
-/* Read all of a file, which may be a pipe. Returns its text, to be freed, or NULL with errno. */
-static char *read_text(const char *path, size_t *bytes)
-{
-	FILE *f = fopen(path, "r");
-	char *text = f ? malloc(FILE_BYTES_MAX + 1) : NULL;
-	int error;
-
-	if (!text) {
-		error = errno;
-		if (f)
-			fclose(f);
-		errno = error;
-		return NULL;
-	}
-	errno = 0;
-	*bytes = fread(text, 1, FILE_BYTES_MAX, f);
-	error = ferror(f) ? errno : *bytes == FILE_BYTES_MAX ? EFBIG : 0;
-	fclose(f);
-	text[*bytes] = 0;
-	if (error) {
-		free(text);
-		errno = error;
-		return NULL;
-	}
-	return text;
-}
-
 /* Return the first line that is no text, or that inih would cut in two, with why; 0: none. */
 static int find_wrong_line(const char *text, size_t bytes, const char **why)
 {
@@ -158,7 +132,7 @@ static int read_file(struct machine *k, const char *file, char *err, size_t err_
 	int line;
 
 	find_path(file, path, sizeof path);
-	text = read_text(path, &bytes);
+	text = drv_text_read(path, &bytes);
 	if (!text) {
 		snprintf(err, err_bytes,
 			 "--machine %s: cannot read it: %s; give the path of a machine file, or "

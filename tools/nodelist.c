@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/text.h"
 #include "mu/segment/host.h"
 
 #define NAME_BYTES 128
@@ -110,8 +111,8 @@ char *nodelist_of_slurm(void)
 
 char *nodelist_of_file(const char *path, char *err, size_t err_bytes)
 {
-	FILE *f = fopen(path, "re"), *to;
-	char *text = NULL, *line = NULL;
+	char *text = NULL, *line = NULL, *all;
+	FILE *f = drv_text_open(path, &all), *to;
 	size_t bytes = 0, room = 0;
 	unsigned hosts = 0;
 
@@ -139,6 +140,7 @@ char *nodelist_of_file(const char *path, char *err, size_t err_bytes)
 		fclose(to);
 	free(line);
 	fclose(f);
+	free(all);
 	if (hosts)
 		return text;
 	snprintf(err, err_bytes, "--hostfile %s: it names no host; write one a line", path);

@@ -14,7 +14,7 @@
 
 void out_put(struct out *o, const void *data, size_t bytes)
 {
-	if (o->broken || !bytes)
+	if (o->error || !bytes)
 		return;
 	if (o->at) {
 		memmove(o->data, o->data + o->at, o->bytes - o->at);
@@ -57,7 +57,7 @@ void out_flush(struct out *o)
 {
 	struct pollfd p = {.fd = o->fd, .events = POLLOUT};
 
-	while (o->at < o->bytes && !o->broken && poll(&p, 1, 0) > 0) {
+	while (o->at < o->bytes && !o->error && poll(&p, 1, 0) > 0) {
 		size_t chunk = o->bytes - o->at;
 		ssize_t n = write(o->fd, o->data + o->at, chunk < PIPE_BUF ? chunk : PIPE_BUF);
 
@@ -66,8 +66,8 @@ void out_flush(struct out *o)
 		else if (errno == EAGAIN)
 			break;
 		else if (errno != EINTR)
-			o->broken = true;
+			o->error = errno;
 	}
-	if (o->at == o->bytes || o->broken)
+	if (o->at == o->bytes || o->error)
 		o->at = o->bytes = 0;
 }

@@ -3,7 +3,6 @@
 #ifndef TOOLS_OUT_H
 #define TOOLS_OUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,7 +10,8 @@ struct out {
 	int fd;
 	char *data; /* data[at .. bytes) is pending */
 	size_t at, bytes, room;
-	bool broken; /* the reader has closed: the rest is dropped */
+	int error; /* errno of a write that failed, EPIPE where the reader has closed: the rest is
+		    * dropped */
 };
 
 static inline size_t out_pending(const struct out *o)

@@ -186,8 +186,11 @@ int job_page_write(const struct job *j)
 	print_history(f, j);
 	fputs("}", f);
 	fputs(page_behind, f);
-	if (ferror(f))
+	if (ferror(f)) { /* one more write fails, and says why */
+		clearerr(f);
+		fputc('\n', f);
 		rc = -EIO;
+	}
 	if (fclose(f))
 		rc = -errno;
 	return rc;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tools/json.h"
@@ -213,12 +214,22 @@ static void take_row(struct sweep *s, char *line)
 
 int sweep_csv_read(struct sweep *s, const char *path, char *err, size_t err_bytes)
 {
-	FILE *f = fopen(path, "re");
-	char *line = NULL, *header = header_text(s);
-	size_t room = 0;
+	char *line = NULL, *header;
 	unsigned number = 0;
+	size_t room = 0;
+	struct stat st;
 	int rc = 0;
+	FILE *f;
 
+	/* Each write puts a new file in the place of the last one: never of a device. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode)) {
+		snprintf(err, err_bytes,
+			 "--csv %s is no regular file; name one that the results may replace",
+			 path);
+		return -EINVAL;
+	}
+	f = fopen(path, "re");
+	header = header_text(s);
 	while (f && header && !rc && getline(&line, &room, f) > 0) {
 		line[strcspn(line, "\n")] = '\0';
 		if (++number > 2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command torus: a table of subcommands, which are in cmd_*.c. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,6 +49,17 @@ static void standard_descriptors_open(void)
 		close(fd);
 }
 
+/* Return the status of a command, which is 1 if some of its output is lost. */
+static int output_close(const char *name, int status)
+{
+	errno = 0;
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "%s: cannot write its output: %s\n", name,
+		errno ? strerror(errno) : "a write has failed; is the disk full?");
+	return status ? status : 1;
+}
+
 int main(int argc, char **argv)
 {
 	char name[64];
@@ -60,14 +72,14 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		print_usage(stdout);
-		return 0;
+		return output_close("torus", 0);
 	}
 	for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
 		if (strcmp(argv[1], commands[i].name))
 			continue;
 		snprintf(name, sizeof name, "torus %s", commands[i].name);
 		argv[1] = name;
-		return commands[i].main(argc - 1, argv + 1);
+		return output_close(name, commands[i].main(argc - 1, argv + 1));
 	}
 	fprintf(stderr, "torus: no command '%s'; torus --help lists them\n", argv[1]);
 	return CMD_USAGE;

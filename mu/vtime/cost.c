@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "drivers/base/log.h"
+#include "drivers/base/text.h"
 
 #define COST_MAX_NS 1e9
 
@@ -73,7 +74,8 @@ int mu_cost_load(const char *path)
 	char line[512];
 	unsigned number = 0;
 	int rc = 0;
-	FILE *f = fopen(path, "re");
+	char *text;
+	FILE *f = drv_text_open(path, &text);
 
 	if (!f) {
 		rc = -errno;
@@ -86,6 +88,7 @@ int mu_cost_load(const char *path)
 		rc = line_read(line, table);
 	}
 	fclose(f);
+	free(text);
 	if (rc) {
 		line[strcspn(line, "\n")] = 0;
 		drv_error("cost file %s line %u: \"%s\": expected a name of mu/vtime/cost.def and "
