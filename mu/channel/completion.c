@@ -9,6 +9,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 
 void mu_op_complete_later(struct mu_channel *ch, struct mu_op *op, int result)
 {
@@ -281,6 +282,7 @@ int mu_call_done_functions(struct mu_channel *ch)
 	collect_completed(ch);
 	if (!ch->completion.done_first)
 		return 0;
+	mu_known_end_run();
 	op = ch->completion.done_first;
 	ch->completion.done_first = NULL;
 	ch->completion.done_last = &ch->completion.done_first;

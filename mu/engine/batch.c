@@ -11,6 +11,7 @@
 #include "drivers/base/assert.h"
 #include "drivers/base/log.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
 
@@ -100,6 +101,7 @@ static int dispatch_run(struct mu_channel *ch, const struct record *r)
 		b->taken += mu_short_bytes(bytes);
 		if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, r->source))
 			continue;
+		mu_known_end_run();
 		ch->receive(ch->arg, r->source, at + 2, at + MU_SHORT_HEAD, bytes, 0);
 		n++;
 	}
@@ -126,6 +128,7 @@ int mu_batch_dispatch(struct mu_channel *ch)
 		b->first += record_bytes(r->bytes);
 		if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, r->source))
 			continue;
+		mu_known_end_run();
 		ch->receive(ch->arg, r->source, r->soft, r->payload, r->bytes, r->offset);
 		n++;
 	}

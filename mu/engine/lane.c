@@ -13,6 +13,7 @@
 #include "mu/engine/lane.h"
 #include "drivers/base/atomic.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/process.h"
 
 static uint64_t lane_owner(const struct mu_channel *ch)
@@ -103,11 +104,13 @@ int mu_lane_receive(struct mu_channel *ch, uint32_t lanes, int budget, int dispa
 				source = lane_source(ch, i);
 			if (dispatch && __builtin_expect(ch->rx.stopped, 0))
 				return -EAGAIN;
-			if (__builtin_expect(dispatch, 1))
+			if (__builtin_expect(dispatch, 1)) {
+				mu_known_end_run();
 				ch->receive(ch->arg, source, rec->head, rec->payload, rec->bytes,
 					    0);
-			else if (lane_store(ch, source, rec))
+			} else if (lane_store(ch, source, rec)) {
 				return -EAGAIN;
+			}
 			drv_lane_release(l, rx, rec, flag);
 		}
 	}

@@ -10,7 +10,8 @@
  * mu_checked_range): short puts and gets that name the same pages ask once. Of long ones many pages
  * are checked together: two queries find how far plain memory goes (0.9 us), and where they cannot,
  * of a get many pages are read. Our caller's own buffers are checked when the operation starts
- * (mu_is_buffer_mapped()), not again.
+ * (mu_is_buffer_mapped()), not again. While the only thread of a program does nothing but poll,
+ * what was found is remembered from poll to poll (known_memory.h).
  *
  * With QUINTORUS_MEMORY_CHECK=touch a process asks for no page: it touches each of a copy and
  * catches the signal (drivers/base/touch.h). The rules are the same: a piece of which a page is
@@ -31,6 +32,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/copy.h"
 #include "drivers/base/touch.h"
+#include "mu/engine/known_memory.h"
 #include "mu/process.h"
 
 int mu_copy_by_kernel(pid_t pid, void *mine, uint64_t theirs, uint64_t bytes, bool write)
@@ -91,6 +93,8 @@ static int check_pages(uint64_t va, uint64_t bytes, bool write, bool touch)
 	if (va + bytes - 1 < va)
 		return -EFAULT;
 	last = (va + bytes - 1) / PAGE;
+	if (mu_knows_memory(va, bytes, write))
+		return 1;
 	if (last - va / PAGE >= (touch ? PAGES_TOUCHED : PAGES_FEW))
 		return 0;
 	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE)
@@ -98,6 +102,8 @@ static int check_pages(uint64_t va, uint64_t bytes, bool write, bool touch)
 			: write ? is_page_writable(at)
 			      : is_page_readable(at)))
 			return -EFAULT;
+	if (!touch)
+		mu_learn_memory(va / PAGE * PAGE, (last + 1) * PAGE, write);
 	return 1;
 }
 
@@ -272,6 +278,8 @@ static bool is_found_plain(struct mu_checked_range *range, uint64_t va, uint64_t
 	if (range->is_odd || va + bytes < va || atomic_load_relaxed(&has_no_queries))
 		return false;
 	range->is_odd = !find_plain_memory(va, range) || va + bytes > range->to;
+	if (!range->is_odd)
+		mu_learn_memory(range->from, range->to, true);
 	return !range->is_odd;
 }
 
@@ -334,7 +342,8 @@ static void note_pages(struct mu_checked_range *range, uint64_t va, uint64_t byt
 
 int mu_check_in(struct mu_process *p, uint64_t from, uint64_t bytes, struct mu_checked_range *range)
 {
-	bool is_there = mu_is_in_segment(p, from, bytes), touch = !is_there && may_touch(p);
+	bool is_there = mu_is_in_segment(p, from, bytes) || mu_knows_memory(from, bytes, false);
+	bool touch = !is_there && may_touch(p);
 	int there;
 
 	if (is_there || (range && !touch && is_range_there(range, from, bytes)))
@@ -384,7 +393,8 @@ int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t by
 	bool touch;
 	int there;
 
-	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes)) {
+	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes) ||
+	    mu_knows_memory(to, bytes, true)) {
 		put_bytes((void *)(uintptr_t)to, from, bytes);
 		return 0;
 	}

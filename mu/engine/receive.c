@@ -17,6 +17,7 @@
 #include "drivers/base/log.h"
 #include "mu/channel/class_route.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/engine/lane.h"
 #include "mu/engine/memory.h"
 #include "mu/hw/desc_build.h"
@@ -137,6 +138,7 @@ static void dispatch_one(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, u
 {
 	if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, source))
 		return;
+	mu_known_end_run();
 	ch->receive(ch->arg, source, h->messageUnitHeader.Packet_Types.Memory_FIFO.Unused2, payload,
 		    bytes, mu_fifo_offset(h));
 	mu_forget_checks(&ch->rx.written);
@@ -148,6 +150,7 @@ void mu_dispatch_short(struct mu_channel *ch, uint32_t source, const unsigned ch
 	mu_assert_engine(ch);
 	if (__builtin_expect(ch->death.applied, 0) && mu_is_late(ch, source))
 		return;
+	mu_known_end_run();
 	ch->receive(ch->arg, source, soft, payload, bytes, 0);
 	mu_forget_checks(&ch->rx.written);
 }
@@ -182,6 +185,7 @@ static int receive_internal(struct mu_channel *ch, const MUHWI_PacketHeader_t *h
 		break;
 	case MU_INTERNAL_NOTE:
 		mu_forget_checks(&ch->rx.written);
+		mu_known_end_run();
 		return ch->on_note ? ch->on_note(ch->arg, source, payload, bytes) : -EAGAIN;
 	default:
 		refuse_packet(ch, h, source, "unknown kind of internal packet");
@@ -260,6 +264,7 @@ static int receive_raw(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uin
 		return -EAGAIN;
 	mu_raw_header_unwrap(&plain);
 	mu_forget_checks(&ch->rx.written);
+	mu_known_end_run();
 	return ch->on_raw(ch->arg, source, mu_raw_kind(h), &plain, payload, bytes);
 }
 

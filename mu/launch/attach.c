@@ -31,6 +31,7 @@
 #include "emu/machine.h"
 #include "emu/route.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/engine/memory.h"
 #include "mu/launch/launch.h"
 #include "mu/process.h"
@@ -222,9 +223,12 @@ static void set_idle_policy(struct mu_process *p)
 	mu_commthreads_init(p, cpus);
 }
 
+#define CHECK_TOUCH 2 /* the third word of QUINTORUS_MEMORY_CHECK */
+
 static void start_touching(struct mu_process *p)
 {
-	if (!p->clock->reports_access_errors || !drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK))
+	if (!p->clock->reports_access_errors ||
+	    drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_TOUCH)
 		return;
 	p->touches = !drv_touch_start();
 	if (!p->touches)
@@ -421,9 +425,11 @@ static int join_job(struct mu_process *p)
 	atomic_store_release(&p->area->map_base, (uint64_t)(uintptr_t)p->host);
 	if (!fork_handler && !pthread_atfork(NULL, NULL, child_after_fork))
 		fork_handler = 1;
+	mu_known_prepare();
 	rc = p->clock->join(p);
 	if (rc)
 		goto err_maps;
+	mu_known_start(p);
 	start_touching(p);
 	/* After the modules of the port have registered theirs, so that they still work. */
 	if (!exit_handler && !atexit(finish_at_exit))
@@ -483,6 +489,7 @@ void mu_detach(void)
 			mu_channel_close(atomic_ptr_load_relaxed(&p->channel[i]));
 		p->remote->close(p, 2000);
 		mu_copy_cleanup();
+		mu_known_stop();
 		if (p->touches)
 			drv_touch_stop();
 		free(p->tx);

@@ -6,6 +6,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/engine/lane.h"
 #include "mu/engine/memory.h"
 #include "mu/launch/launch.h"
@@ -38,12 +39,28 @@ static void real_leave(struct mu_process *p)
 	mu_engine_thread_stop(p);
 }
 
+/* What few polls need is kept out of the way of all. */
+static __attribute__((noinline, cold)) void enter_watched_poll(void)
+{
+	uint64_t now = drv_clock_fast_ns();
+
+	if (mu_idle_thread.idle.left)
+		mu_idle_entered(&mu_idle_thread.idle, now);
+	if (mu_known.is_watched)
+		mu_known_enter(now);
+}
+
+static __attribute__((noinline, cold)) void leave_watched_poll(void)
+{
+	mu_known_leave(drv_clock_fast_ns());
+}
+
 static int real_poll(struct mu_channel *ch)
 {
 	int n = 0, gone = 0;
 
-	if (__builtin_expect(mu_idle_thread.idle.left != 0, 0))
-		mu_idle_entered(&mu_idle_thread.idle, drv_clock_fast_ns());
+	if (__builtin_expect((mu_idle_thread.idle.left != 0) | mu_known.is_watched, 0))
+		enter_watched_poll();
 	atomic_store_relaxed(&ch->progress.stamp, atomic_load_relaxed(&ch->progress.stamp) + 1);
 	if (mu_lock_try(&ch->engine.lock)) {
 		ch->engine.in_callback = 1;
@@ -65,9 +82,14 @@ static int real_poll(struct mu_channel *ch)
 	}
 	if (__builtin_expect(atomic_load_relaxed(&ch->a->ring.asked) != 0, 0))
 		mu_share_take_chunk(ch);
-	if (gone && ch->death.notify)
+	if (gone && ch->death.notify) {
+		mu_known_end_run();
 		ch->death.notify(ch->arg);
-	return n + gone + mu_call_done_functions(ch);
+	}
+	n += gone + mu_call_done_functions(ch);
+	if (__builtin_expect(mu_known.is_inside, 0))
+		leave_watched_poll();
+	return n;
 }
 
 static int real_wait(struct mu_channel *ch, int found, unsigned how)

@@ -34,6 +34,7 @@
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/process.h"
 #include "mu/progress/idle.h"
 #include "mu/progress/wakeup.h"
@@ -339,6 +340,7 @@ int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *), void *arg, int s
 
 	if (!c->max)
 		return -EOPNOTSUPP;
+	mu_known_end_run(); /* from here on other threads call functions of the program */
 	mu_lock_acquire(&c->lock);
 	k = choose_thread(c);
 	rc = p->clock->start_commthread(p, k);

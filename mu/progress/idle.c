@@ -15,6 +15,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/settings.h"
 #include "mu/engine/engine.h"
+#include "mu/engine/known_memory.h"
 #include "mu/engine/lane.h"
 #include "mu/process.h"
 #include "mu/progress/commthread.h"
@@ -229,15 +230,14 @@ static bool sleep_if_idle(struct mu_channel *ch, enum mu_idle_action action, str
 	return true;
 }
 
-/* Apply the policy, at one of mu_idle_period() empty polls. Returns 1 if the thread yielded or
- * slept. */
-static __attribute__((noinline)) int apply_policy(struct mu_channel *ch, unsigned how)
+/* Returns 1 if the thread yielded or slept. *now: before; then after. */
+static int apply_policy_at(struct mu_channel *ch, unsigned how, uint64_t *now)
 {
 	struct mu_process *p = ch->p;
 	struct mu_idle_thread *t = &mu_idle_thread;
 	struct drv_wake *bell = p->idle.crowded ? atomic_ptr_load_acquire(&ch->watch.bell) : NULL;
 	uint32_t posted = atomic_load_acquire(&p->area->posted.seq);
-	uint64_t before = drv_clock_fast_ns();
+	uint64_t before = *now;
 	int new_stretch = mu_idle_polls == mu_idle_period(&t->idle);
 	enum mu_idle_action action;
 
@@ -269,8 +269,24 @@ static __attribute__((noinline)) int apply_policy(struct mu_channel *ch, unsigne
 		before = drv_clock_fast_ns();
 		sched_yield();
 	}
-	mu_idle_learn(&p->idle, &t->idle, action, before, drv_clock_fast_ns());
+	*now = drv_clock_fast_ns();
+	mu_idle_learn(&p->idle, &t->idle, action, before, *now);
 	return 1;
+}
+
+/* Apply the policy, at one of mu_idle_period() empty polls. Returns 1 if the thread yielded or
+ * slept. */
+static __attribute__((noinline)) int apply_policy(struct mu_channel *ch, unsigned how)
+{
+	uint64_t now = drv_clock_fast_ns();
+	int rested;
+
+	if (__builtin_expect(mu_known.is_watched, 0))
+		mu_known_enter(now);
+	rested = apply_policy_at(ch, how, &now);
+	if (__builtin_expect(mu_known.is_inside, 0))
+		mu_known_leave(now);
+	return rested;
 }
 
 int mu_idle(struct mu_channel *ch, unsigned how)

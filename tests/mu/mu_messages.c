@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "drivers/base/clock.h"
+#include "mu/engine/known_memory.h"
 #include "mu/process.h"
 #include "mu/hw/desc_build.h"
 #include "tests/harness/mu_job.h"
@@ -546,6 +547,53 @@ static int vanish_body(const struct mu_job *job)
 	return 0;
 }
 
+/*
+ * The target does nothing but poll until its thread remembers the page that the other task puts to
+ * and gets from (mu/engine/known_memory.h), and then takes the page away between two polls. Not on
+ * one node of fabric express, where the initiator copies.
+ */
+static int remember_body(const struct mu_job *job)
+{
+	enum { ROUNDS = 20 };
+	uint64_t *mine = (void *)map_pages(4096), value = 0;
+	unsigned remembered = 0;
+
+	open_channel();
+	for (int i = 0; i < ROUNDS && job->task == 1; i++) {
+		uint64_t until = drv_clock_ns() + 1000000000;
+		unsigned before = messages;
+
+		mprotect(mine, 4096, PROT_READ | PROT_WRITE);
+		mine[0] = 0;
+		send_word(0, (uint64_t)(uintptr_t)mine);
+		/* Other threads, such as those of a sanitizer, forbid the thread to remember. */
+		while ((!mu_known.count || atomic_load_acquire(&mine[0]) < 100) &&
+		       drv_clock_ns() < until)
+			for (int k = 0; k < 100; k++)
+				mu_poll(ch);
+		remembered += mu_known.count != 0;
+		mprotect(mine, 4096, PROT_NONE);
+		while (messages == before)
+			mu_poll(ch);
+		wait_word();
+	}
+	for (int i = 0; i < ROUNDS && job->task == 0; i++) {
+		uint64_t remote = wait_word(), back = 0;
+		int rc = 0;
+
+		for (value = 1; !rc; value++) {
+			rc = put_bytes(&value, remote, 8);
+			if (!rc && !(rc = get_bytes(&back, remote, 8)))
+				CHECK_EQ(back, value);
+		}
+		CHECK_EQ(rc, -EFAULT);
+		send_word(1, 1);
+	}
+	CHECK(remembered || !mu_known.is_sole || job->task == 0);
+	mu_channel_close(ch);
+	return 0;
+}
+
 static int refuse_body(const struct mu_job *job)
 {
 	unsigned char soft[MU_SOFT_BYTES] = {'w'}, many[600] = {0};
@@ -741,6 +789,10 @@ BOTH(big)
 BOTH(away)
 BOTH(handler)
 BOTH(access_error)
+static void remember_torus(void)
+{
+	run_job(MU_FABRIC_TORUS, remember_body);
+}
 BOTH(refuse)
 BOTH(fork)
 
@@ -790,7 +842,8 @@ static int under_launcher(const char *name)
 		      {"storm", barrier_storm_body},
 		      {"stream", stream_body},
 		      {"handler", handler_body},
-		      {"vanish", vanish_body}};
+		      {"vanish", vanish_body},
+		      {"remember", remember_body}};
 	const struct mu_job *job;
 
 	for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
@@ -824,6 +877,7 @@ int main(int argc, char **argv)
 					      T(handler_torus),
 					      T(access_error_express),
 					      T(access_error_torus),
+					      T(remember_torus),
 					      T(refuse_express),
 					      T(refuse_torus),
 					      T(fork_express),

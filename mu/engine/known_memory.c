@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE
+#include "mu/engine/known_memory.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
+#include "drivers/base/settings.h"
+#include "mu/process.h"
+
+#define PAGE      4096ull
+#define MOST_NS   200 /* out of the library within a run, however slow unmapping is */
+#define MEASURED  5
+#define WAIT_NS   10000000 /* after other threads were found */
+#define CHECK_ASK 1        /* the second word of QUINTORUS_MEMORY_CHECK */
+
+_Thread_local struct mu_known mu_known __attribute__((tls_model("initial-exec")));
+
+/* Threads of this process; 0: not known. */
+static uint64_t count_threads(void)
+{
+	struct stat task;
+
+	return stat("/proc/self/task", &task) || task.st_nlink < 3 ? 0 : task.st_nlink - 2;
+}
+
+/* The fastest of a few. Pages that were touched take longer. */
+static uint64_t measure_unmapping(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < MEASURED; i++) {
+		void *page =
+		    mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint64_t begun = drv_clock_fast_ns(), took;
+
+		if (page == MAP_FAILED)
+			return 0;
+		munmap(page, PAGE);
+		took = drv_clock_fast_ns() - begun;
+		best = took < best ? took : best;
+	}
+	return best;
+}
+
+void mu_known_prepare(void)
+{
+	memset(&mu_known, 0, sizeof mu_known);
+	mu_known.is_sole = count_threads() == 1;
+}
+
+void mu_known_start(struct mu_process *p)
+{
+	struct mu_known *k = &mu_known;
+	uint64_t most = k->is_sole ? measure_unmapping() / 4 : 0;
+
+	k->most_ns = most < MOST_NS ? most : MOST_NS;
+	p->own_threads = count_threads();
+	k->is_sole = k->is_sole && p->clock->reports_access_errors &&
+		     drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_ASK;
+}
+
+void mu_known_stop(void)
+{
+	memset(&mu_known, 0, sizeof mu_known);
+}
+
+/* Does no thread but this one run functions of the program? */
+static bool is_alone(const struct mu_process *p)
+{
+	return count_threads() == p->own_threads && !atomic_load_relaxed(&p->comm.count);
+}
+
+static void remember(struct mu_known *k, uint64_t from, uint64_t to, bool is_writable)
+{
+	unsigned i;
+
+	for (i = 0; i < k->count; i++) /* it may have been found to be readable only */
+		if (k->range[i].from == from && k->range[i].to == to)
+			break;
+	if (i == k->count) {
+		if (k->count < MU_KNOWN_RANGES)
+			i = k->count++;
+		else
+			i = k->next++ % MU_KNOWN_RANGES;
+	}
+	k->range[i].from = from;
+	k->range[i].to = to;
+	k->range[i].is_writable = is_writable;
+}
+
+void mu_learn_memory(uint64_t from, uint64_t to, bool is_writable)
+{
+	struct mu_known *k = &mu_known;
+
+	if (!k->is_sole || !mu_polled_channel) /* only polls are watched */
+		return;
+	if (!k->is_inside) {
+		k->is_watched = true;
+		k->asked = drv_clock_fast_ns();
+		return;
+	}
+	k->asked = k->entered;
+	if ((int64_t)(k->entered - k->since) < MU_KNOWN_RUN_NS)
+		return;
+	if (!k->is_alone && !(k->is_alone = is_alone(&mu_self))) {
+		k->since = k->entered + WAIT_NS;
+		return;
+	}
+	remember(k, from, to, is_writable);
+}
