@@ -95,7 +95,7 @@ struct mu_process {
 	uint32_t share;             /* number of this one among them */
 	int yields;                 /* more tasks than cores: an empty poll yields at once */
 	bool touches;               /* QUINTORUS_MEMORY_CHECK=touch, and this machine can */
-	uint64_t own_threads;       /* when the task had joined (engine/known_memory.c) */
+	unsigned own_threads;       /* when the task had joined (engine/known_memory.c) */
 	int fifo_only;              /* QUINTORUS_MU=fifo: nothing goes past the injection FIFO */
 	int shares;                 /* large copies are done by both tasks (engine/share.c) */
 	bool uses_lanes;    /* small messages to near tasks go through lanes (engine/lane.c) */

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "drivers/base/log.h"
@@ -72,4 +73,13 @@ void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number)
 		drv_warn("commthread %u: cannot be bound to processor %u; QUINTORUS_BIND=off does "
 			 "not try",
 			 number, cpu_order[first + share_cpus - 1 - number % (share_cpus - 1)]);
+}
+
+unsigned drv_count_threads(int task_directory)
+{
+	struct stat st;
+	int failed = task_directory < 0 ? stat("/proc/self/task", &st) : fstat(task_directory, &st);
+
+	/* The directory has two links and one for each thread. */
+	return failed || st.st_nlink < 3 ? 0 : (unsigned)st.st_nlink - 2;
 }

@@ -17,6 +17,12 @@
 void drv_cpu_bind_service(unsigned share, unsigned shares, unsigned number);
 
 /*
+ * How many threads does this process have? 0: /proc does not tell. task_directory: a descriptor of
+ * /proc/self/task, with which the call takes 0.3 us, or -1 (1.4 us). Any thread.
+ */
+unsigned drv_count_threads(int task_directory);
+
+/*
  * The entry of the module (cpu_hwloc.c): writes the processors that the process may use, in the
  * order of the machine, and returns their number.
  */

@@ -4,10 +4,10 @@
 
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/base/cpu.h"
 #include "drivers/base/settings.h"
 #include "mu/process.h"
 
@@ -18,14 +18,6 @@
 #define CHECK_ASK 1        /* the second word of QUINTORUS_MEMORY_CHECK */
 
 _Thread_local struct mu_known mu_known __attribute__((tls_model("initial-exec")));
-
-/* Threads of this process; 0: not known. */
-static uint64_t count_threads(void)
-{
-	struct stat task;
-
-	return stat("/proc/self/task", &task) || task.st_nlink < 3 ? 0 : task.st_nlink - 2;
-}
 
 /* The fastest of a few. Pages that were touched take longer. */
 static uint64_t measure_unmapping(void)
@@ -49,7 +41,7 @@ static uint64_t measure_unmapping(void)
 void mu_known_prepare(void)
 {
 	memset(&mu_known, 0, sizeof mu_known);
-	mu_known.is_sole = count_threads() == 1;
+	mu_known.is_sole = drv_count_threads(-1) == 1;
 }
 
 void mu_known_start(struct mu_process *p)
@@ -58,7 +50,7 @@ void mu_known_start(struct mu_process *p)
 	uint64_t most = k->is_sole ? measure_unmapping() / 4 : 0;
 
 	k->most_ns = most < MOST_NS ? most : MOST_NS;
-	p->own_threads = count_threads();
+	p->own_threads = drv_count_threads(-1);
 	k->is_sole = k->is_sole && p->clock->reports_access_errors &&
 		     drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_ASK;
 }
@@ -71,7 +63,7 @@ void mu_known_stop(void)
 /* Does no thread but this one run functions of the program? */
 static bool is_alone(const struct mu_process *p)
 {
-	return count_threads() == p->own_threads && !atomic_load_relaxed(&p->comm.count);
+	return drv_count_threads(-1) == p->own_threads && !atomic_load_relaxed(&p->comm.count);
 }
 
 static void remember(struct mu_known *k, uint64_t from, uint64_t to, bool is_writable)

@@ -111,8 +111,6 @@ int vt_wake_idle_threads(uint64_t now);
 bool vt_is_multithreaded(const struct mu_vthread *t);
 /* vthread_liveness.c: write MU_VT_ARG_OTHERS. Any thread. */
 void vt_publish_others(void);
-/* Threads of the process, the library's and a sanitizer's included; 0: unknown. */
-unsigned vt_count_threads(void);
 
 /*
  * standin.c: for a call of the stand-in thread, wait until the simulator lets it run. NULL: the

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/single_threaded.h>
-#include <sys/stat.h>
 #include <time.h>
 
+#include "drivers/base/cpu.h"
 #include "drivers/base/log.h"
 #include "mu/process.h"
 #include "mu/vtime/state.h"
@@ -22,14 +22,6 @@
  */
 #define WATCH_NS      200000u
 #define WATCH_MOST_NS 10000000u
-
-/* Returns how many threads the process has; 0: unknown. */
-unsigned vt_count_threads(void)
-{
-	struct stat st;
-
-	return fstat(vt_state.list_fd, &st) || st.st_nlink < 3 ? 0 : (unsigned)st.st_nlink - 2;
-}
 
 /*
  * True if the list contains other threads. Called by the turn holder; another thread may add to the
@@ -52,7 +44,8 @@ bool vt_is_multithreaded(const struct mu_vthread *t)
 	if (more || __libc_single_threaded)
 		return more;
 	excluded = mu_vthread_excluded();
-	return !excluded || vt_count_threads() > 1 + vt_state.sanitizers + excluded;
+	return !excluded ||
+	       drv_count_threads(vt_state.list_fd) > 1 + vt_state.sanitizers + excluded;
 }
 
 /*

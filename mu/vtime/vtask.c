@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "drivers/base/cpu.h"
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
 #include "drivers/base/wake.h"
@@ -53,8 +54,9 @@ int mu_vt_attach(struct mu_host *host, uint32_t local)
 	vt_self->now = 0;
 	vt_state.holder = vt_self;
 	vt_state.list_fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	vt_state.sanitizers =
-	    __libc_single_threaded && vt_count_threads() ? vt_count_threads() - 1 : 0;
+	vt_state.sanitizers = __libc_single_threaded && drv_count_threads(vt_state.list_fd)
+				  ? drv_count_threads(vt_state.list_fd) - 1
+				  : 0;
 	drv_wake_process_init(); /* the simulator's barriers reach this process */
 	vt_state.host = host;
 	vt_state.local = local;

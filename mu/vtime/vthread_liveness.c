@@ -20,6 +20,7 @@
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/base/cpu.h"
 #include "mu/vtime/state.h"
 
 /* A thread asleep this long on something outside the process is presumed to stay asleep. */
@@ -328,7 +329,8 @@ static int list_threads(struct mu_vthread **list, uint64_t spin_ns, int *unsure)
  */
 static bool are_threads_known(void)
 {
-	return vt_state.listed.threads && vt_state.listed.threads == vt_count_threads() &&
+	return vt_state.listed.threads &&
+	       vt_state.listed.threads == drv_count_threads(vt_state.list_fd) &&
 	       vt_state.listed.exclusion_changes == atomic_load_acquire(&exclusion_changes);
 }
 
