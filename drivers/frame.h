@@ -47,7 +47,7 @@
 
 #define DRV_FRAME_MAGIC         0x31575451u /* "QTW1" */
 #define DRV_FRAME_MAGIC_SWAPPED 0x51545731u
-#define DRV_FRAME_VERSION       3
+#define DRV_FRAME_VERSION       4
 #define DRV_FRAME_HEADER        64u
 #define DRV_FRAME_TRAILER       32u
 #define DRV_FRAME_RUN           16u    /* header of a run; also the alignment of everything */

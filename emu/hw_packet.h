@@ -215,7 +215,8 @@ typedef struct MUHWI_MessageUnitHeader {
 			 * (ten of them in this field), and bit 62 is a mark of its own. */
 			uint16_t Put_Offset_Extra : 10; /* bits 37 .. 46 */
 			uint16_t Put_Offset_Atomic : 1;
-			uint16_t Unused2 : 5;
+			uint16_t Is_Asking : 1; /* ours, between hosts: mu_desc_ask() */
+			uint16_t Unused2 : 4;
 			uint64_t Counter_Offset;
 		} __attribute__((packed)) Direct_Put;
 		struct {

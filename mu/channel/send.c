@@ -461,13 +461,18 @@ int mu_send(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *
 	return 0;
 }
 
+static inline uint16_t ack_index(const struct mu_channel *ch, const struct mu_ack *ack)
+{
+	return (uint16_t)(ack - ch->completion.ack);
+}
+
 /* A remote get that makes the target send an internal packet back, which completes `ack`:
  * everything before it is done then. */
 static void flush_inject(struct mu_channel *ch, const struct mu_dest *to, const struct mu_ack *ack)
 {
 	struct mu_dest back = dest_of(ch->p, ch->p->task, ch->index);
 	struct mu_internal m = {.kind = MU_INTERNAL_ACK,
-				.index = (uint16_t)(ack - ch->completion.ack),
+				.index = ack_index(ch, ack),
 				.generation = atomic_load_relaxed(&ack->generation)};
 	struct mu_slot *slot;
 	unsigned char *buffer;
@@ -517,7 +522,7 @@ int mu_send_atomic(struct mu_channel *ch, uint32_t task, uint32_t channel,
 	back = dest_of(ch->p, ch->p->task, ch->index);
 	/* Its answer has an error of its own. */
 	ack = mu_ack_take(ch, task, MU_NO_CHANNEL, op);
-	m.index = (uint16_t)(ack - ch->completion.ack);
+	m.index = ack_index(ch, ack);
 	m.generation = (uint16_t)atomic_load_relaxed(&ack->generation);
 	d = slot_next(ch, &slot, &buffer);
 	mu_desc_fifo((MUHWI_Descriptor_t *)buffer, 0, 0, &back, &m, 1);
@@ -583,6 +588,7 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 	struct mu_ack *ack;
 	struct mu_dest to;
 	MUHWI_Descriptor_t *d;
+	bool asks;
 	int direct, rc = target_check(ch, task, channel);
 
 	if (rc || !bytes)
@@ -614,8 +620,11 @@ int mu_put(struct mu_channel *ch, uint32_t task, uint32_t channel, const void *l
 	d = slot_next(ch, &slot, NULL);
 	slot->op = local_done;
 	mu_desc_put(d, (uint64_t)(uintptr_t)local, bytes, &to, remote, 0, ch->index);
+	asks = ack && p->remote->takes_asking_puts && !p->near[task];
+	if (asks)
+		mu_desc_ask(d, ack_index(ch, ack), atomic_load_relaxed(&ack->generation));
 	slot_publish(ch);
-	if (ack)
+	if (ack && !asks)
 		flush_inject(ch, &to, ack);
 	run_engine(ch);
 	return 0;

@@ -51,6 +51,19 @@ enum mu_internal_kind {
 	MU_INTERNAL_VALUE
 };
 
+/* The acknowledgement that a put asks for (mu_desc_ask()). */
+static inline struct mu_internal mu_asked_ack(const MUHWI_PacketHeader_t *put)
+{
+	uint64_t entry = put->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
+
+	return (struct mu_internal){.kind = MU_INTERNAL_ACK,
+				    .index = (uint16_t)entry,
+				    .generation = (uint32_t)(entry >> 16)};
+}
+
+/* Make sure that mu_rget_append() of `count` descriptors has room. 0 or -EAGAIN. */
+int mu_rget_reserve(struct mu_channel *ch, uint32_t count);
+
 /* Run both injection FIFOs as far as they go. Returns the number of descriptors done. */
 int mu_engine_inject(struct mu_channel *ch);
 /* The FIFOs of the node that this channel runs. */

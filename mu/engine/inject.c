@@ -110,8 +110,11 @@ static int get_direct(struct mu_channel *ch, uint32_t task, const MUHWI_Descript
 static uint32_t largest_piece(const struct mu_channel *ch, uint32_t task,
 			      const MUHWI_Descriptor_t *d)
 {
-	uint32_t piece = mu_piece_bytes(ch->p, task);
+	uint32_t piece;
 
+	if (d->Message_Length <= MU_PACKET_BYTES)
+		return MU_PACKET_BYTES;
+	piece = mu_piece_bytes(ch->p, task);
 	return mu_packet_type(&d->PacketHeader) == MUHWI_PACKET_TYPE_PUT
 		   ? piece
 		   : piece / MU_PACKET_BYTES * MU_PACKET_BYTES;
@@ -141,6 +144,8 @@ static int send_pieces(struct mu_channel *ch, uint32_t task, const MUHWI_Descrip
 			return -EAGAIN;
 		/* The header of the first packet; those of the others differ in the offset. */
 		mu_packetize(d, at->sent, &h);
+		if (n < left && mu_packet_type(&h) == MUHWI_PACKET_TYPE_PUT)
+			mu_put_ask_later(&h);
 		rc = mu_send_piece(ch, task, &h,
 				   (const void *)(uintptr_t)(d->Pa_Payload + at->sent), n, range);
 		if (rc != -EAGAIN)
@@ -295,8 +300,14 @@ static void end_descriptor(struct mu_channel *ch, const MUHWI_Descriptor_t *d, u
 		trace_descriptor(ch, d, number, since);
 	if (rc && rc != -EFAULT && rc != -ESHUTDOWN)
 		warn_refused(ch, d, rc, 0);
-	if (rc && rc != -ESHUTDOWN && is_put(d))
+	if (rc && rc != -ESHUTDOWN && is_put(d)) {
 		record_put_error(ch, d, number, rc);
+		if (mu_put_asks(&d->PacketHeader)) { /* the target does not know */
+			struct mu_internal m = mu_asked_ack(&d->PacketHeader);
+
+			mu_ack_done(ch, &m);
+		}
+	}
 	ch->tx.slot[number % MU_INJ_SLOTS].result = rc;
 }
 
@@ -555,7 +566,7 @@ static int grow_overflow(struct mu_channel *ch)
 	MUHWI_Descriptor_t *m;
 
 	if (size > 1u << 20 || !(m = aligned_alloc(64, (size_t)size * 64)))
-		return -ENOMEM;
+		return -EAGAIN;
 	for (uint32_t i = 0; i < atomic_load_relaxed(&ch->rget.overflow_count); i++)
 		m[i] =
 		    ch->rget.overflow[(ch->rget.overflow_first + i) & (ch->rget.overflow_size - 1)];
@@ -564,6 +575,21 @@ static int grow_overflow(struct mu_channel *ch)
 	ch->rget.overflow_size = size;
 	ch->rget.overflow_first = 0;
 	return 0;
+}
+
+/* Make sure that the FIFO, or the list behind it, has room for `count` descriptors. -EAGAIN: there
+ * is no memory for the list. */
+int mu_rget_reserve(struct mu_channel *ch, uint32_t count)
+{
+	const MUHWI_Fifo_t *f = &ch->a->rget;
+	uint32_t waiting = atomic_load_relaxed(&ch->rget.overflow_count);
+	uint64_t used = f->pa_tail - f->pa_head;
+
+	if (f->pa_tail < f->pa_head)
+		used += f->size_1 + 1;
+	if (!waiting && used + (uint64_t)count * 64 <= f->size_1 - 63)
+		return 0;
+	return waiting + count > ch->rget.overflow_size ? grow_overflow(ch) : 0;
 }
 
 /*
@@ -576,16 +602,8 @@ int mu_rget_append(struct mu_channel *ch, const unsigned char *desc, uint32_t by
 
 	mu_assert_engine(ch);
 	DRV_ASSERT(bytes % 64 == 0 && bytes <= MU_PACKET_BYTES);
-	if (bytes &&
-	    atomic_load_relaxed(&ch->rget.overflow_count) + bytes / 64 > ch->rget.overflow_size) {
-		/* Reserve beforehand: all or nothing. */
-		uint64_t used = (f->pa_tail - f->pa_head + f->size_1 + 1) % (f->size_1 + 1);
-
-		if ((atomic_load_relaxed(&ch->rget.overflow_count) ||
-		     used + bytes > f->size_1 - 63) &&
-		    grow_overflow(ch))
-			return -EAGAIN;
-	}
+	if (mu_rget_reserve(ch, bytes / 64)) /* all or nothing */
+		return -EAGAIN;
 	for (uint32_t at = 0; at < bytes; at += 64) {
 		uint64_t next = fifo_next(f, f->pa_tail);
 

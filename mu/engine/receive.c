@@ -216,6 +216,40 @@ static enum get_state get_state_of(const struct mu_channel *ch, const MUHWI_Pack
 		   : GET_ENDED;
 }
 
+/* Channel `channel` of a task, as the target of an answer. */
+static struct mu_dest answer_to(const struct mu_channel *ch, uint32_t task, unsigned channel)
+{
+	const struct mu_task_entry *e = &ch->p->entry[task];
+
+	return (struct mu_dest){e->coords,
+				(uint32_t)e->t * ch->p->channels + channel % ch->p->channels};
+}
+
+/* A put that asks (mu_desc_ask()). 0, or negative: keep the packet for later. */
+static int receive_asking_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
+			      const unsigned char *payload, uint32_t bytes)
+{
+	uint64_t to = mu_put_offset(h);
+	struct mu_internal m = mu_asked_ack(h);
+	struct mu_dest back;
+	MUHWI_Descriptor_t answer;
+	int rc;
+
+	if (source >= ch->p->tasks || !bytes || to + bytes < to) {
+		refuse_packet(ch, h, source, "asking put of nothing or across the end of memory");
+		return 0;
+	}
+	/* What follows cannot be taken back: the report of an error, then the acknowledgement. */
+	if (mu_rget_reserve(ch, 2))
+		return -EAGAIN;
+	rc = mu_copy_out(ch->p, to, payload, bytes, &ch->rx.written);
+	if (rc)
+		mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc);
+	back = answer_to(ch, source, mu_header_origin_channel(h));
+	mu_desc_fifo(&answer, 0, 0, &back, &m, 1);
+	return mu_rget_append(ch, (const unsigned char *)&answer, 64);
+}
+
 static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
 			const unsigned char *payload, uint32_t bytes)
 {
@@ -291,6 +325,8 @@ int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint
 			return store_record(ch, h, source, payload, bytes);
 		return 0;
 	case MUHWI_PACKET_TYPE_PUT:
+		if (mu_put_asks(h))
+			return receive_asking_put(ch, h, source, payload, bytes);
 		receive_put(ch, h, source, payload, bytes);
 		return 0;
 	case MUHWI_PACKET_TYPE_GET:
@@ -324,15 +360,12 @@ void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsig
 int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel,
 			   const MUHWI_PacketHeader_t *answer, int error)
 {
-	const struct mu_task_entry *e;
 	struct mu_dest to;
 	MUHWI_Descriptor_t d;
 
 	if (task >= ch->p->host->tasks)
 		return -EINVAL;
-	e = &ch->p->entry[task];
-	to = (struct mu_dest){e->coords,
-			      (uint32_t)e->t * ch->p->channels + channel % ch->p->channels};
+	to = answer_to(ch, task, channel);
 	mu_access_error_desc(&d, &to, ch->index, answer, error);
 	return mu_rget_append(ch, (const unsigned char *)&d, 64);
 }

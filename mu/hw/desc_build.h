@@ -123,6 +123,33 @@ static inline void mu_desc_put(MUHWI_Descriptor_t *d, uint64_t payload, uint64_t
 }
 
 /*
+ * Let a put without a counter ask its target for the acknowledgement of entry `index`, which then
+ * needs no remote get. Only packets that no router sees may ask (mu_transport.takes_asking_puts):
+ * the fields of the counter contain the entry.
+ */
+static inline void mu_desc_ask(MUHWI_Descriptor_t *d, uint16_t index, uint32_t generation)
+{
+	d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Is_Asking = 1;
+	d->PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset =
+	    (uint64_t)generation << 16 | index;
+}
+
+/* Does this put ask? */
+static inline bool mu_put_asks(const MUHWI_PacketHeader_t *h)
+{
+	return h->messageUnitHeader.Packet_Types.Direct_Put.Is_Asking;
+}
+
+/* The last piece of a put asks: this is another one. */
+static inline void mu_put_ask_later(MUHWI_PacketHeader_t *h)
+{
+	if (!mu_put_asks(h))
+		return;
+	h->messageUnitHeader.Packet_Types.Direct_Put.Is_Asking = 0;
+	h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset = 0;
+}
+
+/*
  * Build a remote get: `bytes` (64 .. 512, a multiple of 64) of descriptors at `payload`, which the
  * target runs.
  */

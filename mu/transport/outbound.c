@@ -47,4 +47,5 @@ const struct mu_transport mu_transport_outbound = {
     MU_TRANSPORT_WITHOUT_POLL,          .name = "outbound",
     .send_piece = outbound_send_piece,  .store = outbound_store,
     .piece_bytes = mu_wire_piece_bytes, .near = MU_NEAR_HOST,
+    .takes_asking_puts = true,
 };

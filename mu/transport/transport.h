@@ -65,6 +65,7 @@ struct mu_transport {
 	enum mu_near near;
 	bool has_poll;   /* poll() can find something: a poll of a channel calls it */
 	bool holds_port; /* this task holds the port of its host: sleep() waits for frames too */
+	bool takes_asking_puts; /* send_piece() may get a put that asks (mu_desc_ask()) */
 
 	/* At attach: open what the transport needs. 0, or a negative errno (logged). */
 	int (*open)(struct mu_process *p);

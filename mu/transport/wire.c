@@ -374,6 +374,7 @@ const struct mu_transport mu_transport_wire = {
     .near = MU_NEAR_HOST,
     .has_poll = true,
     .holds_port = true,
+    .takes_asking_puts = true,
     .open = wire_open,
     .close = wire_close,
     .send_short = wire_send_short,
