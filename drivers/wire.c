@@ -296,7 +296,7 @@ static void service_wire(struct drv_wires *ws, struct wire *w)
 		     bits_ && (i = word_ * 64 + (uint32_t)__builtin_ctzll(bits_), 1);              \
 		     bits_ &= bits_ - 1)
 
-int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, void *arg)
+int drv_wires_receive(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, void *arg)
 {
 	struct drv_frame f[DRV_PORT_BURST];
 	uint32_t i;
@@ -323,15 +323,29 @@ int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, vo
 		drv_port_rx_done(ws->port, f, (unsigned)n);
 	ws->burst = NULL;
 	ws->burst_frames = 0;
-	for_active(ws, i) service_wire(ws, &ws->wire[i]);
-	ws->polling = 0;
-	if (n < 0 || ws->error)
-		return n < 0 ? n : ws->error;
+	if (n < 0)
+		return n;
 	/*
 	 * After a full burst without a run (acknowledgements, duplicates) the port may contain more
 	 * frames.
 	 */
 	return ws->delivered ? ws->delivered : n == DRV_PORT_BURST;
+}
+
+int drv_wires_send(struct drv_wires *ws)
+{
+	uint32_t i;
+
+	for_active(ws, i) service_wire(ws, &ws->wire[i]);
+	ws->polling = 0;
+	return ws->error;
+}
+
+int drv_wires_poll(struct drv_wires *ws, uint64_t now_ns, drv_wire_run_fn fn, void *arg)
+{
+	int n = drv_wires_receive(ws, now_ns, fn, arg), error = drv_wires_send(ws);
+
+	return n >= 0 && error ? error : n;
 }
 
 void drv_wires_abandon_poll(struct drv_wires *ws)

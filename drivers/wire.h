@@ -231,6 +231,14 @@ void drv_wire_flush(struct drv_wires *wires, uint32_t host, int now);
 int drv_wires_poll(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn, void *arg);
 
 /*
+ * The two halves of a poll, for a caller that has something to send after it has received: first
+ * the one, then the other, even if that fails. drv_wires_send() returns 0, or a negative errno if
+ * the wires are broken.
+ */
+int drv_wires_receive(struct drv_wires *wires, uint64_t now_ns, drv_wire_run_fn fn, void *arg);
+int drv_wires_send(struct drv_wires *wires);
+
+/*
  * fn ends the process and never returns to the poll that called it: give the frames of that poll
  * back to the port, so that polls may follow. The rest of them is lost here, and their senders may
  * take the runs for delivered.

@@ -380,7 +380,7 @@ static __attribute__((noinline)) void do_seldom_work(struct mu_holder *h)
 int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 {
 	uint32_t deaths = atomic_load_acquire(&h->host->deaths);
-	int n, sent = 0;
+	int n, error, sent = 0;
 
 	if (__builtin_expect(deaths != h->deaths_seen, 0))
 		mu_holder_drop_hosts(h, deaths);
@@ -394,9 +394,15 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		sent = drain_outbound(h);
 	if (h->p)
 		atomic_ptr_store_relaxed(&h->queue->dispatching, ch);
-	n = drv_wires_poll(h->wires, wires_now_ns(), mu_holder_take_run, h);
+	n = drv_wires_receive(h->wires, wires_now_ns(), mu_holder_take_run, h);
+	/* What answers puts and gets leaves with the end of this round. */
+	if (n > 0 && ch && mu_has_pending_injection(ch))
+		sent = mu_engine_inject(ch);
+	error = drv_wires_send(h->wires);
 	if (h->p)
 		atomic_ptr_store_relaxed(&h->queue->dispatching, NULL);
+	if (n >= 0 && error)
+		n = error;
 	if (n < 0) {
 		if (!h->broken)
 			drv_error(

@@ -144,16 +144,11 @@ static bool flush_queue(struct mu_queue *q, const struct mu_channel *ch)
 	return true;
 }
 
-static void wire_flush(struct mu_process *p, struct mu_channel *ch)
+/* The queues besides the channel's own to which its engine gave something. */
+static void flush_others(struct mu_process *p, struct mu_channel *ch)
 {
 	uint32_t others, left = 0;
 
-	if (!ch) {
-		for (unsigned q = 0; q < p->queues; q++)
-			flush_queue(&p->queue[q], NULL);
-		return;
-	}
-	flush_queue(ch->queues.own, ch);
 	if (__builtin_expect(!atomic_load_relaxed(&ch->queues.dirty), 1))
 		return;
 	for (others = atomic_exchange_acquire(&ch->queues.dirty, 0); others; others &= others - 1)
@@ -162,6 +157,17 @@ static void wire_flush(struct mu_process *p, struct mu_channel *ch)
 	/* The next flush of this channel tries these again. */
 	if (left)
 		atomic_fetch_or_relaxed(&ch->queues.dirty, left);
+}
+
+static void wire_flush(struct mu_process *p, struct mu_channel *ch)
+{
+	if (!ch) {
+		for (unsigned q = 0; q < p->queues; q++)
+			flush_queue(&p->queue[q], NULL);
+		return;
+	}
+	flush_queue(ch->queues.own, ch);
+	flush_others(p, ch);
 }
 
 /* Answer the gets that arrived for channels which idle threads help to serve. They come before
@@ -276,7 +282,9 @@ static int wire_poll(struct mu_process *p, struct mu_channel *ch)
 		return poll_queue(p, q, ch);
 	atomic_store_relaxed(&q->polls, atomic_load_relaxed(&q->polls) + 1);
 	n = poll_queue(p, q, ch);
-	return n + poll_orphans(p, ch);
+	n += poll_orphans(p, ch);
+	flush_others(p, ch);
+	return n;
 }
 
 /* The port's file descriptor wakes sleepers. */
