@@ -325,6 +325,10 @@ static int handle_idle(struct mu_sim *s, uint32_t local, const struct mu_vt_area
 	return 0;
 }
 
+/*
+ * Events of the time of the turn itself are no limit. They come behind the turn in the order of
+ * events, so a task that handed over for them at once would get its next turn before them.
+ */
 static uint64_t compute_horizon(const struct mu_sim *s, const struct sim_task *t)
 {
 	uint64_t next = emu_sched_next(emu_world_sched(s->world)), ahead;
@@ -334,6 +338,8 @@ static uint64_t compute_horizon(const struct mu_sim *s, const struct sim_task *t
 	 */
 	bool is_stuck = s->refusing && sim_strict_is_stuck(s);
 
+	if (next <= s->now)
+		next = s->now + 1;
 	if ((t->direct && !is_stuck) || next > UINT64_MAX / 2)
 		return next;
 	ahead = s->timing->mu_receive_ps;
