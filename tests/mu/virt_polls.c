@@ -3,6 +3,8 @@
  * Virtual time: programs that poll a bounded number of times with nothing under way and then go on,
  * and programs that never go on. The case is the first argument; virt_polls.sh runs them.
  */
+#include <time.h>
+
 #include "tests/harness/pami_job.h"
 
 #define POLLS   1000
@@ -116,6 +118,17 @@ static void poll_while_one_watches_the_clock(void)
 			PAMI_Context_advance(context, 1);
 }
 
+/* As a program that is slow in real time: valgrind, a crowded machine. */
+static void poll_slowly(void)
+{
+	struct timespec nap = {0, 1000000};
+
+	for (int i = 0; i < 2500; i++) {
+		PAMI_Context_advance(context, 1);
+		nanosleep(&nap, NULL);
+	}
+}
+
 static void poll_for_ever(void)
 {
 	for (;;)
@@ -159,6 +172,8 @@ int main(int argc, char **argv)
 		run_barrier();
 		poll_while_messages_travel();
 		run_barrier();
+	} else if (!strcmp(name, "slow")) {
+		poll_slowly();
 	} else if (!strcmp(name, "forever")) {
 		poll_for_ever();
 	} else if (!strcmp(name, "wait")) {

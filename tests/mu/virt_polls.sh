@@ -44,6 +44,9 @@ QUINTORUS_DEADLOCK_S=1 is_deadlock QUINTORUS_DEADLOCK_S mixed -n 2 --fabric expr
 says 'task 0 at .*: waits in PAMI_Context_lock since'
 says 'task 1 at .*: polls in PAMI_Context_advance since'
 
+# Tasks that are slow in real time get more of it, and go on.
+QUINTORUS_DEADLOCK_S=2 ends_well slow -n 1
+
 wait $no_time
 [ $? = 124 ] || fail "QUINTORUS_DEADLOCK_S=0: $(cat "$dir/no time")"
 wait $many_polls
