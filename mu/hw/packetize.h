@@ -140,7 +140,8 @@ static inline uint32_t mu_packetize(const MUHWI_Descriptor_t *d, uint64_t offset
 		h->NetworkHeader.pt2pt.Byte2.Interrupt = last && d->Half_Word1.Interrupt;
 		break;
 	case MUHWI_PACKET_TYPE_PUT:
-		mu_put_offset_set(h, mu_put_offset(h) + offset);
+		if (offset) /* its bits lie in four fields */
+			mu_put_offset_set(h, mu_put_offset(h) + offset);
 		h->messageUnitHeader.Packet_Types.Direct_Put.Valid_Bytes_In_Payload =
 		    (uint16_t)bytes;
 		break;
