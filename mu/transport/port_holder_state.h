@@ -117,8 +117,8 @@ int mu_holder_list_address(struct mu_holder *h);
 void mu_holder_publish_address(struct mu_host *host, int ready);
 
 /*
- * port_receive.c: deliver a run that came from a host; drv_wires_poll() calls it. arg: the holder.
- * Returns 0, or -EAGAIN: there is no room now, so the wire offers the run again.
+ * port_receive.c: deliver a run that came from a host; drv_wires_receive() calls it. arg: the
+ * holder. Returns 0, or -EAGAIN: there is no room now, so the wire offers the run again.
  */
 int mu_holder_take_run(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
 		       const unsigned char *payload, uint32_t bytes);
