@@ -409,6 +409,43 @@ static void step_arithmetic_immediate(struct insn *i, uint8_t opcode)
 		set_rm(i, r);
 }
 
+static void set_quotient(struct insn *i, uint64_t quotient, uint64_t rest)
+{
+	set_register(i, RAX, i->size, quotient);
+	set_register(i, RDX, i->size, rest);
+	forget_flags(i, MU_LOOP_FLAGS);
+}
+
+/* Loops that wait for room in a ring divide by its size. What the processor refuses is unknown. */
+static void step_divide(struct insn *i, uint64_t by)
+{
+	uint64_t low = get_register(i, RAX, i->size), high = get_register(i, RDX, i->size);
+
+	if (i->size < 4 || high >= by) {
+		i->is_unknown = true;
+	} else if (i->size == 4) {
+		low |= high << 32;
+		set_quotient(i, low / by, low % by);
+	} else {
+		unsigned __int128 whole = (unsigned __int128)high << 64 | low;
+
+		set_quotient(i, (uint64_t)(whole / by), (uint64_t)(whole % by));
+	}
+}
+
+/* The dividend fits the operand: what compilers make of a division of integers. */
+static void step_divide_signed(struct insn *i, uint64_t by)
+{
+	int64_t low = sign_extend(get_register(i, RAX, i->size), i->size),
+		b = sign_extend(by, i->size);
+	uint64_t high = get_register(i, RDX, i->size);
+
+	if (i->size < 4 || high != (low < 0 ? mask_of(i->size) : 0) || !b || b == -1)
+		i->is_unknown = true;
+	else
+		set_quotient(i, (uint64_t)(low / b), (uint64_t)(low % b));
+}
+
 static void step_unary(struct insn *i, uint8_t opcode)
 {
 	uint64_t a;
@@ -428,6 +465,12 @@ static void step_unary(struct insn *i, uint8_t opcode)
 		break;
 	case 3:
 		set_rm(i, calculate(i, SUB, 0, a));
+		break;
+	case 6:
+		step_divide(i, a);
+		break;
+	case 7:
+		step_divide_signed(i, a);
 		break;
 	default:
 		i->is_unknown = true;
@@ -632,6 +675,10 @@ static void step_others(struct insn *i, uint8_t opcode, bool is_f3)
 		break;
 	case 0x98: /* the lower half of RAX, extended */
 		set_register(i, RAX, i->size, (uint64_t)sign_extend(l->reg[RAX], i->size / 2u));
+		break;
+	case 0x99: /* RDX becomes the sign of RAX */
+		set_register(i, RDX, i->size,
+			     get_register(i, RAX, i->size) >> (i->size * 8 - 1) ? UINT64_MAX : 0);
 		break;
 	case 0xa8:
 	case 0xa9:

@@ -38,6 +38,11 @@ __asm__(
     "	shl $3, %rax\n shr $5, %ecx\n sar $7, %rdx\n shl %ebx\n shr %r8\n sarw $2, 120(%rdi)\n sar "
     "%sil\n"
     "	imul %rcx, %rax\n imul $12, %rdx, %r8\n imul $100000, %r9d, %r10d\n imul %bx, %cx\n"
+    "	or $3, %rcx\n xor %edx, %edx\n div %rcx\n cltd\n idiv %ecx\n or $1, %dl\n mov %rdx, "
+    "120(%rdi)\n"
+    "	cqto\n idivq 120(%rdi)\n mov $1, %edx\n mov $-2, %rbx\n div %rbx\n mov $2, %edx\n mov $-9, "
+    "%ebx\n"
+    "	div %ebx\n"
     "	bt $5, %rax\n setc %bl\n bt %ecx, %edx\n setnc %bh\n"
     /* moves */
     "	mov %ah, %cl\n mov %ch, %ah\n mov %r9b, %sil\n mov $0x12, %dh\n mov $0x1234, %bp\n mov "
