@@ -9,6 +9,7 @@
 #include "drivers/base/log.h"
 #include "mu/hw/packetize.h"
 #include "mu/hw/rec_append.h"
+#include "muspi/put.h"
 #include "muspi/unit.h"
 #include "spi/include/l2/atomic.h"
 
@@ -133,23 +134,6 @@ static int atomic_store_op(uint64_t address, uint64_t value)
 		L2_AtomicStoreMaxSignValue(p, value);
 	}
 	return 0;
-}
-
-/* Programs watch aligned words: one store each, after all before it. */
-static void put_bytes(uint64_t to, const void *from, uint32_t bytes)
-{
-	uint64_t word8;
-	uint32_t word4;
-
-	if (bytes == 8 && to % 8 == 0) {
-		memcpy(&word8, from, 8);
-		atomic_store_release((uint64_t *)(uintptr_t)to, word8);
-	} else if (bytes == 4 && to % 4 == 0) {
-		memcpy(&word4, from, 4);
-		atomic_store_release((uint32_t *)(uintptr_t)to, word4);
-	} else {
-		memcpy((void *)(uintptr_t)to, from, bytes);
-	}
 }
 
 /* ---- packets ---- */
@@ -299,7 +283,7 @@ static int receive_put(uint32_t source, const MUHWI_PacketHeader_t *h, const uns
 		unit_refuse(RULE_put_memory, "address", to);
 		return 0;
 	} else {
-		put_bytes(to, payload, bytes);
+		unit_put_bytes(to, payload, bytes);
 	}
 	count_down(h, bytes);
 	return 0;
