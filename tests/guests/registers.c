@@ -3,14 +3,24 @@
  * Programs of the MU's registers wait by loads of registers and memory, without a call: they spin,
  * also where there are more tasks than processors.
  */
+#include <spi/include/kernel/MU.h>
 #include <spi/include/kernel/location.h>
 #include <spi/include/mu/GIBarrier.h>
+#include <spi/include/mu/InjFifo.h>
 
 #include "tests/guests/guest.h"
 
 #define ROUNDS 100
+#define MOST   1000u /* bytes of a put: two packets */
 
 static MUSPI_GIBarrier_t barrier;
+static MUSPI_InjFifoSubGroup_t inj; /* FIFO 3: room for one descriptor */
+static MUSPI_BaseAddressTableSubGroup_t bat;
+static MUSPI_Pt2PtDirectPutDescriptorInfo_t put;
+static unsigned char fifo[128] __attribute__((aligned(64)));
+static unsigned char sent[MOST + 8] __attribute__((aligned(64)));
+static unsigned char arrived[MOST + 8] __attribute__((aligned(64)));
+static volatile uint64_t counter __attribute__((aligned(64)));
 
 static void loads_the_status(void)
 {
@@ -35,12 +45,102 @@ static void stores_the_control(void)
 	}
 }
 
+/* Puts go to the partner, which is the task itself where the number of tasks is odd. */
+static void set_up_puts(void)
+{
+	static BG_CoordinateMapping_t map[64];
+	uint32_t id = 3, entries[2] = {0, 1}, me = Kernel_GetRank(), to;
+	Kernel_InjFifoAttributes_t attributes = {0};
+	Kernel_MemoryRegion_t region;
+	uint64_t ranks;
+
+	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
+	to = ranks % 2 ? me : me ^ 1;
+	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &attributes));
+	REQUIRE(!Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo));
+	REQUIRE(!Kernel_InjFifoInit(&inj, id, &region, 0, sizeof fifo - 1));
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
+	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
+	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)arrived));
+	REQUIRE(!MUSPI_SetBaseAddress(
+	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
+	put.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_PRIORITY;
+	MUSPI_SetUpDestination(&put.Base.Dest, map[to].a, map[to].b, map[to].c, map[to].d,
+			       map[to].e);
+	put.Pt2Pt.Misc2 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
+	put.DirectPut.Rec_Counter_Base_Address_Id = 1;
+}
+
+static uint64_t inject_put(unsigned at, unsigned bytes)
+{
+	MUHWI_Descriptor_t d;
+	uint64_t number;
+
+	put.Base.Payload_Address = (uint64_t)&sent[at];
+	put.Base.Message_Length = bytes;
+	put.DirectPut.Rec_Payload_Offset = at;
+	REQUIRE(!MUSPI_CreatePt2PtDirectPutDescriptor(&d, &put));
+	while ((number = MUSPI_InjFifoInject(MUSPI_IdToInjFifo(3, &inj), &d)) == UINT64_MAX)
+		;
+	return number;
+}
+
+/* Sizes and places whose last word has 8, 4, 2 bytes and 1. */
+static void watches_the_last_byte(void)
+{
+	static const unsigned sizes[] = {1, 3, 7, 8, 12, 15, 31, 33, 64, 100, 511, 512, 513, MOST};
+
+	for (unsigned i = 1; i <= 3 * sizeof sizes / sizeof *sizes; i++) {
+		unsigned bytes = sizes[i % (sizeof sizes / sizeof *sizes)], at = i % 5, wrong = 0;
+		volatile unsigned char *last = &arrived[at + bytes - 1];
+
+		memset(sent, (int)i, sizeof sent);
+		*last = 0;
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&barrier));
+		inject_put(at, bytes);
+		while (*last != i)
+			;
+		for (unsigned k = 0; k < bytes; k++)
+			wrong += arrived[at + k] != i;
+		REQUIRE_EQ(wrong, 0);
+		while (MUSPI_getHwFreeSpace(MUSPI_IdToInjFifo(3, &inj)) != 1)
+			;
+		REQUIRE(!MUSPI_GIBarrierEnterAndWait(&barrier));
+	}
+}
+
+/* In the last third of the rounds without a call: its own arithmetic divides by the size. */
+static void waits_for_room(void)
+{
+	MUSPI_InjFifo_t *f = MUSPI_IdToInjFifo(3, &inj);
+	volatile MUHWI_Fifo_t *hw = f->_fifo.hwfifo;
+
+	for (int i = 0; i < 3 * ROUNDS / 2; i++) {
+		uint64_t number = inject_put(0, MOST);
+
+		if (i < ROUNDS / 2)
+			while (MUSPI_getHwFreeSpace(f) != 1)
+				;
+		else if (i < ROUNDS)
+			while (MUSPI_getHwDescCount(f) < number)
+				;
+		else
+			while ((hw->pa_tail + (hw->size_1 + 1) - hw->pa_head) % (hw->size_1 + 1))
+				;
+		REQUIRE_EQ(MUSPI_getHwDescCount(f), number);
+	}
+	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&barrier));
+}
+
 int main(int argc, char **argv)
 {
+	set_up_puts();
 	REQUIRE(!MUSPI_GIBarrierInit(&barrier, 0));
 	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&barrier));
 	CASE(loads_the_status, "enters barriers by calls and waits by loads");
 	CASE(stores_the_control, "enters barriers by stores and waits by loads");
+	CASE(watches_the_last_byte, "waits for the last byte of a put, whatever its size");
+	CASE(waits_for_room, "waits for room in an injection FIFO, by calls and by loads");
 	REQUIRE(!MUSPI_GIBarrierEnterAndWait(&barrier));
 	if (!check_failures && !Kernel_GetRank())
 		puts("ok");

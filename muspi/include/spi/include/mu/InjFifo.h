@@ -22,17 +22,29 @@ MUSPI_IdToInjFifo(int id, MUSPI_InjFifoSubGroup_t *subgroup)
  * Free descriptors. From head and tail: the register follows a store to the tail only when the MU
  * has looked at it.
  */
-static inline __attribute__((unused)) uint64_t MUSPI_getHwFreeSpace(MUSPI_InjFifo_t *f)
+static inline __attribute__((unused)) uint64_t quintorus_mu_free_space(MUSPI_InjFifo_t *f)
 {
 	MUHWI_Fifo_t *hw = f->_fifo.hwfifo;
-	uint64_t size = hw->size_1 + 1;
-	uint64_t head = __atomic_load_n(&hw->pa_head, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&hw->pa_head, __ATOMIC_ACQUIRE), tail = hw->pa_tail;
+	uint64_t used = tail >= head ? tail - head : tail + hw->size_1 + 1 - head;
 
-	return size / 64 - 1 - (hw->pa_tail + size - head) % size / 64;
+	return (hw->size_1 + 1 - used) / 64 - 1;
+}
+static inline __attribute__((unused)) uint64_t quintorus_mu_desc_count(MUSPI_InjFifo_t *f)
+{
+	return __atomic_load_n(&f->hw_injfifo->descCount, __ATOMIC_ACQUIRE);
+}
+/* Programs wait with these two, until there is room or a descriptor is done; so they poll while the
+ * MU has work in the FIFO. */
+static inline __attribute__((unused)) uint64_t MUSPI_getHwFreeSpace(MUSPI_InjFifo_t *f)
+{
+	(void)MUSPI_getHwHead(&f->_fifo);
+	return quintorus_mu_free_space(f);
 }
 static inline __attribute__((unused)) uint64_t MUSPI_getHwDescCount(MUSPI_InjFifo_t *f)
 {
-	return __atomic_load_n(&f->hw_injfifo->descCount, __ATOMIC_ACQUIRE);
+	(void)MUSPI_getHwHead(&f->_fifo);
+	return quintorus_mu_desc_count(f);
 }
 static inline __attribute__((unused)) uint64_t MUSPI_getFreeSpaceFromShadow(MUSPI_InjFifo_t *f)
 {
@@ -53,11 +65,11 @@ static inline __attribute__((unused)) uint32_t MUSPI_CheckDescComplete(MUSPI_Inj
 {
 	if (f->descCount >= sequence)
 		return 1;
-	f->descCount = MUSPI_getHwDescCount(f);
+	f->descCount = quintorus_mu_desc_count(f);
 	if (f->descCount >= sequence)
 		return 1;
 	quintorus_mu_settle();
-	f->descCount = MUSPI_getHwDescCount(f);
+	f->descCount = quintorus_mu_desc_count(f);
 	return f->descCount >= sequence;
 }
 
@@ -83,10 +95,10 @@ static inline __attribute__((unused)) uint64_t
 MUSPI_InjFifoNextDescMultiple(MUSPI_InjFifo_t *f, uint32_t n, void **slots)
 {
 	if (f->freeSpace < n) {
-		f->freeSpace = MUSPI_getHwFreeSpace(f);
+		f->freeSpace = quintorus_mu_free_space(f);
 		if (f->freeSpace < n) {
 			quintorus_mu_settle();
-			f->freeSpace = MUSPI_getHwFreeSpace(f);
+			f->freeSpace = quintorus_mu_free_space(f);
 			if (f->freeSpace < n)
 				return (uint64_t)-1;
 		}
@@ -129,10 +141,10 @@ static inline __attribute__((unused)) uint64_t MUSPI_InjFifoInjectMultiple(MUSPI
 	uint32_t i;
 
 	if (!n || f->freeSpace < n) {
-		f->freeSpace = MUSPI_getHwFreeSpace(f);
+		f->freeSpace = quintorus_mu_free_space(f);
 		if (f->freeSpace < n) {
 			quintorus_mu_settle();
-			f->freeSpace = MUSPI_getHwFreeSpace(f);
+			f->freeSpace = quintorus_mu_free_space(f);
 		}
 		if (!n || f->freeSpace < n)
 			return (uint64_t)-1;
