@@ -172,13 +172,14 @@ static void client_read(struct server *s, uint32_t task)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0) {
-		s->fd[task].fd = -1; /* the task has exited, or its line is too long */
+	if (n <= 0) { /* the task has exited, or its line is too long: then it must not wait */
+		shutdown(s->fd[task].fd, SHUT_RDWR);
+		s->fd[task].fd = -1;
 		return;
 	}
 	c->bytes += (size_t)n;
 	c->line[c->bytes] = 0;
-	while ((end = strchr(c->line, '\n'))) {
+	while ((end = memchr(c->line, '\n', c->bytes))) {
 		*end++ = 0;
 		command_handle(s, task, c->line);
 		c->bytes -= (size_t)(end - c->line);

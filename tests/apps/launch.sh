@@ -196,7 +196,12 @@ pmi_by_hand() {
 		ask "cmd=get kvsname=torus key=nobody" rc=-1
 		ask "cmd=barrier_in" cmd=barrier_out
 		ask "cmd=get kvsname=torus key=a$(((PMI_RANK + 1) % PMI_SIZE))" "value=v$(((PMI_RANK + 1) % PMI_SIZE))"
-		head -c 10000 /dev/zero >&"$PMI_FD"
+		printf 'cmd=nonsense \0 behind a zero byte\n' >&"$PMI_FD"
+		read -r -t 60 -u "$PMI_FD" line || { echo "no answer to a line with a zero byte" && exit 1; }
+		# A line that is too long ends the connection: the task must not wait for an answer.
+		head -c 10000 /dev/zero >&"$PMI_FD" 2>/dev/null
+		read -r -t 60 -u "$PMI_FD" line
+		[ $? = 1 ] || { echo "a line that is too long ended in no end of file" && exit 1; }
 		echo "PASS $PMI_RANK of $PMI_SIZE"
 	END
 	chmod +x "$tmp/speak"
