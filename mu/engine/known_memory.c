@@ -46,13 +46,12 @@ void mu_known_prepare(void)
 
 void mu_known_start(struct mu_process *p)
 {
-	struct mu_known *k = &mu_known;
-	uint64_t most = k->is_sole ? measure_unmapping() / 4 : 0;
+	uint64_t most = mu_known.is_sole ? measure_unmapping() / 4 : 0;
 
-	k->most_ns = most < MOST_NS ? most : MOST_NS;
+	mu_known.most_ns = most < MOST_NS ? most : MOST_NS;
 	p->own_threads = drv_count_threads(-1);
-	k->is_sole = k->is_sole && p->clock->reports_access_errors &&
-		     drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_ASK;
+	mu_known.is_sole = mu_known.is_sole && p->clock->reports_access_errors &&
+			   drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_ASK;
 }
 
 void mu_known_stop(void)
@@ -66,41 +65,39 @@ static bool is_alone(const struct mu_process *p)
 	return drv_count_threads(-1) == p->own_threads && !atomic_load_relaxed(&p->comm.count);
 }
 
-static void remember(struct mu_known *k, uint64_t from, uint64_t to, bool is_writable)
+static void remember(uint64_t from, uint64_t to, bool is_writable)
 {
 	unsigned i;
 
-	for (i = 0; i < k->count; i++) /* it may have been found to be readable only */
-		if (k->range[i].from == from && k->range[i].to == to)
+	for (i = 0; i < mu_known.count; i++) /* it may have been found to be readable only */
+		if (mu_known.range[i].from == from && mu_known.range[i].to == to)
 			break;
-	if (i == k->count) {
-		if (k->count < MU_KNOWN_RANGES)
-			i = k->count++;
+	if (i == mu_known.count) {
+		if (mu_known.count < MU_KNOWN_RANGES)
+			i = mu_known.count++;
 		else
-			i = k->next++ % MU_KNOWN_RANGES;
+			i = mu_known.next++ % MU_KNOWN_RANGES;
 	}
-	k->range[i].from = from;
-	k->range[i].to = to;
-	k->range[i].is_writable = is_writable;
+	mu_known.range[i].from = from;
+	mu_known.range[i].to = to;
+	mu_known.range[i].is_writable = is_writable;
 }
 
 void mu_learn_memory(uint64_t from, uint64_t to, bool is_writable)
 {
-	struct mu_known *k = &mu_known;
-
-	if (!k->is_sole || !mu_polled_channel) /* only polls are watched */
+	if (!mu_known.is_sole || !mu_polled_channel) /* only polls are watched */
 		return;
-	if (!k->is_inside) {
-		k->is_watched = true;
-		k->asked = drv_clock_fast_ns();
+	if (!mu_known.is_inside) {
+		mu_known.is_watched = true;
+		mu_known.asked = drv_clock_fast_ns();
 		return;
 	}
-	k->asked = k->entered;
-	if ((int64_t)(k->entered - k->since) < MU_KNOWN_RUN_NS)
+	mu_known.asked = mu_known.entered;
+	if ((int64_t)(mu_known.entered - mu_known.since) < MU_KNOWN_RUN_NS)
 		return;
-	if (!k->is_alone && !(k->is_alone = is_alone(&mu_self))) {
-		k->since = k->entered + WAIT_NS;
+	if (!mu_known.is_alone && !(mu_known.is_alone = is_alone(&mu_self))) {
+		mu_known.since = mu_known.entered + WAIT_NS;
 		return;
 	}
-	remember(k, from, to, is_writable);
+	remember(from, to, is_writable);
 }

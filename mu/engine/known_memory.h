@@ -39,6 +39,7 @@ struct mu_known {
 		bool is_writable;
 	} range[MU_KNOWN_RANGES];
 };
+/* Named in each access below: gcc's check for null pointers takes a pointer to it for one. */
 extern _Thread_local struct mu_known mu_known __attribute__((tls_model("initial-exec")));
 
 /*
@@ -53,14 +54,13 @@ void mu_known_stop(void);
 /* Does the thread's run of polls know that all these bytes can be read (is_write: written)? */
 static inline bool mu_knows_memory(uint64_t va, uint64_t bytes, bool is_write)
 {
-	struct mu_known *k = &mu_known;
-
-	if (__builtin_expect(!k->is_inside, 1))
+	if (__builtin_expect(!mu_known.is_inside, 1))
 		return false;
-	for (unsigned i = 0; i < k->count; i++)
-		if (va >= k->range[i].from && va < k->range[i].to && bytes <= k->range[i].to - va &&
-		    (!is_write || k->range[i].is_writable)) {
-			k->asked = k->entered;
+	for (unsigned i = 0; i < mu_known.count; i++)
+		if (va >= mu_known.range[i].from && va < mu_known.range[i].to &&
+		    bytes <= mu_known.range[i].to - va &&
+		    (!is_write || mu_known.range[i].is_writable)) {
+			mu_known.asked = mu_known.entered;
 			return true;
 		}
 	return false;
@@ -72,27 +72,23 @@ void mu_learn_memory(uint64_t from, uint64_t to, bool is_writable);
 /* A poll of a thread that is watched begins. */
 static inline void mu_known_enter(uint64_t now)
 {
-	struct mu_known *k = &mu_known;
-
-	if (now - k->left > k->most_ns) {
-		k->count = 0;
-		k->is_alone = false;
-		k->since = now;
+	if (now - mu_known.left > mu_known.most_ns) {
+		mu_known.count = 0;
+		mu_known.is_alone = false;
+		mu_known.since = now;
 	}
-	k->entered = now;
-	k->is_inside = true;
-	if (__builtin_expect(now - k->asked > MU_KNOWN_IDLE_NS, 0))
-		k->is_watched = k->is_inside = false;
+	mu_known.entered = now;
+	mu_known.is_inside = true;
+	if (__builtin_expect(now - mu_known.asked > MU_KNOWN_IDLE_NS, 0))
+		mu_known.is_watched = mu_known.is_inside = false;
 }
 
 /* It ends. If a function of the program was called, the run ends too. */
 static inline void mu_known_leave(uint64_t now)
 {
-	struct mu_known *k = &mu_known;
-
-	if (k->is_inside)
-		k->left = now;
-	k->is_inside = false;
+	if (mu_known.is_inside)
+		mu_known.left = now;
+	mu_known.is_inside = false;
 }
 
 /* The thread is about to call a function of the program, which may do anything. */

@@ -567,7 +567,8 @@ static int remember_body(const struct mu_job *job)
 		mine[0] = 0;
 		send_word(0, (uint64_t)(uintptr_t)mine);
 		/* Other threads, such as those of a sanitizer, forbid the thread to remember. */
-		while ((!mu_known.count || atomic_load_acquire(&mine[0]) < 100) &&
+		while (((mu_known.is_sole && !mu_known.count) ||
+			atomic_load_acquire(&mine[0]) < 100) &&
 		       drv_clock_ns() < until)
 			for (int k = 0; k < 100; k++)
 				mu_poll(ch);
