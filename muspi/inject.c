@@ -51,8 +51,9 @@ static int retire_descriptors(struct unit_inj *f)
 		e->used = false;
 		f->first = (f->first + 1) % UNIT_FLIGHTS;
 		f->count_flights--;
-		atomic_store_release(&f->hw->pa_head, ring_next(f->hw, f->hw->pa_head));
+		/* A program that sees the FIFO empty finds the descriptor counted. */
 		atomic_store_release(&f->count->descCount, f->count->descCount + 1);
+		atomic_store_release(&f->hw->pa_head, ring_next(f->hw, f->hw->pa_head));
 		n++;
 	}
 	if (n)
