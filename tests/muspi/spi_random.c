@@ -199,9 +199,11 @@ static void send_sound(void)
 int main(int argc, char **argv)
 {
 	bool is_virtual = argc > 1 && !strcmp(argv[1], "virtual");
-	const char *seed = getenv("QT_SEED");
-	unsigned rounds = getenv("QT_LONG") ? 200000 : is_virtual ? 2000 : 4000;
+	const char *seed = getenv("QT_SEED"), *is_long = getenv("QT_LONG");
+	unsigned rounds = is_virtual ? 2000 : 4000;
 
+	if (is_long && atoi(is_long))
+		rounds *= 20;
 	set_up();
 	drv_rng_seed(&rng, (seed ? strtoull(seed, NULL, 0) : 1) + Kernel_GetRank());
 	for (unsigned i = 0; i < rounds; i++) {
