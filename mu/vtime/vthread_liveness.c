@@ -25,7 +25,10 @@
 
 /* A thread asleep this long on something outside the process is presumed to stay asleep. */
 #define STRANGE_NS 20000000u
-#define NOTICE_NS  2000000u /* CPU time in which a thread that spins notices a change */
+/* One that sleeps again and again for this long, and computes a quarter of the time at most, is
+ * presumed to look whether another thread has done something. */
+#define NAPS_NS   50000000u
+#define NOTICE_NS 2000000u /* CPU time in which a thread that spins notices a change */
 /*
  * The same for a thread in a call of another library (mu_vt_may_spin()), whose loops are short, and
  * the CPU time after which it is presumed to spin.
@@ -206,11 +209,35 @@ static uint64_t spin_limit(const struct mu_vthread *t, uint64_t spin_ns)
 	return t->spins ? NOTICE_NS : spin_ns;
 }
 
+/* The clock of a thread that may be about to make a call. */
+__attribute__((no_sanitize("thread"))) static uint64_t read_clock(const struct mu_vthread *t)
+{
+	return t->now;
+}
+
+/*
+ * Does a thread that is asleep on something outside the process do so again and again, with little
+ * computation and no call in between? Each call moves its clock.
+ */
+static bool is_napping(struct mu_vthread *t)
+{
+	uint64_t now = drv_clock_ns(), at = read_clock(t);
+
+	if (!t->look.naps_from || t->look.naps_ps != at) {
+		t->look.naps_from = now;
+		t->look.naps_cpu_ns = t->look.cpu_ns;
+		t->look.naps_ps = at;
+	}
+	now -= t->look.naps_from;
+	return now >= NAPS_NS && t->look.cpu_ns - t->look.naps_cpu_ns < now / 4;
+}
+
 /* A thread that is not in a call. `ended` is set if there is no such thread any more. */
 static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool *ended)
 {
 	long number = read_syscall(t);
 	char letter = is_futex(number) ? 'S' : proc_state(t->tid);
+	bool is_outside, is_patient;
 	int ran = has_run(t);
 
 	*ended = !letter;
@@ -219,12 +246,14 @@ static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool
 	if (letter == 'S') {
 		t->look.burned_from = 0;
 		t->spins = 0;
-		if (ran)
+		is_outside = t->called && !is_futex(number) && number != -2;
+		is_patient = is_outside && is_napping(t);
+		if (ran && !is_patient)
 			return 0; /* check again, to see that it stays asleep */
 		/* If the kernel does not say where it sleeps, it is presumed to be as most are. */
-		if (!t->called || is_futex(number) || number == -2)
+		if (!is_outside)
 			return 1;
-		if (drv_clock_ns() - t->look.since_ns < STRANGE_NS)
+		if (!is_patient && drv_clock_ns() - t->look.since_ns < STRANGE_NS)
 			return 0;
 		*unsure = 1;
 		return 1;

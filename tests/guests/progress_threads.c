@@ -220,6 +220,41 @@ static void work_for_the_thread(void)
 	run_barrier();
 }
 
+#define EXCHANGES 20
+
+static void *exchange_messages(void *finished)
+{
+	int before = received;
+	pami_endpoint_t there;
+
+	CHECK_RC(PAMI_Endpoint_create(client, (my_rank + 1) % ntasks, 1, &there));
+	for (int i = 1; i <= EXCHANGES; i++) {
+		pami_send_immediate_t parameters;
+
+		memset(&parameters, 0, sizeof parameters);
+		parameters.dispatch = 37;
+		parameters.dest = there;
+		CHECK_RC(PAMI_Send_immediate(contexts[1], &parameters));
+		while (atomic_load_seq_cst(&received) < before + i)
+			PAMI_Context_advance(contexts[1], 1);
+	}
+	atomic_store_release((int *)finished, 1);
+	return NULL;
+}
+
+static void sleeps_while_the_thread_works(void)
+{
+	pthread_t thread;
+	int finished = 0;
+
+	if (pthread_create(&thread, NULL, exchange_messages, &finished))
+		exit(1);
+	while (!atomic_load_acquire(&finished))
+		usleep(200);
+	pthread_join(thread, NULL);
+	run_barrier();
+}
+
 int main(int argc, char **argv)
 {
 	pami_configuration_t configuration;
@@ -251,6 +286,8 @@ int main(int argc, char **argv)
 	     "Many progress threads, one after the other, are cancelled asynchronously.");
 	CASE(work_for_the_thread,
 	     "A program posts work to the context that its thread polls, and spins on a flag.");
+	CASE(sleeps_while_the_thread_works,
+	     "The main thread looks at a flag and sleeps, again and again, while another sends.");
 
 	CHECK_RC(PAMI_Context_destroyv(contexts, ncontexts));
 	CHECK_RC(PAMI_Client_destroy(&client));
