@@ -11,6 +11,7 @@
 
 #include "mu/hw/desc.h"
 #include "mu/hw/packetize.h"
+#include "mu/hw/raw_header.h"
 
 struct mu_dest {
 	uint32_t coords; /* destination word of the node */
@@ -134,10 +135,10 @@ static inline void mu_desc_ask(MUHWI_Descriptor_t *d, uint16_t index, uint32_t g
 	    (uint64_t)generation << 16 | index;
 }
 
-/* Does this put ask? */
+/* Does this put ask? In one of a program of the MU's registers the bit means nothing. */
 static inline bool mu_put_asks(const MUHWI_PacketHeader_t *h)
 {
-	return h->messageUnitHeader.Packet_Types.Direct_Put.Is_Asking;
+	return h->messageUnitHeader.Packet_Types.Direct_Put.Is_Asking && !mu_header_is_raw(h);
 }
 
 /* The last piece of a put asks: this is another one. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mu/hw/desc_build.h"
 #include "mu/hw/inj_fifo.h"
 #include "mu/hw/rec_fifo.h"
 
@@ -129,5 +130,23 @@ static void reception_refuses_bad_memory(void)
 	CHECK_EQ(mu_rec_fifo_init(&rec, &f, memory, 600), -EINVAL);
 }
 
+/* The bit that lets a put of ours ask may be set in one of a program of the MU's registers. */
+static void raw_puts_do_not_ask(void)
+{
+	struct mu_dest to = {0};
+	MUHWI_Descriptor_t d;
+
+	mu_desc_put(&d, 4096, 64, &to, 4096, 0, 0);
+	CHECK(!mu_put_asks(&d.PacketHeader));
+	mu_desc_ask(&d, 3, 7);
+	CHECK(mu_put_asks(&d.PacketHeader));
+	mu_raw_header_wrap(&d.PacketHeader, 0, 0);
+	CHECK(!mu_put_asks(&d.PacketHeader));
+	mu_put_ask_later(&d.PacketHeader);
+	CHECK_EQ(d.PacketHeader.messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
+		 7u << 16 | 3);
+}
+
 T_MAIN(T(injection_fills_to_one_less_and_wraps), T(injection_refuses_bad_memory),
-       T(reception_keeps_every_packet_through_wraps), T(reception_refuses_bad_memory))
+       T(reception_keeps_every_packet_through_wraps), T(reception_refuses_bad_memory),
+       T(raw_puts_do_not_ask))

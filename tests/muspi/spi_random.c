@@ -178,7 +178,7 @@ static void randomize(MUHWI_Descriptor_t *d, unsigned kind)
 		MUSPI_SetRecPayloadBaseAddressInfo(d,
 						   (uint32_t)(below(4)   ? 0
 							      : below(4) ? 3
-									 : below(1024)),
+									 : 3 + below(1021)),
 						   some_offset());
 		MUSPI_SetRecCounterBaseAddressInfo(d, (uint32_t)(below(4) ? 1 : 3 + below(1021)),
 						   0);
