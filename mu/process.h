@@ -43,6 +43,9 @@ struct mu_queue {
 	atomic_u32 polls; /* by user threads of its own channels */
 };
 
+/* The words of QUINTORUS_MEMORY_CHECK. */
+enum mu_memory_check { MU_MEMORY_AUTO, MU_MEMORY_CALL, MU_MEMORY_TOUCH };
+
 struct mu_process {
 	unsigned refs;
 	int forked;
@@ -95,7 +98,7 @@ struct mu_process {
 	uint32_t share;             /* number of this one among them */
 	int yields;                 /* more tasks than cores: an empty poll yields at once */
 	bool touches;               /* QUINTORUS_MEMORY_CHECK=touch, and this machine can */
-	unsigned own_threads;       /* when the task had joined (engine/known_memory.c) */
+	unsigned own_threads;       /* all may be ours but one (engine/known_memory.c); 0: not so */
 	int fifo_only;              /* QUINTORUS_MU=fifo: nothing goes past the injection FIFO */
 	int shares;                 /* large copies are done by both tasks (engine/share.c) */
 	bool uses_lanes;    /* small messages to near tasks go through lanes (engine/lane.c) */

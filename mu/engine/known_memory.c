@@ -11,11 +11,10 @@
 #include "drivers/base/settings.h"
 #include "mu/process.h"
 
-#define PAGE      4096ull
-#define MOST_NS   200 /* out of the library within a run, however slow unmapping is */
-#define MEASURED  5
-#define WAIT_NS   10000000 /* after other threads were found */
-#define CHECK_ASK 1        /* the second word of QUINTORUS_MEMORY_CHECK */
+#define PAGE     4096ull
+#define MOST_NS  200 /* out of the library within a run, however slow unmapping is */
+#define MEASURED 5
+#define WAIT_NS  10000000 /* after other threads were found */
 
 _Thread_local struct mu_known mu_known __attribute__((tls_model("initial-exec")));
 
@@ -46,12 +45,15 @@ void mu_known_prepare(void)
 
 void mu_known_start(struct mu_process *p)
 {
-	uint64_t most = mu_known.is_sole ? measure_unmapping() / 4 : 0;
+	uint64_t most;
 
-	mu_known.most_ns = most < MOST_NS ? most : MOST_NS;
-	p->own_threads = drv_count_threads(-1);
 	mu_known.is_sole = mu_known.is_sole && p->clock->reports_access_errors &&
-			   drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_ASK;
+			   drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) == MU_MEMORY_AUTO;
+	p->own_threads = mu_known.is_sole ? drv_count_threads(-1) : 0;
+	if (!mu_known.is_sole)
+		return;
+	most = measure_unmapping() / 4;
+	mu_known.most_ns = most < MOST_NS ? most : MOST_NS;
 }
 
 void mu_known_stop(void)
@@ -62,7 +64,8 @@ void mu_known_stop(void)
 /* Does no thread but this one run functions of the program? */
 static bool is_alone(const struct mu_process *p)
 {
-	return drv_count_threads(-1) == p->own_threads && !atomic_load_relaxed(&p->comm.count);
+	return p->own_threads && drv_count_threads(-1) == p->own_threads &&
+	       !atomic_load_relaxed(&p->comm.count);
 }
 
 static void remember(uint64_t from, uint64_t to, bool is_writable)

@@ -93,8 +93,6 @@ static int check_pages(uint64_t va, uint64_t bytes, bool write, bool touch)
 	if (va + bytes - 1 < va)
 		return -EFAULT;
 	last = (va + bytes - 1) / PAGE;
-	if (mu_knows_memory(va, bytes, write))
-		return 1;
 	if (last - va / PAGE >= (touch ? PAGES_TOUCHED : PAGES_FEW))
 		return 0;
 	for (uint64_t at = va; at / PAGE <= last; at = (at / PAGE + 1) * PAGE)
@@ -117,7 +115,7 @@ int mu_check_memory(uint64_t va, size_t bytes, int write)
 	uint64_t first = va & ~(PAGE - 1), last = (va + bytes - 1) / PAGE;
 	int there;
 
-	if (!bytes || mu_is_in_segment(&mu_self, va, bytes))
+	if (!bytes || mu_is_in_segment(&mu_self, va, bytes) || mu_knows_memory(va, bytes, write))
 		return 0;
 	there = check_pages(va, bytes, write, may_touch(&mu_self));
 	if (there)

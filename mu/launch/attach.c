@@ -223,12 +223,10 @@ static void set_idle_policy(struct mu_process *p)
 	mu_commthreads_init(p, cpus);
 }
 
-#define CHECK_TOUCH 2 /* the third word of QUINTORUS_MEMORY_CHECK */
-
 static void start_touching(struct mu_process *p)
 {
 	if (!p->clock->reports_access_errors ||
-	    drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != CHECK_TOUCH)
+	    drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) != MU_MEMORY_TOUCH)
 		return;
 	p->touches = !drv_touch_start();
 	if (!p->touches)

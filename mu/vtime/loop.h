@@ -5,7 +5,7 @@
  * mu_loop_is_waiting() carries out the instructions that follow, on a copy of the registers and
  * with stores kept aside, until the state of the thread repeats: then nothing but a change of its
  * memory from outside ends the loop. If a store was kept aside whose bytes are not in memory yet,
- * the thread has still to come to the loop, and is not said to wait. The file knows the
+ * the thread has still to come to the loop, and is not said to wait. loop_step.c knows the
  * instructions of x86-64 that compilers make of such loops: loads, stores, integer arithmetic,
  * comparisons, jumps, calls of functions, fences, sched_yield() and sleeps for a time. A loop with
  * another instruction (another system call, an atomic operation, a time-stamp counter, a vector) is
@@ -34,6 +34,8 @@ enum {
 	MU_LOOP_FLAGS = MU_LOOP_CF | MU_LOOP_PF | MU_LOOP_ZF | MU_LOOP_SF | MU_LOOP_OF,
 };
 
+enum { MU_LOOP_RSP = 4 }; /* number of the stack pointer */
+
 struct mu_loop_word {
 	uint64_t at, value, mask; /* mask: the bits that were stored */
 };
@@ -59,7 +61,9 @@ struct mu_loop {
 bool mu_loop_is_pause(uint64_t number, const uint64_t reg[16]);
 /* The state behind it: the kernel leaves the address and the flags in two registers. */
 void mu_loop_end_pause(struct mu_loop *l);
-/* Carry out one instruction. Returns false if it is not one that this file knows; then the state is
+/* Read memory as the thread would; is_load: as in struct mu_loop_memory. */
+uint64_t mu_loop_read(const struct mu_loop *l, uint64_t at, unsigned size, bool is_load);
+/* Carry out one instruction. Returns false if loop_step.c does not know it; then the state is
  * undefined. Reads memory as the instruction would. */
 bool mu_loop_step(struct mu_loop *l);
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vtime/loop.c against the processor, with random machine code.
+ * vtime/loop_step.c against the processor, with random machine code.
  *
  * A traced child carries out random instructions one by one, mu_loop_step() the same. After
  * each sequence registers, flags and memory agree. Before the child runs, all memory that

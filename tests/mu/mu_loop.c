@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * vtime/loop.c against the processor: a function with each instruction that it knows is carried out
- * in single steps, and after each step registers, flags and memory are what mu_loop_step() said.
+ * vtime/loop_step.c against the processor: a function with each instruction that it knows is
+ * carried out in single steps, and after each step registers, flags and memory are what
+ * mu_loop_step() said.
  * Which loops wait, and which do not.
  */
 #define _GNU_SOURCE

@@ -6,7 +6,7 @@
 /*
  * A function of 18 words of 8 bytes (rdi): 15 values for registers, two to work on in memory, and
  * one that is not aligned with its neighbour. It has each form of each instruction that
- * mu/vtime/loop.c knows.
+ * mu/vtime/loop_step.c knows.
  */
 __asm__(
     ".text\n"
