@@ -82,6 +82,12 @@ static bool may_touch(const struct mu_process *p)
 	return p->touches && drv_touch_is_safe();
 }
 
+/* Does the library keep this for itself? See mu_host_is_kept(). */
+static bool is_kept(uint64_t va, uint64_t bytes)
+{
+	return mu_host_is_kept(mu_self.host, mu_self.local, va, bytes);
+}
+
 /*
  * 1: all there, copy directly; 0: too many pages to ask for; -EFAULT: one is not there. touch: this
  * thread may touch memory (may_touch()).
@@ -90,7 +96,7 @@ static int check_pages(uint64_t va, uint64_t bytes, bool write, bool touch)
 {
 	uint64_t last;
 
-	if (va + bytes - 1 < va)
+	if (va + bytes - 1 < va || (write && is_kept(va, bytes)))
 		return -EFAULT;
 	last = (va + bytes - 1) / PAGE;
 	if (last - va / PAGE >= (touch ? PAGES_TOUCHED : PAGES_FEW))
@@ -115,7 +121,8 @@ int mu_check_memory(uint64_t va, size_t bytes, int write)
 	uint64_t first = va & ~(PAGE - 1), last = (va + bytes - 1) / PAGE;
 	int there;
 
-	if (!bytes || mu_is_in_segment(&mu_self, va, bytes) || mu_knows_memory(va, bytes, write))
+	if (!bytes || (write ? mu_is_in_arenas : mu_is_in_segment)(&mu_self, va, bytes) ||
+	    mu_knows_memory(va, bytes, write))
 		return 0;
 	there = check_pages(va, bytes, write, may_touch(&mu_self));
 	if (there)
@@ -391,7 +398,7 @@ int mu_copy_out(struct mu_process *p, uint64_t to, const void *from, uint64_t by
 	bool touch;
 	int there;
 
-	if (mu_is_in_segment(p, to, bytes) || is_known_writable(range, to, bytes) ||
+	if (mu_is_in_arenas(p, to, bytes) || is_known_writable(range, to, bytes) ||
 	    mu_knows_memory(to, bytes, true)) {
 		put_bytes((void *)(uintptr_t)to, from, bytes);
 		return 0;
@@ -420,8 +427,11 @@ int mu_copy_own(uint64_t to, const void *from, uint64_t bytes)
 
 int mu_copy_to(struct mu_process *p, uint32_t local, uint64_t to, const void *from, uint64_t bytes)
 {
-	void *direct = mu_host_translate(p->host, local, to, bytes);
+	void *direct;
 
+	if (to + bytes < to || mu_host_is_kept(p->host, local, to, bytes))
+		return -EFAULT;
+	direct = mu_host_translate(p->host, local, to, bytes);
 	if (direct) {
 		put_bytes(direct, from, bytes);
 		return 0;

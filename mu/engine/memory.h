@@ -50,11 +50,20 @@ int mu_share_copy(struct mu_channel *ch, uint32_t task, unsigned channel, void *
 void mu_share_take_chunk(struct mu_channel *ch);
 
 /* Is [va, va + bytes) inside this process's mapping of the segment, which is safe to touch? */
-static inline int mu_is_in_segment(const struct mu_process *p, uint64_t va, uint64_t bytes)
+static inline bool mu_is_in_segment(const struct mu_process *p, uint64_t va, uint64_t bytes)
 {
 	uint64_t off = va - (uint64_t)(uintptr_t)p->host;
 
 	return off < p->host->bytes && mu_host_is_mapped(p->host, off, bytes);
+}
+
+/* Is it inside the mapping of the arenas? Puts may go there, and not to the rest of the segment. */
+static inline bool mu_is_in_arenas(const struct mu_process *p, uint64_t va, uint64_t bytes)
+{
+	uint64_t off = va - (uint64_t)(uintptr_t)p->host;
+
+	return off < p->host->bytes && off >= (uint64_t)p->host->arenas_at_pages * 4096 &&
+	       mu_host_is_mapped(p->host, off, bytes);
 }
 
 /* process_vm_readv() and process_vm_writev() between tasks are not permitted here. */

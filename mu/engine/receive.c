@@ -272,7 +272,9 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	get = k ? GET_NONE : get_state_of(ch, h, to, bytes);
 	if (get == GET_ENDED)
 		return;
-	rc = get ? mu_copy_own(to, payload, bytes)
+	/* The place of a class route may be in memory that the library keeps for itself. */
+	rc = get || (k && mu_is_in_segment(ch->p, to, bytes))
+		 ? mu_copy_own(to, payload, bytes)
 		 : mu_copy_out(ch->p, to, payload, bytes, &ch->rx.written);
 	if (k) {
 		/* Count even if the memory is not mapped: software must not wait for ever. */

@@ -631,6 +631,18 @@ static inline void *mu_host_translate(struct mu_host *h, uint32_t local, uint64_
 	return base && off < h->bytes && mu_host_map_range(h, off, bytes) ? (char *)h + off : NULL;
 }
 
+/*
+ * Is any of `bytes` at virtual address va of local task `local` in the part of the segment that the
+ * library keeps for itself, which is all but the arenas? Nothing that another task puts goes there:
+ * it would harm every task of the host. Precondition: va + bytes does not wrap.
+ */
+static inline bool mu_host_is_kept(struct mu_host *h, uint32_t local, uint64_t va, uint64_t bytes)
+{
+	uint64_t base = atomic_load_relaxed(&mu_host_area(h, local)->map_base);
+
+	return base && va < base + (uint64_t)h->arenas_at_pages * 4096 && va + bytes > base;
+}
+
 /* Return the task number of local task `local`, or UINT32_MAX. entry->local is the reverse. */
 uint32_t mu_host_task(struct mu_host *h, uint32_t local);
 

@@ -241,7 +241,10 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 
 	if (k && !atomic_load_relaxed(&k->base))
 		return 0; /* mu_class_abandon() */
-	if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
+	if (!k &&
+	    mu_host_is_kept(s->host, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), p->bytes)) {
+		rc = -EFAULT;
+	} else if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
 		sim_write_pending(s, local);
 		memcpy(&value, p->payload, 8);
 		rc = p->bytes != 8

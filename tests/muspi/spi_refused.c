@@ -82,6 +82,7 @@ static _Noreturn void end_with_lines(int status)
 #define CHECK_WHO         "rank %u", Kernel_GetRank()
 #define CHECK_END(status) end_with_lines(status)
 #include "tests/harness/check_count.h"
+#include "tests/harness/segment.h"
 
 static const char *text_of(const char *rule)
 {
@@ -280,6 +281,8 @@ static void wrong_descriptors_are_refused(void)
 
 static void wrong_reception_is_refused(void)
 {
+	char *segment = find_segment(); /* what the library keeps there is no memory for puts */
+
 	BAD(rec_id, f, MUSPI_SetRecFIFOId(&f, 300), "Rec_FIFO_Id", 300);
 	BAD(rec_system, f, MUSPI_SetRecFIFOId(&f, 264), "Rec_FIFO_Id", 264);
 	BAD(bat_id, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 544, 0),
@@ -298,6 +301,13 @@ static void wrong_reception_is_refused(void)
 	    MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, MUSPI_GetAtomicAddress((uint64_t)target, 2)),
 	    "bytes", 64);
 	BAD(put_memory, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 3, 0), "address", 4096);
+	MUSPI_SetBaseAddress(&bat, 2, (uint64_t)segment);
+	BAD(put_memory, p, MUSPI_SetRecPayloadBaseAddressInfo(&p, 2, 4096), "address",
+	    (uint64_t)segment + 4096);
+	BAD(counter_memory, p,
+	    MUSPI_SetRecCounterBaseAddressInfo(&p, 2, MUHWI_ATOMIC_ADDRESS_INDICATOR | 2),
+	    "counter", (uint64_t)segment + (MUHWI_ATOMIC_ADDRESS_INDICATOR | 2));
+	MUSPI_SetBaseAddress(&bat, 2, 0);
 	BAD(counter_atomic, p, MUSPI_SetRecCounterBaseAddressInfo(&p, 2, (uint64_t)target),
 	    "counter", (uint64_t)target);
 	BAD(counter_memory, p,

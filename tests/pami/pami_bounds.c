@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "tests/harness/pami_job.h"
+#include "tests/harness/segment.h"
 
 #define BUFFER (1u << 20) /* bytes that are there; a hole follows */
 #define LARGE  (8u << 20)
@@ -180,10 +181,31 @@ static void one_end(size_t task)
 	}
 }
 
+/* The memory that the library keeps in the segment of a host is no place for puts. */
+static void library_keeps_its_memory(size_t task, char *segment)
+{
+	for (size_t bytes = 8; bytes <= 32768; bytes *= 64) {
+		check_rma("kept", PUT, task, large, segment, bytes, -1, 1);
+		check_rma("kept", PUT, task, large, segment + 4096, bytes, -1, 1);
+		check_rma("kept", PUT_TYPED, task, large, segment + 4096, bytes, -1, 1);
+	}
+}
+
 #define REGION 4096 /* bytes at the start of a larger buffer */
 
 static pami_memregion_t *region_of; /* [tasks] of the first REGION bytes of `mine` */
 static unsigned char *own;          /* likewise, of a private buffer of two such */
+
+static void exchange_segments(void **segments)
+{
+	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_ALLGATHER)};
+	void *segment = find_segment();
+
+	CHECK(segment);
+	x.cmd.xfer_allgather = (pami_allgather_t){(char *)&segment, PAMI_TYPE_BYTE, sizeof segment,
+						  (char *)segments, PAMI_TYPE_BYTE, sizeof segment};
+	run_collective(&x);
+}
 
 static void exchange_regions(pami_memregion_t *local)
 {
@@ -297,6 +319,7 @@ static pami_type_t make_type(size_t bytes)
 int main(void)
 {
 	pami_memregion_t local;
+	void *segments[JOB_TASKS_MAX];
 
 	job_begin(1);
 	/* All tasks use these addresses; a task of the virtual clock too. They lie below the area
@@ -314,6 +337,9 @@ int main(void)
 		every_size_stays_in_its_range((me + 1) % tasks);
 		one_end((me + 1) % tasks);
 	}
+	exchange_segments(segments);
+	library_keeps_its_memory(me, segments[me]);
+	library_keeps_its_memory((me + 1) % tasks, segments[(me + 1) % tasks]);
 	exchange_regions(&local);
 	memset(mine, NOBODY, BUFFER);
 	run_barrier();
