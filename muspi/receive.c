@@ -236,18 +236,24 @@ static int base_of(unsigned id, const char *field, uint64_t *base)
 	return 0;
 }
 
-static void count_down(const MUHWI_PacketHeader_t *h, uint32_t bytes)
+/* The payload is visible. The counter's entry may be that of another process of the node. */
+static int count_down(uint32_t source, const MUHWI_PacketHeader_t *h, uint32_t bytes)
 {
 	uint64_t base, at;
+	int whose =
+	    base_of(h->messageUnitHeader.Packet_Types.Direct_Put.Rec_Counter_Base_Address_Id,
+		    "Rec_Counter_Base_Address_Id", &base);
 
-	if (base_of(h->messageUnitHeader.Packet_Types.Direct_Put.Rec_Counter_Base_Address_Id,
-		    "Rec_Counter_Base_Address_Id", &base))
-		return;
+	if (whose > 0)
+		return unit_work_add(UNIT_COUNT, source, h, &bytes, sizeof bytes);
+	if (whose < 0)
+		return 0;
 	at = base + h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset;
 	if (!(at & MUHWI_ATOMIC_ADDRESS_INDICATOR))
 		unit_refuse(RULE_counter_atomic, "counter", at);
 	else if (atomic_store_op(at, -(uint64_t)bytes))
 		unit_refuse(RULE_counter_memory, "counter", at);
+	return 0;
 }
 
 static int receive_put(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
@@ -285,8 +291,7 @@ static int receive_put(uint32_t source, const MUHWI_PacketHeader_t *h, const uns
 	} else {
 		unit_put_bytes(to, payload, bytes);
 	}
-	count_down(h, bytes);
-	return 0;
+	return count_down(source, h, bytes);
 }
 
 static bool rget_append(struct unit_inj *f, const unsigned char *desc)
@@ -389,6 +394,18 @@ static int receive_pieces(uint32_t source, const MUHWI_PacketHeader_t *h,
 	return 0;
 }
 
+/* A put of which another process of this node received the payload. */
+static int receive_count(uint32_t source, const MUHWI_PacketHeader_t *h,
+			 const unsigned char *payload, uint32_t bytes)
+{
+	uint32_t count;
+
+	if (bytes != sizeof count)
+		return 0;
+	memcpy(&count, payload, sizeof count);
+	return count_down(source, h, count);
+}
+
 /* What a class route delivers to this node. */
 static int receive_result(uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
 			  const unsigned char *payload, uint32_t bytes)
@@ -410,7 +427,9 @@ int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHea
 	mu_lock_acquire(&unit.memory);
 	if (kind == UNIT_TREE)
 		rc = unit_work_add(kind, source, h, payload, bytes);
-	else if (kind >= UNIT_RESULT)
+	else if (kind == UNIT_COUNT)
+		rc = receive_count(source, h, payload, bytes);
+	else if (kind != UNIT_PLAIN)
 		rc = receive_result(source, kind, h, payload, bytes);
 	else if (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO)
 		rc = receive_pieces(source, h, payload, bytes);

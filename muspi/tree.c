@@ -475,44 +475,50 @@ static int take_piece(const struct unit_packet *p)
 	return 0;
 }
 
-/* Hand a packet to the process that has the resource which the packet names. */
-static int forward_packet(const struct unit_packet *p)
+/* 1 + T of the process that has the resource which a packet names; 0: none has. */
+static unsigned find_owner(const MUHWI_PacketHeader_t *h, unsigned kind)
 {
-	const MUHWI_PacketHeader_t *h = &p->header;
-	struct emu_coord x = unit.job->coord;
-	unsigned owner;
-	uint32_t task;
-
 	switch (mu_packet_type(h)) {
 	case MUHWI_PACKET_TYPE_FIFO:
-		owner = atomic_load_acquire(
+		return atomic_load_acquire(
 		    &unit.table->rec[h->messageUnitHeader.Packet_Types.Memory_FIFO.Rec_FIFO_Id %
 				     MU_TABLE_REC]);
-		break;
 	case MUHWI_PACKET_TYPE_PUT:
-		owner = atomic_load_acquire(
-		    &unit.table->bat[h->messageUnitHeader.Packet_Types.Direct_Put
-					 .Rec_Payload_Base_Address_Id %
-				     MU_TABLE_BAT]);
-		break;
+		return atomic_load_acquire(
+		    &unit.table
+			 ->bat[(kind == UNIT_COUNT ? h->messageUnitHeader.Packet_Types.Direct_Put
+							 .Rec_Counter_Base_Address_Id
+						   : h->messageUnitHeader.Packet_Types.Direct_Put
+							 .Rec_Payload_Base_Address_Id) %
+			       MU_TABLE_BAT]);
 	default:
-		owner = atomic_load_acquire(
+		return atomic_load_acquire(
 		    &unit.table->inj[h->messageUnitHeader.Packet_Types.Remote_Get.Rget_Inj_FIFO_Id %
 				     MU_TABLE_INJ]);
 	}
+}
+
+/* Hand a packet to that process. */
+static int forward_packet(const struct unit_packet *p, unsigned kind)
+{
+	const MUHWI_PacketHeader_t *h = &p->header;
+	struct emu_coord x = unit.job->coord;
+	unsigned owner = find_owner(h, kind);
+	uint32_t task;
+
 	if (!owner)
 		return 0;
 	x.t = (uint8_t)(owner - 1);
 	if (mu_coord_task(&x, &task) || task == unit.job->task)
 		return 0;
-	return unit_send_copy(task, UNIT_PLAIN, h, p->payload, p->bytes);
+	return unit_send_copy(task, kind, h, p->payload, p->bytes);
 }
 
 int unit_tree_work(const struct unit_packet *p)
 {
-	return p->header.NetworkHeader.pt2pt.Injection_Info.Reserved4 == UNIT_TREE
-		   ? take_piece(p)
-		   : forward_packet(p);
+	unsigned kind = p->header.NetworkHeader.pt2pt.Injection_Info.Reserved4;
+
+	return kind == UNIT_TREE ? take_piece(p) : forward_packet(p, kind);
 }
 
 /* Route 0 of both kinds spans the job from the start. */

@@ -32,8 +32,9 @@ enum unit_rule {
 	UNIT_RULES
 };
 
-/* Kinds of raw packets. A router delivered the last two; it makes a mismatch of a result. */
-enum unit_kind { UNIT_PLAIN, UNIT_TREE, UNIT_RESULT, UNIT_RESULT_MISMATCH };
+/* Kinds of raw packets. A router delivers results, and makes a mismatch of one. A count is the
+ * header of a put whose payload another process of the node received, and how many bytes. */
+enum unit_kind { UNIT_PLAIN, UNIT_TREE, UNIT_RESULT, UNIT_RESULT_MISMATCH, UNIT_COUNT };
 
 /* A packet that waits: for room, or for the pump to handle it. */
 struct unit_packet {
