@@ -127,15 +127,14 @@ void unit_lock(void)
 static void take_switches(unsigned group)
 {
 	MUHWI_InjFifoStatus_t *s = unit_status(group);
-	uint64_t on, off, clear;
+	uint64_t on, off;
 
-	if (!s->enable && !s->disable && !s->ClearInterruptStatus)
+	if (atomic_load_relaxed((uint64_t *)&s->ClearInterruptStatus))
+		(void)unit_interrupts(group);
+	if (!s->enable && !s->disable)
 		return;
 	on = atomic_exchange_acq_rel((uint64_t *)&s->enable, 0);
 	off = atomic_exchange_acq_rel((uint64_t *)&s->disable, 0);
-	clear = atomic_exchange_acq_rel((uint64_t *)&s->ClearInterruptStatus, 0);
-	if (clear)
-		atomic_fetch_and_acq_rel((uint64_t *)&s->InterruptStatus, ~clear);
 	for (unsigned g = 0; g < 32; g++) {
 		struct unit_inj *f =
 		    group * 32 + g < MU_TABLE_INJ ? unit.inj[group * 32 + g] : NULL;
@@ -391,10 +390,35 @@ unsigned unit_owner_of(unsigned subgroup)
 	return subgroup < 64 ? subgroup * unit.job->shape.t / 64 : 0;
 }
 
+/*
+ * Clear what the program wrote to the clear register, then set bits. Returns the status. What was
+ * written before a bit is raised never clears that bit: a program that clears, and then finds its
+ * FIFO empty, is woken for the next packet.
+ */
+static uint64_t change_interrupts(unsigned group, uint64_t bits)
+{
+	MUHWI_InjFifoStatus_t *s = unit_status(group);
+	uint64_t *status = (uint64_t *)&s->InterruptStatus, clear;
+
+	mu_lock_acquire(&unit.interrupts);
+	clear = atomic_exchange_acq_rel((uint64_t *)&s->ClearInterruptStatus, 0);
+	if (clear)
+		atomic_fetch_and_acq_rel(status, ~clear);
+	if (bits)
+		atomic_fetch_or_acq_rel(status, bits);
+	mu_lock_release(&unit.interrupts);
+	return atomic_load_acquire(status);
+}
+
+uint64_t unit_interrupts(unsigned group)
+{
+	return change_interrupts(group, 0);
+}
+
 void unit_raise(unsigned group, uint64_t bits)
 {
 	if (atomic_ptr_load_acquire(&unit.group[group]))
-		atomic_fetch_or_release((uint64_t *)&unit_status(group)->InterruptStatus, bits);
+		(void)change_interrupts(group, bits);
 	unit_wake();
 }
 

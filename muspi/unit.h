@@ -3,10 +3,11 @@
  * Private: the messaging unit of this process, as programs see it through its registers. It sits on
  * one channel of mu/, through which raw packets (mu/raw.h) come and go.
  *
- * There are two locks. The holder of `pump` runs the injection side and is the user thread of the
+ * There are three locks. The holder of `pump` runs the injection side and is the user thread of the
  * channel: the unit's own thread, or a thread of the program in a hook (unit.c). `memory` protects
  * what arriving packets change besides the program's memory; the engine of the channel calls
- * on_raw() in any thread. A thread takes pump before memory.
+ * on_raw() in any thread. A thread takes pump before memory. `interrupts` is held for a few
+ * instructions, inside of both.
  */
 #ifndef MUSPI_UNIT_H
 #define MUSPI_UNIT_H
@@ -90,7 +91,7 @@ struct unit {
 	struct mu_channel *ch;
 	unsigned channel;
 	struct mu_node_table *table;
-	struct mu_spinlock pump, memory;
+	struct mu_spinlock pump, memory, interrupts;
 	atomic_u32 pumping;                                        /* 1 + the thread that pumps */
 	ATOMIC(struct unit_group *) group[UNIT_SUBGROUPS / 4 + 1]; /* NULL: not used */
 	struct unit_inj *inj[MU_TABLE_INJ];
@@ -127,6 +128,9 @@ MUHWI_InjFifoStatus_t *unit_status(unsigned group);
 /* T of the process to which packets for a resource of this subgroup are sent first. */
 unsigned unit_owner_of(unsigned subgroup);
 void unit_raise(unsigned group, uint64_t bits);
+/* The interrupts of a group that are pending, after the program's last store to its clear register.
+ */
+uint64_t unit_interrupts(unsigned group);
 
 /* inject.c, pump locked */
 int unit_inject(void);

@@ -123,11 +123,12 @@ static inline __attribute__((unused)) void MUSPI_syncRecFifoHwHead(MUSPI_RecFifo
 			(uint64_t)((char *)f->_fifo.va_head - (char *)f->_fifo.va_start));
 }
 
-static inline __attribute__((unused)) void MUSPI_ClearInterruptsDirect(volatile uint64_t *status,
+/* clear: the clear register of a group. Its status register lies before it, and the store takes
+ * effect at once. */
+static inline __attribute__((unused)) void MUSPI_ClearInterruptsDirect(volatile uint64_t *clear,
 								       uint64_t mask)
 {
-	__atomic_fetch_or(status, mask, __ATOMIC_RELEASE);
-	quintorus_mu_doorbell();
+	__atomic_fetch_and(clear - 1, ~mask, __ATOMIC_SEQ_CST);
 }
 static inline __attribute__((unused)) volatile uint64_t *
 MUSPI_GetClearInterruptsStatusPtr(MUSPI_RecFifoSubGroup_t *subgroup)
