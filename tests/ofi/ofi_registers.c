@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program of two worlds, as lattice codes are: MPI for the set-up and for sums, the MU's registers
- * for the exchange with eight neighbours. It waits on a counter without a call, with messages of MPI
- * before and behind.
+ * A program of two worlds, as lattice codes are: MPI for the set-up and for sums, the registers of
+ * the MU for the exchange with eight neighbours. It waits on a counter without a call, with
+ * messages of MPI before and behind.
  */
 #include <malloc.h>
 #include <mpi.h>
