@@ -50,10 +50,21 @@ static const char *const rule_name[] = {
 #undef RULE
 };
 
+#define LINES 8u /* of each rule, then one at its 100th, 1,000th ... refusal */
+
+static bool has_line(uint64_t number)
+{
+	while (number > 1 && number % 10 == 0)
+		number /= 10;
+	return number == 1;
+}
+
 void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 {
+	uint64_t number = atomic_load_relaxed(&unit.refused[rule]) + 1;
+
 	/* A format for each rule, because drv_warn() limits the lines of each format. */
-	if (atomic_load_relaxed(&unit.refused[rule]) < 8)
+	if (number <= LINES)
 		switch (rule) {
 #define RULE(name, text)                                                                           \
 	case RULE_##name:                                                                          \
@@ -65,6 +76,10 @@ void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 		case UNIT_RULES:
 			break;
 		}
+	else if (number >= 100 && has_line(number))
+		drv_warn("MU: refused by the rule %s: %llu times so far, now %s 0x%llx",
+			 rule_name[rule], (unsigned long long)number, field,
+			 (unsigned long long)value);
 	/* Behind the line: a program that sees the count finds the line written. */
 	atomic_fetch_add_release(&unit.refused[rule], 1);
 }

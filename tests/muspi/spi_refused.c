@@ -386,6 +386,27 @@ static void early_gets_are_kept(void)
 	REQUIRE(!memcmp(target, data, sizeof p));
 }
 
+/* A program whose every message is refused goes on hearing of it. */
+static void many_refusals_have_few_lines(void)
+{
+	char all[8192], *second;
+	ssize_t n;
+
+	forget_lines();
+	MUSPI_SetTorusInjectionFIFOMap(&p, 0);
+	while (quintorus_mu_refused("map_empty") < 100)
+		send_one(&p);
+	reset_descriptors();
+	n = pread(fileno(lines), all, sizeof all - 1, 0);
+	all[n > 0 ? n : 0] = 0;
+	second = strstr(all, "map_empty: 100 times so far, now Torus_FIFO_Map 0x0\n");
+	if (!second || strchr(second, '\n')[1])
+		say("map_empty", "lines of 100", all);
+	for (n = 0, second = all; (second = strchr(second, '\n')); second++)
+		n++;
+	REQUIRE(n <= 8 + 1);
+}
+
 /* A tail beyond the end of its FIFO ends that FIFO, so this comes last. */
 static void wrong_tail_is_refused(void)
 {
@@ -407,6 +428,7 @@ int main(void)
 	fifos_work_afterwards();
 	reset_descriptors();
 	early_gets_are_kept();
+	many_refusals_have_few_lines();
 	wrong_tail_is_refused();
 	dup2(terminal, 2);
 	return bad;
