@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -230,7 +231,7 @@ UNIT_API void quintorus_mu_doorbell(void)
 	unit_unlock();
 }
 
-static void poll_registers(bool has_pump)
+static void poll_registers(bool has_pump, unsigned how)
 {
 	int n = 0;
 
@@ -239,7 +240,7 @@ static void poll_registers(bool has_pump)
 		unit_unlock();
 	}
 	mu_call_polls("a poll of the MU's registers");
-	mu_wait(unit.ch, n, MU_IDLE_POLL);
+	mu_wait(unit.ch, n, how);
 }
 
 UNIT_API void quintorus_mu_poll(void)
@@ -247,7 +248,7 @@ UNIT_API void quintorus_mu_poll(void)
 	if (!unit.is_attached || is_inside)
 		return;
 	atomic_store_relaxed(&thread.polls, atomic_load_relaxed(&thread.polls) + 1);
-	poll_registers(pump_try());
+	poll_registers(pump_try(), MU_IDLE_POLL);
 }
 
 /*
@@ -263,7 +264,7 @@ UNIT_API void quintorus_mu_settle(void)
 		return;
 	}
 	unit_lock();
-	poll_registers(true);
+	poll_registers(true, MU_IDLE_POLL);
 }
 
 /* ---- threads ---- */
@@ -439,13 +440,49 @@ void unit_raise(unsigned group, uint64_t bits)
 
 /* ---- joining and leaving ---- */
 
+/* Has any other process of this node joined, and neither left nor ended? */
+static bool has_siblings(void)
+{
+	for (unsigned t = 0; t < MU_TABLE_T; t++) {
+		struct emu_coord x = unit.job->coord;
+		uint32_t pid = atomic_load_acquire(&unit.table->pid[t]), task;
+
+		x.t = (uint8_t)t;
+		if (pid && t != unit.job->coord.t && !mu_coord_task(&x, &task) &&
+		    !mu_task_is_unreachable(task) && !kill((pid_t)pid, 0))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Processes of a node serve each other: one forwards packets to another's FIFOs, and T 0 serves the
+ * class routes of all. So the first that has finished stays until the others have.
+ */
+static void wait_for_siblings(void)
+{
+	atomic_store_release(&unit.table->pid[unit.job->coord.t], 0);
+	for (unsigned t = 0; t < unit.job->shape.t; t++) {
+		struct emu_coord x = unit.job->coord;
+		uint32_t task;
+
+		x.t = (uint8_t)t;
+		if (t != unit.job->coord.t && !unit.job->virtual_clock && !mu_coord_task(&x, &task))
+			mu_wake_task(task);
+	}
+	while (has_siblings())
+		poll_registers(pump_try(), MU_IDLE_WAIT);
+}
+
 static void leave_job(void)
 {
-	uint64_t until = drv_clock_ns() + LEAVE_NS;
+	uint64_t until;
 	int n, quiet = 0;
 
 	if (!unit.is_attached || mu_is_forked())
 		return;
+	wait_for_siblings();
+	until = drv_clock_ns() + LEAVE_NS;
 	if (thread.runs) {
 		atomic_store_seq_cst(&thread.stop, 1);
 		unit_wake();
@@ -510,6 +547,7 @@ static int attach_locked(void)
 		mu_detach();
 		return rc;
 	}
+	atomic_store_release(&unit.table->pid[unit.job->coord.t], (uint32_t)getpid());
 	unit.is_attached = true;
 	atexit(leave_job);
 	return 0;

@@ -2,7 +2,8 @@
 /*
  * Programs of the MU's registers with several processes on each node, as old ones had them: a page
  * of shared memory for each node, a barrier of its processes beside that of the nodes, a counter
- * there that the puts of all of them count down, and words that all tasks change by the MU.
+ * there that the puts of all of them count down, words that all tasks change by the MU, and a class
+ * route for each.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -10,9 +11,11 @@
 #include <unistd.h>
 
 #include <spi/include/kernel/MU.h>
+#include <spi/include/kernel/collective.h>
 #include <spi/include/kernel/location.h>
 #include <spi/include/l2/atomic.h>
 #include <spi/include/l2/barrier.h>
+#include <spi/include/mu/Classroute.h>
 #include <spi/include/mu/GIBarrier.h>
 
 #include "tests/guests/guest.h"
@@ -254,6 +257,60 @@ static void draws_tickets(void)
 	MUSPI_SetBaseAddress(&own, 0, (uint64_t)arrived);
 }
 
+/*
+ * Each process has a class route of its own over all nodes, with a root of its own, and is done
+ * when its last result is there: it passes no barrier before it exits.
+ */
+static void reduces_and_leaves(void)
+{
+	static uint64_t in[64] __attribute__((aligned(64))), out[64] __attribute__((aligned(64)));
+	MUSPI_CollectiveDirectPutDescriptorInfo_t info = {0};
+	CR_RECT_T world = {0};
+	CR_COORD_T here, root;
+	ClassRoute_t route;
+	Personality_t p;
+	uint64_t sum = 0, nodes = ranks / processes;
+	int first;
+
+	REQUIRE(!Kernel_GetPersonality(&p, sizeof p));
+	world.ur = (CR_COORD_T)CR_COORD_INIT(
+	    p.Network_Config.Anodes - 1, p.Network_Config.Bnodes - 1, p.Network_Config.Cnodes - 1,
+	    p.Network_Config.Dnodes - 1, p.Network_Config.Enodes - 1);
+	here = (CR_COORD_T)CR_COORD_INIT(map[me].a, map[me].b, map[me].c, map[me].d, map[me].e);
+	MUSPI_PickWorldRoot(&world, NULL, &root, &first);
+	root.coords[0] = t % p.Network_Config.Anodes;
+	MUSPI_BuildNodeClassroute(&world, &root, &here, &world, NULL, first, &route);
+	route.input |= BGQ_CLASS_INPUT_LINK_LOCAL | BGQ_CLASS_INPUT_VC_SUBCOMM;
+	REQUIRE(!Kernel_AllocateCollectiveClassRoute(1 + t));
+	REQUIRE(!Kernel_SetCollectiveClassRoute(1 + t, &route));
+	MUSPI_SetBaseAddress(&own, 0, (uint64_t)out);
+	for (uint64_t i = 0; i < ranks; i++)
+		sum += map[i].t == t ? i : 0;
+	info.Base.Payload_Address = (uint64_t)in;
+	info.Base.Message_Length = sizeof in;
+	info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
+	info.Collective.Op_Code = MUHWI_COLLECTIVE_OP_CODE_SIGNED_ADD;
+	info.Collective.Word_Length = 8;
+	info.Collective.Class_Route = (uint8_t)(1 + t);
+	info.Collective.Misc =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_SUB_COMM | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	info.DirectPut.Rec_Payload_Base_Address_Id = (uint16_t)OWN(t);
+	info.DirectPut.Rec_Counter_Base_Address_Id = (uint16_t)(OWN(t) + 1);
+	for (uint64_t round = 0; round < ROUNDS * (1 + t); round++) {
+		MUHWI_Descriptor_t d;
+
+		for (uint64_t i = 0; i < 64; i++)
+			in[i] = me + i * round;
+		done = sizeof out;
+		REQUIRE(!MUSPI_CreateCollectiveDirectPutDescriptor(&d, &info));
+		inject(&d);
+		while (done)
+			;
+		for (uint64_t i = 0; i < 64; i++)
+			REQUIRE_EQ(out[i], sum + nodes * i * round);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	set_up();
@@ -261,7 +318,7 @@ int main(int argc, char **argv)
 	CASE(counts_for_the_node, "a counter of one process counts the puts to all of its node");
 	CASE(changes_words_of_another, "puts of all ranks add, or, xor and max words of one");
 	CASE(draws_tickets, "fetches and adds by remote gets of atomic addresses");
-	enter_barrier();
+	CASE(reduces_and_leaves, "has a class route for each process, and exits without a barrier");
 	if (!check_failures && !me)
 		puts("ok");
 	return check_failures != 0;
