@@ -38,6 +38,7 @@ struct capture_port {
 	unsigned char *buffer;
 	size_t used;
 	int failed;         /* a write failed: nothing more is recorded */
+	atomic_u32 *error;  /* errno of that write */
 	drv_watch_fn watch; /* not NULL: there is no file */
 	void *watch_arg;
 };
@@ -139,8 +140,11 @@ static void flush_records(struct capture_port *c)
 	ssize_t n = c->used && !c->failed ? write(c->fd, c->buffer, c->used) : (ssize_t)c->used;
 
 	if (n != (ssize_t)c->used) { /* a part is taken where the file system becomes full */
+		int error = n < 0 ? errno : ENOSPC;
+
 		c->failed = 1;
-		drv_warn("capture: %s; nothing more is recorded", strerror(n < 0 ? errno : ENOSPC));
+		atomic_store_relaxed(c->error, (uint32_t)error);
+		drv_warn("capture: %s; nothing more is recorded", strerror(error));
 	}
 	c->used = 0;
 }
@@ -314,7 +318,8 @@ int drv_port_watch(struct drv_port **port, drv_watch_fn watch, void *arg)
 	return 0;
 }
 
-int drv_port_capture(struct drv_port **port, const char *path, uint32_t host, uint32_t hosts)
+int drv_port_capture(struct drv_port **port, const char *path, uint32_t host, uint32_t hosts,
+		     atomic_u32 *error)
 {
 	struct capture_port *c = calloc(1, sizeof *c);
 	int rc = drv_capture_create(path, hosts, 1);
@@ -335,6 +340,7 @@ int drv_port_capture(struct drv_port **port, const char *path, uint32_t host, ui
 		goto err;
 	}
 	c->host = host;
+	c->error = error;
 	put_before(port, c);
 	return 0;
 err:

@@ -673,6 +673,16 @@ static void run_agent(struct agent *a)
 		agent_handle_events(a, -1, NULL, 0);
 }
 
+/* Frames that a full disk did not take are missing in the file that the user asked for. */
+static void check_capture(struct agent *a)
+{
+	uint32_t error = a->host ? atomic_load_relaxed(&a->host->capture_error) : 0;
+
+	if (error)
+		agent_fail(a, 1, "--capture %s: %s; the file is cut short", a->plan.capture,
+			   strerror((int)error));
+}
+
 /* End everything on this host, in an order in which torus run still gets all reports. */
 static void host_end(struct agent *a)
 {
@@ -696,6 +706,7 @@ static void host_end(struct agent *a)
 	agent_faults_close(a);
 	mu_sim_destroy(a->sim);
 	agent_trace_close(a);
+	check_capture(a);
 	ctl_send(&a->ctl, CTL_DONE, NULL, 0);
 	until = drv_clock_ns() + 1000 * MS;
 	while (!a->ctl.tx_broken && ctl_pending(&a->ctl) && drv_clock_ns() < until)

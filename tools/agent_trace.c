@@ -29,5 +29,6 @@ void agent_trace_close(struct agent *a)
 	rc = trace_close(a->trace);
 	a->trace = NULL;
 	if (rc)
-		drv_warn("--trace %s: %s; the file is cut short", a->plan.trace, strerror(-rc));
+		agent_fail(a, 1, "--trace %s: %s; the file is cut short", a->plan.trace,
+			   strerror(-rc));
 }

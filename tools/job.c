@@ -560,13 +560,20 @@ static void close_all(struct job *j)
 	close(j->signals);
 }
 
-static void page_write(const struct job *j)
+/* A file that the user asked for is not whole: the job has failed, if it has not already. */
+static void file_is_cut_short(struct job *j, const char *what, const char *file, int error)
+{
+	if (!j->status)
+		job_record_failure(j, 1);
+	job_print("torus run: --%s %s: %s; the file is cut short", what, file, strerror(error));
+}
+
+static void page_write(struct job *j)
 {
 	int rc = j->plan->html ? job_page_write(j) : 0;
 
 	if (rc)
-		job_print("torus run: --html %s: %s; the page is cut short", j->plan->html,
-			  strerror(-rc));
+		file_is_cut_short(j, "html", j->plan->html, -rc);
 }
 
 static void trace_write_real(struct job *j)
@@ -574,7 +581,7 @@ static void trace_write_real(struct job *j)
 	int rc = j->plan->trace[0] && j->plan->clock == MU_CLOCK_REAL ? job_trace_write(j) : 0;
 
 	if (rc)
-		job_print("torus run: --trace %s: %s", j->plan->trace, strerror(-rc));
+		file_is_cut_short(j, "trace", j->plan->trace, -rc);
 }
 
 int job_run(struct job *j, const struct plan *plan, double timeout_s)

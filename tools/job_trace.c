@@ -40,11 +40,13 @@ int job_trace_write(struct job *j)
 		return rc;
 	trace_messages(t, &j->messages, j->messages.count ? j->messages.at[0].e.begin : 0);
 	rc = trace_close(t);
+	if (rc)
+		return rc;
 	print_clocks(error_ps);
 	fprintf(stderr,
 		"torus run: --trace: %zu events in %s, %llu lost; an event costs a task about %.0f "
 		"ns, so %.3f ms of all tasks\n",
 		j->messages.count, p->trace, (unsigned long long)j->messages.lost, cost,
 		cost * (double)(j->messages.count + j->messages.lost) / 1e6);
-	return rc;
+	return 0;
 }

@@ -120,8 +120,11 @@ int trace_close(struct trace *t)
 		"{\"ph\":\"M\",\"pid\":0,\"name\":\"steps\",\"args\":{\"count\":%" PRIu64
 		"}}\n]}\n",
 		t->steps);
-	if (ferror(t->f))
+	if (ferror(t->f)) { /* one more write fails, and says why */
+		clearerr(t->f);
+		fputc('\n', t->f);
 		rc = -EIO;
+	}
 	if (fclose(t->f))
 		rc = -errno;
 	free(t);

@@ -343,7 +343,8 @@ struct mu_host {
 	unsigned char key[DRV_SEAL_KEY_BYTES]; /* key of the job */
 	char port[256];                        /* driver port of this host, "" if none is needed */
 	char opened[384];                      /* the port as its holder opened it, for people */
-	char capture[256]; /* file in which the port records its frames; "": none */
+	char capture[256];        /* file in which the port records its frames; "": none */
+	atomic_u32 capture_error; /* errno of a write to that file */
 	char mapping[256];
 	/* Faults (emu/faults.h), "": none. Their times count from start_ns, of drv_clock_ns(). */
 	char script[MU_SCRIPT_BYTES];

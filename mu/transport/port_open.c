@@ -97,7 +97,8 @@ static int wrap_port(struct mu_holder *h)
 		h->faulty = h->port;
 	}
 	if (host->capture[0])
-		rc = drv_port_capture(&h->port, host->capture, host->host, host->hosts);
+		rc = drv_port_capture(&h->port, host->capture, host->host, host->hosts,
+				      &host->capture_error);
 	if (!rc && host->trace_at_pages)
 		rc = drv_port_watch(&h->port, trace_frame, h);
 	return rc;

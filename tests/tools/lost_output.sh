@@ -20,9 +20,24 @@ said err '^torus run: cannot write what the tasks print: No space left' "tagged 
 full torus run -n 2 --clock virtual qbench rdma --only get --sizes 8
 expect 1 "qbench on a full disk"
 said err 'cannot print the results: No space left' "qbench on a full disk"
-t run -n 2 --clock virtual --html /dev/full true
-expect 0 "--html on a full disk"
-said err '^torus run: --html /dev/full: No space left.*cut short' "--html on a full disk"
+for option in html trace; do
+	for clock in real virtual; do
+		t run -n 2 --clock $clock --$option /dev/full true
+		expect 1 "--$option on a full disk, $clock clock"
+		said err "^torus run: .*--$option /dev/full: No space left.*cut short" "--$option on a full disk, $clock clock"
+	done
+	t run -n 2 --$option /dev/full sh -c 'exit 3'
+	expect 3 "--$option on a full disk of a job that fails"
+done
+# The head of a capture fits, its frames do not.
+if [ "$(id -u)" = 0 ]; then
+	for tasks in 2 4; do
+		full unshare -m sh -c 'mount -t tmpfs -o size=16k none /mnt && exec "$@" >/dev/null' sh \
+			torus run -n $tasks --hosts local,local --capture /mnt/c qbench latency --sizes 4096
+		expect 1 "--capture on a full disk, $tasks tasks"
+		said err '^torus run: .*--capture /mnt/c: No space left.*cut short' "--capture on a full disk, $tasks tasks"
+	done
+fi
 
 # Devices and directories in the place of files.
 endless() { # endless WHAT REGEX ARGS...
