@@ -60,16 +60,31 @@ static bool has_line(uint64_t number)
 	return number == 1;
 }
 
+/* What becomes of a packet or descriptor that breaks a rule. */
+static const char *name_outcome(enum unit_rule rule)
+{
+	switch (rule) {
+	case RULE_rec_enabled:
+	case RULE_get_active:
+		return "kept";
+	case RULE_class_mismatch: /* what was combined is delivered */
+		return "noted";
+	default:
+		return "refused";
+	}
+}
+
 void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 {
 	uint64_t number = atomic_load_relaxed(&unit.refused[rule]) + 1;
+	const char *what = name_outcome(rule);
 
 	/* A format for each rule, because drv_warn() limits the lines of each format. */
 	if (number <= LINES)
 		switch (rule) {
 #define RULE(name, text)                                                                           \
 	case RULE_##name:                                                                          \
-		drv_warn("MU: refused: %s 0x%llx breaks the rule " #name ": " text, field,         \
+		drv_warn("MU: %s: %s 0x%llx breaks the rule " #name ": " text, what, field,        \
 			 (unsigned long long)value);                                               \
 		break;
 #include "muspi/rules.def"
@@ -78,7 +93,7 @@ void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 			break;
 		}
 	else if (number >= 100 && has_line(number))
-		drv_warn("MU: refused by the rule %s: %llu times so far, now %s 0x%llx",
+		drv_warn("MU: %s by the rule %s: %llu times so far, now %s 0x%llx", what,
 			 rule_name[rule], (unsigned long long)number, field,
 			 (unsigned long long)value);
 	/* Behind the line: a program that sees the count finds the line written. */

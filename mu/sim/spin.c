@@ -502,6 +502,18 @@ void sim_spin_log_unanswered(struct mu_sim *s, uint32_t local)
 		       "PAMI_MAX_COMMTHREADS above 0; for ARMCI, ARMCI_PROGRESS_THREAD=1)");
 }
 
+/* How to have a wait of this task found sooner. Signals find loops that the simulator does not (of
+ * processes with several threads), but no loop of a process whose commthreads serve contexts. */
+static const char *advise_sooner(const struct mu_sim *s, uint32_t local)
+{
+	if (!s->spins.looks)
+		return "QUINTORUS_LOOP_US=10 finds that at once";
+	return is_watched(s, local) || vt_area(s, local)->serves
+		   ? "a smaller QUINTORUS_SPIN_MS finds that sooner"
+		   : "QUINTORUS_LOOP_US=10 may find that at once, and a smaller QUINTORUS_SPIN_MS "
+		     "finds it sooner";
+}
+
 /*
  * All other tasks wait for this one, which computes or waits for something that no task does. Log
  * that once.
@@ -516,8 +528,8 @@ static void warn_once(struct mu_sim *s, uint32_t local, uint64_t burned)
 	drv_warn("virtual clock: task %u burned %.1f s of CPU time since its last library call, "
 		 "and all others wait for it. "
 		 "If it computes, all is well; if it waits in a loop for its memory, "
-		 "QUINTORUS_LOOP_US=10 finds that at once",
-		 t->task, (double)(burned + spin_ns(s, local)) * 1e-9);
+		 "%s",
+		 t->task, (double)(burned + spin_ns(s, local)) * 1e-9, advise_sooner(s, local));
 	sim_spin_log_unanswered(s, local);
 }
 

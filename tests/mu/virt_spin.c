@@ -387,6 +387,7 @@ int main(int argc, char **argv)
 		     {"flags", flags_pass_between_spinners, 0},
 		     {"thread", spinner_beside_a_poller, 0},
 		     {"nobody", spinner_is_served, 0},
+		     {"nobody_worker", worker_thread_serves, 0},
 		     {"computes", computing_takes_no_time, 1},
 		     {"locked", locked_spinner_is_served, 1},
 		     {"worker", worker_thread_serves, 1},

@@ -118,14 +118,16 @@ static void forget_lines(void)
  */
 static void check_line(const char *rule, const char *field, uint64_t value)
 {
+	bool is_kept = !strcmp(rule, "rec_enabled") || !strcmp(rule, "get_active");
 	char want[400], all[8192], *at;
 	ssize_t n;
 
 	n = pread(fileno(lines), all, sizeof all - 1, 0);
 	all[n > 0 ? n : 0] = 0;
 	forget_lines();
-	snprintf(want, sizeof want, "MU: refused: %s 0x%llx breaks the rule %s: %s\n", field,
-		 (unsigned long long)value, rule, text_of(rule));
+	snprintf(want, sizeof want, "MU: %s: %s 0x%llx breaks the rule %s: %s\n",
+		 is_kept ? "kept" : "refused", field, (unsigned long long)value, rule,
+		 text_of(rule));
 	at = strstr(all, want);
 	if (!at)
 		say(rule, "no line", want);
