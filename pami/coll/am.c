@@ -91,12 +91,18 @@ static struct pami_am_entry *find_entry(struct pami_context *ctx, const struct a
 					struct pami_geometry **geometry)
 {
 	struct pami_geometry *g = pami_geometry_by_key(ctx->client, h->key);
-	struct pami_am_entry *e = g ? g->member[ctx->offset].am : NULL;
+	struct pami_am_entry *e = g && ctx->offset < g->offsets ? g->member[ctx->offset].am : NULL;
 
 	while (e && (e->type != h->type || e->index != h->index || e->dispatch != h->dispatch))
 		e = e->next;
 	*geometry = g;
 	return e;
+}
+
+/* Does a member answer with data, to a message that has none? */
+static bool is_answered(uint32_t type)
+{
+	return type == PAMI_XFER_AMGATHER || type == PAMI_XFER_AMREDUCE;
 }
 
 /* Set what the handler left unset. */
@@ -196,9 +202,15 @@ static void deliver_message(struct pami_context *ctx, const struct pami_am_entry
 	pami_recv_t recv;
 
 	memcpy(&h, header, sizeof h);
+	if (h.rank >= g->topology.size) { /* nobody to answer */
+		pami_receive_refuse(ctx, pami_endpoint_task(origin), "its rank is not a member's");
+		if (later)
+			*later = pami_recv_into_nothing;
+		return;
+	}
 	recv = call_handler(ctx, e, g, &h, (const char *)header + sizeof h, header_bytes - sizeof h,
 			    origin, &op);
-	if (h.type == PAMI_XFER_AMGATHER || h.type == PAMI_XFER_AMREDUCE) {
+	if (is_answered(h.type)) {
 		send_answer(ctx, g, &h, &recv);
 	} else if (later) {
 		*later = recv;
@@ -252,6 +264,13 @@ void pami_am_receive(struct pami_context *ctx, const void *header, size_t header
 		return;
 	}
 	memcpy(&h, header, sizeof h);
+	if (bytes != (is_answered(h.type) ? 0 : h.data_bytes)) {
+		pami_receive_refuse(ctx, pami_endpoint_task(origin),
+				    "an active-message collective of another length");
+		if (recv)
+			*recv = pami_recv_into_nothing;
+		return;
+	}
 	/* No message overtakes one that is held. */
 	e = ctx->coll->held ? NULL : find_entry(ctx, &h, &g);
 	if (!e)

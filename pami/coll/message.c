@@ -280,7 +280,8 @@ static struct pami_coll_recv *take_posted(struct pami_context *ctx, const struct
 }
 
 static PAMI_COLD void keep_early(struct pami_context *ctx, const struct coll_header *h,
-				 const void *data, size_t bytes, bool has_data)
+				 const void *data, size_t bytes, bool has_data,
+				 pami_endpoint_t origin)
 {
 	struct pami_coll_state *s = ctx->coll;
 	unsigned b = bucket_of(h->key, h->sequence);
@@ -289,7 +290,8 @@ static PAMI_COLD void keep_early(struct pami_context *ctx, const struct coll_hea
 	    s->early_bytes + all <= pami_limits.held_max ? message_new(ctx, all) : NULL;
 
 	if (!m) {
-		pami_receive_refuse(ctx, h->rank, "no room to keep a collective's message");
+		pami_receive_refuse(ctx, pami_endpoint_task(origin),
+				    "no room to keep a collective's message");
 		return;
 	}
 	*m = (struct coll_message){.header = *h, .bytes = bytes};
@@ -327,7 +329,7 @@ void pami_coll_dispatch(pami_context_t context, void *cookie, const void *header
 		return;
 	}
 	if (!r) {
-		keep_early(ctx, &h, pipe_addr, data_size, !recv);
+		keep_early(ctx, &h, pipe_addr, data_size, !recv, origin);
 		return;
 	}
 	c = r->coll;

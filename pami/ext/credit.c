@@ -25,14 +25,16 @@ static void on_credits(pami_context_t context, void *cookie, const void *header,
 		       pami_endpoint_t origin, pami_recv_t *recv)
 {
 	struct pami_context *ctx = pami_context_of(context);
-	uint32_t credits;
+	pami_quintorus_credit_t *c = credit_of(ctx, pami_endpoint_task(origin));
+	uint32_t credits = 0;
 
-	if (header_bytes != sizeof(credits)) {
+	if (header_bytes == sizeof(credits))
+		memcpy(&credits, header, sizeof(credits));
+	if (!credits || credits > c->used) { /* more than are out: no send would leave any more */
 		pami_receive_refuse(ctx, pami_endpoint_task(origin), "it returns no credits");
 		return;
 	}
-	memcpy(&credits, header, sizeof(credits));
-	pami_quintorus_credit_arrive(credit_of(ctx, pami_endpoint_task(origin)), credits);
+	pami_quintorus_credit_arrive(c, credits);
 }
 
 static pami_result_t credit_open(pami_context_t context, pami_quintorus_credit_t *first,

@@ -93,7 +93,7 @@ void pami_receive(void *arg, uint32_t source, const unsigned char *soft,
 		size_t header = wire->header, at = (header + 7) & ~(size_t)7;
 
 		if (PAMI_LIKELY(d->fn && !wire->token &&
-				(at + wire->data <= bytes || !wire->data))) {
+				(at + wire->data <= bytes || (!wire->data && header <= bytes)))) {
 			mu_charge(MU_COST_receive, 1);
 			d->fn(ctx, d->cookie, payload, header, payload + at, wire->data,
 			      pami_endpoint(source, wire->origin & 63), NULL);

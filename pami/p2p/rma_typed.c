@@ -220,6 +220,7 @@ static void on_put(pami_context_t context, void *cookie, const void *header_addr
 struct typed_target {
 	void *address;
 	pami_type_t type;
+	size_t bytes;
 };
 
 /* A get ends: the data is stored, or will not come. */
@@ -256,7 +257,7 @@ static pami_result_t get_typed(const char *call, struct pami_context *ctx, const
 		free(target);
 		return pami_result_in(call, -ENOMEM);
 	}
-	*target = (struct typed_target){local, type->local};
+	*target = (struct typed_target){local, type->local, rma->bytes};
 	pami_type_retain(type->local);
 	r->buffer = target; /* freed with the request */
 	pami_rma_fill_request(ctx, r, rma);
@@ -339,13 +340,26 @@ static void got_stored(pami_context_t context, void *cookie, pami_result_t resul
 		  NULL, 0);
 }
 
+/* Return the get that this answers, or NULL: the answer may have any token and any length. */
+static struct pami_request *find_get(struct pami_context *ctx, const struct got_header *h,
+				     size_t header_size, size_t data_size, pami_endpoint_t origin)
+{
+	struct pami_request *r = header_size == sizeof *h ? pami_request_find(ctx, h->token) : NULL;
+	const struct typed_target *t;
+
+	if (!r || r->answer != get_ended || r->task != pami_endpoint_task(origin))
+		return NULL;
+	t = r->buffer;
+	return data_size == (h->error ? 0 : t->bytes) ? r : NULL;
+}
+
 static void on_got(pami_context_t context, void *cookie, const void *header_addr,
 		   size_t header_size, const void *pipe_addr, size_t data_size,
 		   pami_endpoint_t origin, pami_recv_t *recv)
 {
 	struct pami_context *ctx = pami_context_of(context);
 	const struct got_header *h = header_addr;
-	struct pami_request *r = header_size == sizeof *h ? pami_request_find(ctx, h->token) : NULL;
+	struct pami_request *r = find_get(ctx, h, header_size, data_size, origin);
 	struct typed_target *t = r ? r->buffer : NULL;
 
 	if (!t) {

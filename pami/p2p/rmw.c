@@ -42,7 +42,9 @@ static void rmw_answered(struct pami_request *r, int result, const void *payload
 {
 	struct pami_wire_rmw_answer answer;
 
-	if (!result && r->user && bytes >= sizeof answer) {
+	if (!result && r->user && bytes < sizeof answer) {
+		result = -EPROTO;
+	} else if (!result && r->user) {
 		memcpy(&answer, payload, sizeof answer);
 		memcpy(r->user, &answer.old, r->bytes); /* low bytes first: little-endian hosts */
 	}
