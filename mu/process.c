@@ -3,12 +3,28 @@
 #include "mu/process.h"
 
 #include <errno.h>
+#include <unistd.h>
+
+#include "drivers/base/log.h"
 
 struct mu_process mu_self;
 
 int mu_is_forked(void)
 {
 	return mu_self.forked;
+}
+
+void mu_end_task(void)
+{
+	_exit(1);
+}
+
+void mu_end_damaged(const struct mu_channel *ch, const char *part)
+{
+	drv_error("context %u: %s in the shared memory of this host is damaged: a process of the "
+		  "job has written to memory that is not its own. This task ends",
+		  ch->index, part);
+	mu_end_task();
 }
 
 uint32_t mu_task_group(uint32_t task)

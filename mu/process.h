@@ -154,6 +154,15 @@ static inline bool mu_is_unreachable(const struct mu_process *p, uint32_t task)
 	       mu_is_cut_off(p, task);
 }
 
+/*
+ * A process has written into a part of the segment that only the library writes, and this task
+ * cannot go on: say so, and end the process with status 1. (Its functions at exit would use the
+ * segment.)
+ */
+_Noreturn void mu_end_damaged(const struct mu_channel *ch, const char *part);
+/* The same for another reason, which was logged. */
+_Noreturn void mu_end_task(void);
+
 static inline bool mu_has_new_deaths(const struct mu_channel *ch)
 {
 	return __builtin_expect(atomic_load_relaxed(&ch->p->host->deaths) != ch->death.applied, 0);

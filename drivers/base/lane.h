@@ -194,6 +194,15 @@ static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct d
 		*flag = f;
 		if (__builtin_expect(drv_lane_kind(f) == DRV_LANE_DATA, 1))
 			return rec;
+		/* Such a record has the units that its kind has: else it is not sound. */
+		if (__builtin_expect(
+			drv_lane_kind(f) > DRV_LANE_AFTER ||
+			    drv_lane_units(f) !=
+				(drv_lane_kind(f) == DRV_LANE_AFTER
+				     ? 1
+				     : DRV_LANE_UNITS - (rx->head & (DRV_LANE_UNITS - 1))),
+			0))
+			return rec;
 		if (drv_lane_kind(f) == DRV_LANE_AFTER) {
 			memcpy(&after, rec->payload, 8);
 			if ((int64_t)(ring_head - after) < 0)
@@ -202,6 +211,21 @@ static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct d
 		/* The units of a pad contain old positions or zero, so nothing is cleared. */
 		drv_lane_skip(l, rx, drv_lane_units(f));
 	}
+}
+
+/*
+ * Does the record that the last peek returned lie in the lane, and its payload in it? Otherwise a
+ * process wrote to the lane what no producer writes: do not read or release the record. Consumer
+ * only.
+ */
+static inline int drv_lane_is_sound(const struct drv_lane_rx *rx, const struct drv_lane_record *rec,
+				    uint64_t flag)
+{
+	unsigned k = drv_lane_units(flag);
+
+	return drv_lane_kind(flag) == DRV_LANE_DATA &&
+	       k - 1 < DRV_LANE_UNITS - (unsigned)(rx->head & (DRV_LANE_UNITS - 1)) &&
+	       rec->bytes + DRV_LANE_FIXED <= k * DRV_LANE_UNIT;
 }
 
 /* Release the record that the last peek returned. Consumer only. */

@@ -228,10 +228,26 @@ static inline struct drv_ring_record *drv_ring_peek(struct drv_ring *r, struct d
 			return NULL;
 		if (__builtin_expect((flag & 0xffff) != DRV_RING_PAD, 1))
 			return rec;
+		if (__builtin_expect(rec->bytes != r->lines - (rx->head & (r->lines - 1)), 0))
+			return rec; /* not sound */
 		atomic_store_relaxed(&rx->head,
 				     rx->head + rec->bytes); /* its lines contain old positions or
 								zero, so nothing is cleared */
 	}
+}
+
+/*
+ * Does the record that the last peek returned lie in the ring, and its payload in it? Otherwise a
+ * process wrote to the ring what no producer writes: do not read or release the record, since what
+ * follows it is lost. Consumer only.
+ */
+static inline int drv_ring_is_sound(const struct drv_ring *r, const struct drv_ring_rx *rx,
+				    const struct drv_ring_record *rec)
+{
+	uint64_t k = atomic_load_relaxed(&rec->flag) & 0xffff;
+
+	return k - 1 < r->lines - (rx->head & (r->lines - 1)) &&
+	       rec->bytes + (uint64_t)DRV_RING_HEADER <= k * DRV_RING_LINE;
 }
 
 /* Continue at position `end`: a dead producer reserved the lines before it. Consumer only. */

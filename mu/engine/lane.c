@@ -102,6 +102,9 @@ int mu_lane_receive(struct mu_channel *ch, uint32_t lanes, int budget, int dispa
 		     n++, all++) {
 			if (__builtin_expect(source == UINT32_MAX, 0))
 				source = lane_source(ch, i);
+			if (__builtin_expect(
+				!drv_lane_is_sound(rx, rec, flag) || source == UINT32_MAX, 0))
+				mu_end_damaged(ch, "a lane");
 			if (dispatch && __builtin_expect(ch->rx.stopped, 0))
 				return -EAGAIN;
 			if (__builtin_expect(dispatch, 1)) {

@@ -36,7 +36,7 @@ int mu_lane_receive(struct mu_channel *ch, uint32_t lanes, int budget, int dispa
 /* Bitmap of the lanes that others have at this channel. */
 static inline uint32_t mu_lanes_in_use(const struct mu_channel *ch)
 {
-	return atomic_load_acquire(&ch->a->ring.lanes_claimed);
+	return atomic_load_acquire(&ch->a->ring.lanes_claimed) & ((1u << MU_LANES) - 1);
 }
 
 /* Any thread: does a lane hold a record? only_dead: one of a task that is unreachable. */

@@ -429,6 +429,18 @@ void mu_channel_on_note(struct mu_channel *ch, mu_note_fn fn)
 	mu_lock_release(&ch->engine.lock);
 }
 
+/* The next record of the ring, or NULL. */
+static inline struct drv_ring_record *peek_ring(struct mu_channel *ch)
+{
+	struct drv_ring_record *rec = drv_ring_peek(&ch->a->ring, &ch->rx.ring);
+
+	if (rec && __builtin_expect(!drv_ring_is_sound(&ch->a->ring, &ch->rx.ring, rec) ||
+					rec->tag >= ch->p->tasks,
+				    0))
+		mu_end_damaged(ch, "the ring");
+	return rec;
+}
+
 /* Take records from lanes and ring. Returns how many. */
 static int take_records(struct mu_channel *ch, int budget, int dispatch, int n)
 {
@@ -438,7 +450,7 @@ static int take_records(struct mu_channel *ch, int budget, int dispatch, int n)
 	while (n < budget && !(dispatch && ch->rx.stopped)) {
 		uint32_t lanes;
 
-		rec = drv_ring_peek(ring, &ch->rx.ring);
+		rec = peek_ring(ch);
 		/* What a lane held when this record was seen may come before it; all of it fits
 		 * into the lane. */
 		if ((lanes = mu_lanes_in_use(ch))) {
@@ -489,7 +501,7 @@ void mu_engine_store_inside(struct mu_channel *ch)
 
 	mu_assert_engine(ch);
 	/* Records in the ring may have to wait for those in a lane. */
-	while (!mu_lanes_in_use(ch) && (rec = drv_ring_peek(ring, &ch->rx.ring))) {
+	while (!mu_lanes_in_use(ch) && (rec = peek_ring(ch))) {
 		const MUHWI_PacketHeader_t *h = (const void *)rec->header;
 
 		if (mu_calls_software(h) ||

@@ -297,6 +297,11 @@ static int drain_outbound(struct mu_holder *h)
 	int n = 0;
 
 	while (n < OUTBOUND_MAX && (rec = drv_ring_peek(ring, &h->outbound))) {
+		if (!drv_ring_is_sound(ring, &h->outbound, rec)) {
+			drv_error("the outbound ring in the shared memory of this host is damaged: "
+				  "a task has written to memory that is not its own");
+			return -EBADMSG;
+		}
 		/* Announcements made before the record precede it. */
 		mu_holder_send_announcements(h);
 		if (send_outbound(h, rec) == -EAGAIN)
@@ -377,6 +382,18 @@ static __attribute__((noinline)) void do_seldom_work(struct mu_holder *h)
 	piece_update(h);
 }
 
+/* An agent ends the job (tools/agent.c); a task ends, since it would wait for ever. */
+static __attribute__((cold, noinline)) int note_broken(struct mu_holder *h, int error)
+{
+	if (!h->broken)
+		drv_error("port %s: broken (%s); this host cannot reach the others any more",
+			  h->host->opened, strerror(-error));
+	h->broken = 1;
+	if (h->p)
+		mu_end_task();
+	return error;
+}
+
 int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 {
 	uint32_t deaths = atomic_load_acquire(&h->host->deaths);
@@ -392,6 +409,8 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		mu_holder_send_announcements(h);
 	if (!h->p)
 		sent = drain_outbound(h);
+	if (__builtin_expect(sent < 0, 0))
+		return note_broken(h, sent);
 	if (h->p)
 		atomic_ptr_store_relaxed(&h->queue->dispatching, ch);
 	n = drv_wires_receive(h->wires, wires_now_ns(), mu_holder_take_run, h);
@@ -403,15 +422,7 @@ int mu_holder_poll_for(struct mu_holder *h, struct mu_channel *ch)
 		atomic_ptr_store_relaxed(&h->queue->dispatching, NULL);
 	if (n >= 0 && error)
 		n = error;
-	if (n < 0) {
-		if (!h->broken)
-			drv_error(
-			    "port %s: broken (%s); this host cannot reach the others any more",
-			    h->host->opened, strerror(-n));
-		h->broken = 1;
-		return n;
-	}
-	return n + sent;
+	return n < 0 ? note_broken(h, n) : n + sent;
 }
 
 int mu_holder_drain(struct mu_holder *h, int timeout_ms)

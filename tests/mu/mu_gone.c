@@ -132,6 +132,19 @@ static void loser_does_not_count(void)
 	mu_host_unmap(host);
 }
 
+/* What a task that died wrote before may be anything: the reader does not clear lines for ever. */
+static void damaged_claims_are_ignored(void)
+{
+	uint64_t position;
+
+	begin_ring();
+	reserve_record(1, 10, &position);
+	claim_of(1)->end = UINT64_MAX / 4;
+	mu_host_mark_task_ended(host, 1, MU_TASK_DIED);
+	CHECK(!mu_ring_skip_dead_claims(host, ring, &rx));
+	mu_host_unmap(host);
+}
+
 static void agent_is_waited_for(void)
 {
 	begin_ring();
@@ -182,5 +195,5 @@ static void who_gives_up_claims_nothing(void)
 }
 
 T_MAIN(T(dead_is_skipped_when_known), T(living_is_waited_for), T(loser_does_not_count),
-       T(agent_is_waited_for), T(dead_claims_are_skipped_everywhere),
+       T(agent_is_waited_for), T(damaged_claims_are_ignored), T(dead_claims_are_skipped_everywhere),
        T(who_gives_up_claims_nothing))

@@ -8,6 +8,7 @@
  *   alone    each task polls one channel, and what it waits for comes by queues of others, which
  *            no other thread polls
  *   away     puts and gets to a task that makes no call
+ *   broken   the wires of task 0 break: that task ends, and waits for nobody
  *   told     what a task announces precedes what any of its channels sends afterwards
  */
 #define _GNU_SOURCE
@@ -19,8 +20,10 @@
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/wire_state.h"
 #include "mu/mu.h"
 #include "mu/process.h"
+#include "mu/transport/port_holder_state.h"
 #include "mu/transport/transport.h"
 #include "tests/harness/t.h"
 
@@ -261,13 +264,25 @@ static void told_body(void)
 		CHECK_EQ(lane[i].early, 0);
 }
 
+static void broken_body(void)
+{
+	meet();
+	if (job->task == 0)
+		mu_self.queue[1].holder->wires->error = -EPROTO;
+	for (;;)
+		mu_poll(lane[0].ch);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
 		void (*body)(void);
-	} bodies[] = {
-	    {"order", order_body}, {"alone", alone_body}, {"away", away_body}, {"told", told_body}};
+	} bodies[] = {{"order", order_body},
+		      {"alone", alone_body},
+		      {"away", away_body},
+		      {"told", told_body},
+		      {"broken", broken_body}};
 	int rc = 1;
 
 	if (argc < 2 || mu_attach(&job))

@@ -26,6 +26,13 @@ for body in order alone away told; do
 done
 run "shm, sealed" order --hosts "$shm" --seal encrypted --seed 11 --fault loss=0.02,dup=0.05,reorder=0.1
 run "shm, captured" "order 40" --hosts "$shm" --capture "$dir/capture"
+text=$(torus run -n 2 --timeout $((40 * ${QT_SCALE:-1})) --hosts "$shm" $program broken 2>&1)
+status=$?
+echo "shm, broken: status $status"
+if [ $status != 1 ] || ! grep -q 'broken (Protocol error); this host cannot reach' <<<"$text"; then
+	echo "$text"
+	bad=1
+fi
 
 dpdk=0
 ! ls "$QT_BUILD"/drivers/libqt_port_dpdk.so >/dev/null 2>&1 || dpdk=1
