@@ -22,9 +22,9 @@ int drv_capture_create(const char *path, uint32_t hosts, int keep);
 /*
  * Put a recorder before *port. The ports of several hosts of this machine append to one file, each
  * as the interface `host`; the head is written if there is no file yet. Frames reach the file when
- * the port has nothing to do, and when the port closes. If the file cannot take them, a line says so,
- * nothing more is recorded, and *error becomes the errno. 0, or a negative errno, logged; then *port
- * stays as it was.
+ * the port has nothing to do, and when the port closes. If the file cannot take them, a line says
+ * so, nothing more is recorded, and *error becomes the errno. 0, or a negative errno, logged; then
+ * *port stays as it was.
  */
 int drv_port_capture(struct drv_port **port, const char *path, uint32_t host, uint32_t hosts,
 		     atomic_u32 *error);

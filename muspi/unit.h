@@ -119,7 +119,7 @@ void unit_unlock(void);
 /* pump locked: one round. Returns events. */
 int unit_pump(void);
 
-/* Count a broken rule, and log what becomes of the packet or descriptor, `field value` and the rule. */
+/* Count a broken rule, and log what becomes of the packet or descriptor, field, value and rule. */
 void unit_refuse(enum unit_rule rule, const char *field, uint64_t value);
 
 /* Return the registers of a subgroup, or NULL if there is no memory. */

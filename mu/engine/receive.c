@@ -434,9 +434,9 @@ static inline struct drv_ring_record *peek_ring(struct mu_channel *ch)
 {
 	struct drv_ring_record *rec = drv_ring_peek(&ch->a->ring, &ch->rx.ring);
 
-	if (rec && __builtin_expect(!drv_ring_is_sound(&ch->a->ring, &ch->rx.ring, rec) ||
-					rec->tag >= ch->p->tasks,
-				    0))
+	if (rec &&
+	    __builtin_expect(
+		!drv_ring_is_sound(&ch->a->ring, &ch->rx.ring, rec) || rec->tag >= ch->p->tasks, 0))
 		mu_end_damaged(ch, "the ring");
 	return rec;
 }

@@ -334,7 +334,8 @@ static void claim_look(struct claims *s, const struct drv_ring_claim *c, int liv
 		     (at & (s->lines - 1)) + (end - at) > s->lines ? (at | (s->lines - 1)) + 1 : at,
 		 *which;
 
-	/* A process that died may have written anything before: no claim is longer than the ring. */
+	/* A process that died may have written anything before: a claim is no longer than the
+	 * ring. */
 	if (ring != s->name || at > s->head || end <= s->head || end - s->head > s->lines)
 		return;
 	if (living) {
