@@ -59,7 +59,10 @@ void armci_die(const char *format, ...)
 	va_list ap;
 
 	fflush(stdout);
-	fprintf(stderr, "armci: process %d of %d: ", armci_world.me, armci_world.nproc);
+	if (armci_world.nproc)
+		fprintf(stderr, "armci: process %d of %d: ", armci_world.me, armci_world.nproc);
+	else
+		fprintf(stderr, "armci: before ARMCI_Init, or after ARMCI_Finalize: ");
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
 	va_end(ap);

@@ -198,6 +198,13 @@ void armci_group_release(struct armci_group *g)
 	group_free(g);
 }
 
+struct armci_group *armci_group_world(const char *call)
+{
+	if (!armci_world.all)
+		armci_die("%s: there are no processes", call + (*call == 'P' || *call == 'p'));
+	return armci_world.all;
+}
+
 struct armci_group *armci_group_find(const ARMCI_Group *handle, const char *call)
 {
 	unsigned long slot, generation;
@@ -209,7 +216,7 @@ struct armci_group *armci_group_find(const ARMCI_Group *handle, const char *call
 	slot = handle->armci_private[0];
 	generation = handle->armci_private[1];
 	if (slot == 0 && generation == WORLD_ID)
-		return armci_world.all;
+		return armci_group_world(call);
 	if (slot == 0 || slot > table.count || !table.group[slot - 1] ||
 	    table.generation[slot - 1] != generation)
 		armci_die("%s: the group was freed or never made", call);
@@ -380,6 +387,8 @@ void ARMCI_Group_free(ARMCI_Group *group)
 int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
 {
 	ARMCI_ENTER;
+	if (!group || !rank)
+		armci_die("ARMCI_Group_rank: the group, or the address of the rank, is NULL");
 	*rank = group->rank;
 	return group->rank < 0;
 }
@@ -387,6 +396,8 @@ int ARMCI_Group_rank(ARMCI_Group *group, int *rank)
 void ARMCI_Group_size(ARMCI_Group *group, int *size)
 {
 	ARMCI_ENTER;
+	if (!group || !size)
+		armci_die("ARMCI_Group_size: the group, or the address of the size, is NULL");
 	*size = group->size;
 }
 

@@ -29,6 +29,10 @@ int armci_group_init(void);
 void armci_group_release_all(void);
 /* The group a handle names; NULL: this process is no member. Ends the job for a stale handle. */
 struct armci_group *armci_group_find(const ARMCI_Group *handle, const char *call);
+/* The group of all processes. Ends the job if there is none, before ARMCI_Init() or after
+ * ARMCI_Finalize(). call: name of the caller, with or without the P of a profiled call. */
+struct armci_group *armci_group_world(const char *call);
+#define ARMCI_WORLD armci_group_world(__func__)
 /*
  * As armci_group_find(), for calls of members only: ends the job if this process is none. NULL: the
  * group was not made (logged).

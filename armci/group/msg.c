@@ -136,7 +136,7 @@ static void run_broadcast(struct armci_group *g, void *buf, int len, int root)
 void parmci_msg_barrier(void)
 {
 	ARMCI_ENTER;
-	armci_coll_barrier(armci_world.all);
+	armci_coll_barrier(ARMCI_WORLD);
 }
 extern __typeof__(parmci_msg_barrier) armci_msg_barrier
     __attribute__((weak, alias("parmci_msg_barrier"), visibility("default")));
@@ -155,7 +155,7 @@ extern __typeof__(parmci_msg_group_barrier) armci_msg_group_barrier
 #define GOP(name, type, code)                                                                      \
 	void armci_msg_##name(type *x, int n, const char *op)                                      \
 	{                                                                                          \
-		reduce_in_place(armci_world.all, x, n, op, code);                                  \
+		reduce_in_place(ARMCI_WORLD, x, n, op, code);                                      \
 	}                                                                                          \
                                                                                                    \
 	void armci_msg_group_##name(type *x, int n, const char *op, ARMCI_Group *group)            \
@@ -167,7 +167,7 @@ extern __typeof__(parmci_msg_group_barrier) armci_msg_group_barrier
 	void armci_msg_clus_##name(type *x, int n, const char *op)                                 \
 	{                                                                                          \
 		ARMCI_ENTER;                                                                       \
-		reduce_in_place(armci_group_scope(armci_world.all, SCOPE_NODE), x, n, op, code);   \
+		reduce_in_place(armci_group_scope(ARMCI_WORLD, SCOPE_NODE), x, n, op, code);       \
 	}
 
 #pragma GCC visibility push(default)
@@ -181,7 +181,7 @@ GOP(dgop, double, ARMCI_DOUBLE)
 void armci_msg_gop_scope(int scope, void *x, int n, const char *op, int type)
 {
 	ARMCI_ENTER;
-	reduce_in_place(armci_group_scope(armci_world.all, scope), x, n, op, type);
+	reduce_in_place(armci_group_scope(ARMCI_WORLD, scope), x, n, op, type);
 }
 
 void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int type,
@@ -194,7 +194,7 @@ void armci_msg_group_gop_scope(int scope, void *x, int n, const char *op, int ty
 void armci_msg_reduce(void *x, int n, const char *op, int type)
 {
 	ARMCI_ENTER;
-	reduce_in_place(armci_world.all, x, n, op, type);
+	reduce_in_place(ARMCI_WORLD, x, n, op, type);
 }
 
 void armci_msg_reduce_scope(int scope, void *x, int n, const char *op, int type)
@@ -221,19 +221,19 @@ double armci_timer(void)
 void armci_msg_bcast(void *buf, int len, int root)
 {
 	ARMCI_ENTER;
-	run_broadcast(armci_world.all, buf, len, root);
+	run_broadcast(ARMCI_WORLD, buf, len, root);
 }
 
 void armci_msg_brdcst(void *buf, int len, int root)
 {
 	ARMCI_ENTER;
-	run_broadcast(armci_world.all, buf, len, root);
+	run_broadcast(ARMCI_WORLD, buf, len, root);
 }
 
 void armci_msg_bcast_scope(int scope, void *buf, int len, int root)
 {
 	ARMCI_ENTER;
-	run_broadcast(armci_group_scope(armci_world.all, scope), buf, len, root);
+	run_broadcast(armci_group_scope(ARMCI_WORLD, scope), buf, len, root);
 }
 
 void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_Group *group)
@@ -245,7 +245,7 @@ void armci_msg_group_bcast_scope(int scope, void *buf, int len, int root, ARMCI_
 void armci_msg_clus_brdcst(void *buf, int len)
 {
 	ARMCI_ENTER;
-	run_broadcast(armci_group_scope(armci_world.all, SCOPE_NODE), buf, len,
+	run_broadcast(armci_group_scope(ARMCI_WORLD, SCOPE_NODE), buf, len,
 		      armci_domain_first(armci_world.me));
 }
 
@@ -262,7 +262,7 @@ static void exchange_pointers(struct armci_group *g, void **ptr_ar, int n)
 void armci_exchange_address(void **ptr_ar, int n)
 {
 	ARMCI_ENTER;
-	exchange_pointers(armci_world.all, ptr_ar, n);
+	exchange_pointers(ARMCI_WORLD, ptr_ar, n);
 }
 
 void armci_exchange_address_grp(void **ptr_ar, int n, ARMCI_Group *group)

@@ -335,14 +335,14 @@ static int alloc_destroy(struct armci_group *g, void *ptr)
 int PARMCI_Malloc(void **ptrs, armci_size_t bytes)
 {
 	ARMCI_ENTER;
-	return alloc_create(armci_world.all, ptrs, bytes);
+	return alloc_create(ARMCI_WORLD, ptrs, bytes);
 }
 ARMCI_ALIAS(Malloc);
 
 int PARMCI_Free(void *ptr)
 {
 	ARMCI_ENTER;
-	return alloc_destroy(armci_world.all, ptr);
+	return alloc_destroy(ARMCI_WORLD, ptr);
 }
 ARMCI_ALIAS(Free);
 
@@ -350,7 +350,7 @@ ARMCI_ALIAS(Free);
 int PARMCI_Malloc_memdev(void **ptrs, armci_size_t bytes, const char *device)
 {
 	ARMCI_ENTER;
-	return alloc_create(armci_world.all, ptrs, bytes);
+	return alloc_create(ARMCI_WORLD, ptrs, bytes);
 }
 ARMCI_ALIAS(Malloc_memdev);
 
@@ -368,7 +368,7 @@ ARMCI_ALIAS(Malloc_group_memdev);
 int PARMCI_Free_memdev(void *ptr)
 {
 	ARMCI_ENTER;
-	return alloc_destroy(armci_world.all, ptr);
+	return alloc_destroy(ARMCI_WORLD, ptr);
 }
 ARMCI_ALIAS(Free_memdev);
 

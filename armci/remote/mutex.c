@@ -486,7 +486,7 @@ int PARMCI_Create_mutexes(int num)
 	ARMCI_ENTER;
 	if (world_set)
 		armci_die("ARMCI_Create_mutexes: there is a set of mutexes already");
-	world_set = set_create(armci_world.all, num);
+	world_set = set_create(ARMCI_WORLD, num);
 	return world_set ? 0 : FAIL6;
 }
 ARMCI_ALIAS(Create_mutexes);

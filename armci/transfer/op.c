@@ -531,8 +531,7 @@ ARMCI_ALIAS(AllFence);
 void PARMCI_GroupFence(ARMCI_Group *group)
 {
 	ARMCI_ENTER;
-	struct armci_group *g =
-	    group ? armci_group_find(group, "ARMCI_GroupFence") : armci_world.all;
+	struct armci_group *g = group ? armci_group_find(group, "ARMCI_GroupFence") : ARMCI_WORLD;
 	int i;
 
 	for (i = 0; g && i < g->size; i++)
@@ -544,6 +543,6 @@ void PARMCI_Barrier(void)
 {
 	ARMCI_ENTER;
 	armci_fence_all();
-	armci_coll_barrier(armci_world.all);
+	armci_coll_barrier(ARMCI_WORLD);
 }
 ARMCI_ALIAS(Barrier);

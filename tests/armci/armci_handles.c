@@ -38,6 +38,26 @@ static void check_ended(const char *call, pid_t child)
 static char buf[4096];
 static int str[2] = {16, 16}, cnt[2] = {8, 1}, neg[2] = {-8, 1};
 
+/* Before ARMCI_Init(), and after ARMCI_Finalize(). */
+static void calls_outside(void)
+{
+	void *ptrs[64];
+	ARMCI_Group group;
+	int n = 1;
+
+	BAD(ARMCI_Malloc(ptrs, 64));
+	BAD(ARMCI_Free(buf));
+	BAD(ARMCI_Free(NULL));
+	BAD(ARMCI_Put(buf, buf + 64, 8, 0));
+	BAD(ARMCI_Create_mutexes(1));
+	BAD((ARMCI_Barrier(), 0));
+	BAD((ARMCI_Fence(0), 0));
+	BAD((armci_msg_barrier(), 0));
+	BAD((armci_msg_igop(&n, 1, "+"), 0));
+	BAD((ARMCI_Group_rank(NULL, &n), 0));
+	BAD((ARMCI_Group_size(&group, NULL), 0));
+}
+
 static void bad_calls(char *memory)
 {
 	armci_hdl_t handle;
@@ -93,6 +113,7 @@ int main(void)
 	void **pointers;
 	int me;
 
+	calls_outside();
 	ARMCI_Init();
 	me = armci_msg_me();
 	pointers = malloc((size_t)armci_msg_nproc() * sizeof *pointers);
@@ -103,6 +124,7 @@ int main(void)
 	ARMCI_Free(pointers[me]);
 	free(pointers);
 	ARMCI_Finalize();
+	calls_outside();
 	if (!failures)
 		puts("PASS");
 	return failures != 0;
