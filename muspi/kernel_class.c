@@ -12,6 +12,8 @@ static int query_free(uint32_t used, uint32_t *n, uint32_t *ids, size_t bytes)
 {
 	uint32_t count = 0;
 
+	if (!n || !ids)
+		return EINVAL;
 	for (uint32_t r = 0; r < ROUTES; r++) {
 		if (used >> r & 1)
 			continue;

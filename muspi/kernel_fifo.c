@@ -22,7 +22,7 @@ static int query_free(enum resource kind, uint32_t subgroup, uint32_t *n, uint32
 
 	if (rc)
 		return rc;
-	if (subgroup >= UNIT_SUBGROUPS)
+	if (subgroup >= UNIT_SUBGROUPS || !n || !ids)
 		return EINVAL;
 	*n = 0;
 	for (unsigned i = 0; i < per_subgroup[kind] && subgroup < UNIT_USERS; i++)
@@ -44,7 +44,7 @@ static int allocate_all(enum resource kind, uint32_t subgroup, uint32_t n, const
 
 	if (rc)
 		return rc;
-	if (subgroup >= UNIT_SUBGROUPS || n > per_subgroup[kind])
+	if (subgroup >= UNIT_SUBGROUPS || n > per_subgroup[kind] || (n && !ids))
 		return EINVAL;
 	for (uint32_t i = 0; i < n; i++)
 		if (ids[i] >= per_subgroup[kind])
@@ -92,6 +92,8 @@ UNIT_API int32_t Kernel_AllocateInjFifos(uint32_t subgroup, MUSPI_InjFifoSubGrou
 {
 	int system = 0, rc;
 
+	if (!sg || !attributes || n > per_subgroup[INJ])
+		return EINVAL;
 	for (uint32_t i = 0; i < n; i++)
 		system |= attributes[i].System;
 	rc = allocate_all(INJ, subgroup, n, ids, system);
@@ -130,6 +132,8 @@ UNIT_API int32_t Kernel_AllocateRecFifos(uint32_t subgroup, MUSPI_RecFifoSubGrou
 {
 	int system = 0, rc;
 
+	if (!sg || !attributes || n > per_subgroup[REC])
+		return EINVAL;
 	for (uint32_t i = 0; i < n; i++)
 		system |= attributes[i].System;
 	rc = allocate_all(REC, subgroup, n, ids, system);
@@ -152,7 +156,7 @@ UNIT_API int32_t Kernel_AllocateBaseAddressTable(uint32_t subgroup,
 						 MUSPI_BaseAddressTableSubGroup_t *sg, uint32_t n,
 						 uint32_t *ids, uint32_t system)
 {
-	int rc = allocate_all(BAT, subgroup, n, ids, system != 0);
+	int rc = sg ? allocate_all(BAT, subgroup, n, ids, system != 0) : EINVAL;
 
 	if (rc)
 		return rc;
@@ -167,17 +171,24 @@ UNIT_API int32_t Kernel_AllocateBaseAddressTable(uint32_t subgroup,
 	return 0;
 }
 
+/* Are they of this process, each once? */
 static int check_ids(enum resource kind, uint64_t subgroup, uint32_t n, const uint32_t *ids)
 {
-	for (uint32_t i = 0; i < n; i++)
-		if (!is_mine(kind, subgroup, ids[i]))
+	unsigned seen = 0;
+
+	if (n && !ids)
+		return EINVAL;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!is_mine(kind, subgroup, ids[i]) || seen >> ids[i] & 1)
 			return EINVAL;
+		seen |= 1u << ids[i];
+	}
 	return 0;
 }
 
 UNIT_API int32_t Kernel_DeallocateInjFifos(MUSPI_InjFifoSubGroup_t *sg, uint32_t n, uint32_t *ids)
 {
-	int rc = check_ids(INJ, sg->subgroupid, n, ids);
+	int rc = sg ? check_ids(INJ, sg->subgroupid, n, ids) : EINVAL;
 
 	if (!rc)
 		rc = Kernel_InjFifoActivate(sg, n, ids, KERNEL_INJ_FIFO_DEACTIVATE);
@@ -204,7 +215,7 @@ UNIT_API int32_t Kernel_DeallocateInjFifos(MUSPI_InjFifoSubGroup_t *sg, uint32_t
 
 UNIT_API int32_t Kernel_DeallocateRecFifos(MUSPI_RecFifoSubGroup_t *sg, uint32_t n, uint32_t *ids)
 {
-	int rc = check_ids(REC, sg->subgroupid, n, ids);
+	int rc = sg ? check_ids(REC, sg->subgroupid, n, ids) : EINVAL;
 
 	if (rc)
 		return rc;
@@ -223,7 +234,7 @@ UNIT_API int32_t Kernel_DeallocateRecFifos(MUSPI_RecFifoSubGroup_t *sg, uint32_t
 UNIT_API int32_t Kernel_DeallocateBaseAddressTable(MUSPI_BaseAddressTableSubGroup_t *sg, uint32_t n,
 						   uint32_t *ids)
 {
-	int rc = check_ids(BAT, sg->subgrpid, n, ids);
+	int rc = sg ? check_ids(BAT, sg->subgrpid, n, ids) : EINVAL;
 
 	if (rc)
 		return rc;
@@ -266,7 +277,7 @@ UNIT_API int32_t Kernel_InjFifoInit(MUSPI_InjFifoSubGroup_t *sg, uint32_t id,
 	MUSPI_InjFifo_t *s;
 	int rc;
 
-	if (!is_mine(INJ, sg->subgroupid, id))
+	if (!sg || !region || !is_mine(INJ, sg->subgroupid, id))
 		return EINVAL;
 	f = unit.inj[sg->subgroupid * 8 + id];
 	s = &sg->_injfifos[id];
@@ -291,7 +302,7 @@ UNIT_API int32_t Kernel_RecFifoInit(MUSPI_RecFifoSubGroup_t *sg, uint32_t id,
 	struct unit_rec **r;
 	int rc;
 
-	if (!is_mine(REC, sg->subgroupid, id))
+	if (!sg || !region || !is_mine(REC, sg->subgroupid, id))
 		return EINVAL;
 	mu_lock_acquire(&unit.memory);
 	r = &unit.rec[sg->subgroupid * 4 + id];
@@ -323,7 +334,7 @@ static void wait_for_flights(struct unit_inj *f)
 UNIT_API int32_t Kernel_InjFifoActivate(MUSPI_InjFifoSubGroup_t *sg, uint32_t n, uint32_t *ids,
 					uint32_t on)
 {
-	int rc = check_ids(INJ, sg->subgroupid, n, ids);
+	int rc = sg ? check_ids(INJ, sg->subgroupid, n, ids) : EINVAL;
 
 	for (uint32_t i = 0; !rc && i < n; i++)
 		if (on && !unit.inj[sg->subgroupid * 8 + ids[i]]->is_set)
@@ -384,7 +395,7 @@ UNIT_API int32_t Kernel_ConfigureInjFifoInterrupts(MUSPI_InjFifoSubGroup_t *sg, 
 						   uint32_t *ids,
 						   Kernel_InjFifoInterrupts_t *interrupts)
 {
-	int rc = check_ids(INJ, sg->subgroupid, n, ids);
+	int rc = sg && interrupts ? check_ids(INJ, sg->subgroupid, n, ids) : EINVAL;
 
 	for (uint32_t i = 0; !rc && i < n; i++)
 		unit.inj[sg->subgroupid * 8 + ids[i]]->interrupts =
@@ -396,7 +407,7 @@ UNIT_API int32_t Kernel_ConfigureRecFifoInterrupts(MUSPI_RecFifoSubGroup_t *sg, 
 						   uint32_t *ids,
 						   Kernel_RecFifoInterrupts_t *interrupts)
 {
-	int rc = check_ids(REC, sg->subgroupid, n, ids);
+	int rc = sg && interrupts ? check_ids(REC, sg->subgroupid, n, ids) : EINVAL;
 
 	for (uint32_t i = 0; !rc && i < n; i++)
 		if (!unit.rec[sg->subgroupid * 4 + ids[i]])
@@ -432,6 +443,8 @@ UNIT_API int32_t Kernel_ConfigureInjFifoThresholds(uint64_t *normal, uint64_t *r
 
 UNIT_API int32_t Kernel_GetRecFifoThreshold(uint64_t *threshold)
 {
+	if (!threshold)
+		return EINVAL;
 	*threshold = unit.threshold_rec;
 	return 0;
 }

@@ -31,7 +31,7 @@ UNIT_API uint32_t Kernel_DestroyMemoryRegion(Kernel_MemoryRegion_t *region)
 
 UNIT_API uint32_t Kernel_QueryMemoryRegion(Kernel_MemoryRegion_t *region, void **va, size_t *bytes)
 {
-	if (!region)
+	if (!region || !va || !bytes)
 		return 2;
 	*va = region->BaseVa;
 	*bytes = region->Bytes;
@@ -49,6 +49,8 @@ UNIT_API uint32_t Kernel_CreateGlobalMemoryRegion(const Kernel_MemoryRegion_t *r
 
 UNIT_API uint32_t Kernel_Physical2Virtual(void *pa, void **va)
 {
+	if (!va)
+		return 2;
 	*va = pa;
 	return pa ? 0 : 2;
 }
@@ -172,7 +174,7 @@ UNIT_API uint32_t Kernel_RanksToCoords(size_t bytes, BG_CoordinateMapping_t *map
 
 	if (rc)
 		return (uint32_t)rc;
-	if (bytes / sizeof *map < unit.job->tasks || unit.job->shape.n[4] > 2)
+	if (!map || !n || bytes / sizeof *map < unit.job->tasks || unit.job->shape.n[4] > 2)
 		return EINVAL;
 	for (uint32_t i = 0; i < unit.job->tasks; i++) {
 		struct emu_coord x;
@@ -197,6 +199,8 @@ UNIT_API uint32_t Kernel_JobCoords(BG_JobCoords_t *coords)
 
 	if (rc)
 		return (uint32_t)rc;
+	if (!coords)
+		return EINVAL;
 	s = &unit.job->shape;
 	memset(coords, 0, sizeof *coords);
 	coords->shape.a = s->n[0];
@@ -216,7 +220,7 @@ UNIT_API uint32_t Kernel_GetMapping(size_t bytes, char *text, uint32_t *is_file)
 	if (rc)
 		return (uint32_t)rc;
 	mapping = mu_mapping();
-	if (strlen(mapping) >= bytes)
+	if (!text || !is_file || strlen(mapping) >= bytes)
 		return EINVAL;
 	memcpy(text, mapping, strlen(mapping) + 1);
 	*is_file = strlen(mapping) != 6 || strspn(mapping, "ABCDET") != 6;

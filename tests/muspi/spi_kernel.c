@@ -324,6 +324,51 @@ static void checksums_cover_what_skip_leaves(void)
 	REQUIRE(sum_of_put(data, 8) == first);
 }
 
+/* What a kernel call would find in its arguments: nothing there, too much, or one thing twice. */
+static void wrong_arguments_are_refused(void)
+{
+	Kernel_InjFifoAttributes_t injection[8] = {{0}};
+	Kernel_RecFifoAttributes_t reception[4] = {{0}};
+	static MUSPI_BaseAddressTableSubGroup_t bat;
+	uint32_t n, is_file, ids[8] = {3, 3}, two[2] = {3, 4};
+	static MUSPI_InjFifoSubGroup_t inj;
+	static MUSPI_RecFifoSubGroup_t rec;
+	Kernel_MemoryRegion_t region;
+	uint64_t count;
+	char mapping[64];
+	size_t bytes;
+	void *va;
+
+	REQUIRE(Kernel_QueryInjFifos(1, NULL, ids) == EINVAL);
+	REQUIRE(Kernel_QueryRecFifos(1, &n, NULL) == EINVAL);
+	REQUIRE(Kernel_AllocateInjFifos(1, NULL, 1, ids, injection) == EINVAL);
+	REQUIRE(Kernel_AllocateInjFifos(1, &inj, 1, NULL, injection) == EINVAL);
+	REQUIRE(Kernel_AllocateInjFifos(1, &inj, 1, ids, NULL) == EINVAL);
+	REQUIRE(Kernel_AllocateInjFifos(1, &inj, 1u << 30, ids, injection) == EINVAL);
+	REQUIRE(Kernel_AllocateRecFifos(1, NULL, 1, ids, reception) == EINVAL);
+	REQUIRE(Kernel_AllocateRecFifos(1, &rec, 1u << 30, ids, reception) == EINVAL);
+	REQUIRE(Kernel_AllocateBaseAddressTable(1, NULL, 1, ids, 0) == EINVAL);
+	REQUIRE(Kernel_AllocateBaseAddressTable(1, &bat, 1, NULL, 0) == EINVAL);
+	REQUIRE(!Kernel_AllocateInjFifos(1, &inj, 2, two, injection));
+	REQUIRE(Kernel_InjFifoInit(&inj, 3, NULL, 0, 4095) == EINVAL);
+	REQUIRE(Kernel_InjFifoInit(NULL, 3, &region, 0, 4095) == EINVAL);
+	REQUIRE(Kernel_InjFifoActivate(&inj, 1, NULL, 1) == EINVAL);
+	REQUIRE(Kernel_ConfigureInjFifoInterrupts(&inj, 1, ids, NULL) == EINVAL);
+	REQUIRE(Kernel_DeallocateInjFifos(&inj, 2, ids) == EINVAL);
+	REQUIRE(Kernel_DeallocateInjFifos(NULL, 1, ids) == EINVAL);
+	REQUIRE(!Kernel_DeallocateInjFifos(&inj, 2, two));
+	REQUIRE(Kernel_GetRecFifoThreshold(NULL) == EINVAL);
+	REQUIRE(Kernel_QueryCollectiveClassRoutes(&n, NULL, 64) == EINVAL);
+	REQUIRE(Kernel_RanksToCoords(1 << 20, NULL, &count) == EINVAL);
+	REQUIRE(Kernel_JobCoords(NULL) == EINVAL);
+	REQUIRE(Kernel_GetMapping(sizeof mapping, NULL, &is_file) == EINVAL);
+	REQUIRE(Kernel_GetMapping(sizeof mapping, mapping, NULL) == EINVAL);
+	REQUIRE(!Kernel_CreateMemoryRegion(&region, mapping, sizeof mapping));
+	REQUIRE(Kernel_QueryMemoryRegion(&region, NULL, &bytes) == 2);
+	REQUIRE(Kernel_QueryMemoryRegion(&region, &va, NULL) == 2);
+	REQUIRE(Kernel_Physical2Virtual(mapping, NULL) == 2);
+}
+
 int main(void)
 {
 	uint64_t from = GetTimeBase();
@@ -335,6 +380,7 @@ int main(void)
 	trees_are_allocated();
 	checksums_can_be_cleared();
 	checksums_cover_what_skip_leaves();
+	wrong_arguments_are_refused();
 	Delay(100);
 	REQUIRE(GetTimeBase() - from >= 100);
 	return 0;
