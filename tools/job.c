@@ -18,6 +18,7 @@
 #include "drivers/base/settings.h"
 #include "tools/agent.h"
 #include "tools/pmi.h"
+#include "tools/pmix_job.h"
 #include "tools/proc.h"
 
 #define MS 1000000ull
@@ -182,6 +183,22 @@ static void agent_reaped(struct job *j, uint32_t host, int status)
 	agent_lost(j, host, text);
 }
 
+/* Tasks that need it again get an error; those that do not go on. */
+static void report_server(const char *what, int status)
+{
+	char name[128];
+
+	if (WIFSIGNALED(status))
+		job_print(
+		    "torus run: the process that serves %s to the tasks was killed by %s: MPI "
+		    "in a task that needs it again fails",
+		    what, proc_signal_text(WTERMSIG(status), name, sizeof name));
+	else
+		job_print("torus run: the process that serves %s to the tasks ended with exit "
+			  "status %d: MPI in a task that needs it again fails",
+			  what, WEXITSTATUS(status));
+}
+
 static void reap_children(struct job *j)
 {
 	int status, strays = 0;
@@ -194,6 +211,8 @@ static void reap_children(struct job *j)
 			i++;
 		if (i < j->plan->hosts)
 			agent_reaped(j, i, status);
+		else if (pmi_is_server(pid) || pmix_job_is_server(pid))
+			report_server(pmi_is_server(pid) ? "PMI-1" : "PMIx", status);
 		strays = 1;
 	}
 	if (strays)

@@ -22,6 +22,7 @@
 
 static int *task_end; /* [tasks]; NULL without pmi_start() */
 static uint32_t task_count;
+static pid_t server; /* 0: none */
 
 struct pair {
 	char key[KEY_BYTES], value[VALUE_BYTES];
@@ -244,10 +245,16 @@ int pmi_start(uint32_t tasks)
 	}
 	if (!rc && child < 0)
 		rc = -errno;
+	server = child > 0 ? child : 0;
 	for (uint32_t i = 0; ours && i < task_count; i++)
 		close(ours[i]);
 	free(ours);
 	return rc;
+}
+
+bool pmi_is_server(pid_t pid)
+{
+	return pid > 0 && pid == server;
 }
 
 void pmi_task_environment(uint32_t task)

@@ -6,12 +6,16 @@
 #ifndef TOOLS_PMI_H
 #define TOOLS_PMI_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PMI_TASKS_MAX 400u /* two descriptors for each task, within the usual limit */
 
 /* Start the server, before any agent starts. Returns 0 or a negative errno. */
 int pmi_start(uint32_t tasks);
+/* Is this child of the process the server? It lives as long as torus run. */
+bool pmi_is_server(pid_t pid);
 /* Set the environment in the process of a task, before it runs its program. Does nothing without
  * pmi_start(). */
 void pmi_task_environment(uint32_t task);

@@ -23,6 +23,7 @@
 /* NAME=VALUE, each with its 0, for all tasks. */
 static char *shared;
 static size_t shared_bytes;
+static pid_t server; /* 0: none */
 static uint32_t task_count, host_count;
 static uint32_t *host_of;   /* [task_count]: the host that the MPI library is told */
 static const char *preload; /* library for tasks with the virtual clock; NULL: none */
@@ -129,6 +130,11 @@ static int assign_hosts(const struct plan *p, bool is_virtual)
 	return 0;
 }
 
+bool pmix_job_is_server(pid_t pid)
+{
+	return pid > 0 && pid == server;
+}
+
 int pmix_job_start(const struct plan *p, bool is_virtual)
 {
 	const struct pmix_server_module *m;
@@ -158,6 +164,7 @@ int pmix_job_start(const struct plan *p, bool is_virtual)
 	close(ends[1]);
 	rc = child < 0 ? -errno : receive_environment(ends[0]);
 	close(ends[0]);
+	server = rc ? 0 : child;
 	if (!rc)
 		task_count = p->tasks;
 	else if (rc == -EPROTO)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "tools/plan.h"
 
@@ -19,6 +20,8 @@
  * has said why; other negative errno: it did not start.
  */
 int pmix_job_start(const struct plan *p, bool is_virtual);
+/* Is this child of the process the server? It lives as long as torus run. */
+bool pmix_job_is_server(pid_t pid);
 /* Set the environment in the process of a task. Does nothing without pmix_job_start(). */
 void pmix_job_environment(uint32_t task);
 

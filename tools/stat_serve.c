@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "drivers/base/clock.h"
 #include "tools/cmd.h"
 
 #define REQUEST_BYTES 4096
@@ -136,6 +137,7 @@ static int parse_address(const char *text, struct sockaddr_storage *to, socklen_
  * time. */
 static bool read_request(int fd, char *text, size_t bytes)
 {
+	uint64_t end = drv_clock_ns() + REQUEST_MS * 1000000ull;
 	size_t n = 0;
 
 	while (n + 1 < bytes) {
@@ -143,7 +145,7 @@ static bool read_request(int fd, char *text, size_t bytes)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got <= 0)
+		if (got <= 0 || drv_clock_ns() > end)
 			return false;
 		n += (size_t)got;
 		text[n] = '\0';
@@ -155,7 +157,9 @@ static bool read_request(int fd, char *text, size_t bytes)
 
 static void send_all(int fd, const char *data, size_t bytes)
 {
-	while (bytes) {
+	uint64_t end = drv_clock_ns() + REQUEST_MS * 1000000ull;
+
+	while (bytes && drv_clock_ns() < end) {
 		ssize_t n = send(fd, data, bytes, MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)

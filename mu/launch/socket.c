@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -76,7 +77,10 @@ static int give_one(int s, uint64_t secret, const int *fds, unsigned n)
 			   .msg_iovlen = 1,
 			   .msg_control = &control,
 			   .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	struct timeval limit = {PATIENCE_MS / 1000, 0};
 
+	/* A stranger may send a part of the word and no more. */
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 	if (!of_our_user(s) || wait_for(s) ||
 	    recv(s, &word, sizeof word, MSG_WAITALL) != sizeof word || word != secret)
 		return -EPERM;

@@ -96,6 +96,17 @@ status=$?
 expect 0 "a child from before"
 kill "$(head -1 "$dir/out")" || fail "a child from before: it is gone"
 
+# The processes that serve PMI to the tasks: the cause is named, and tasks that do not need them go on.
+forget
+torus run --mpi -n 2 sh -c 'echo busy; sleep 1' >"$dir/out" 2>"$dir/err" </dev/null &
+pid=$!
+until_said "$dir/out" busy
+kill -9 "$(pgrep -P $pid -x torus-pmi)"
+wait $pid
+status=$?
+expect 0 "kill -9 of the PMI server"
+said err 'serves PMI-1 to the tasks was killed by signal 9, SIGKILL' "kill -9 of the PMI server"
+
 # A task that fails by itself while all are talking.
 t run -n 4 "$task" busy-exit 2
 expect 9 "a task exits in the middle"

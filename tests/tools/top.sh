@@ -69,7 +69,7 @@ torus stat --listen 0 >"$dir/out" 2>&1 </dev/null &
 server=$!
 until_said "$dir/out" http
 url=$(grep -o 'http://[^ ]*' "$dir/out")
-python3 - "$url" <<'P' || fail "Prometheus"
+python3 - "$url" "${QT_SCALE:-1}" <<'P' || fail "Prometheus"
 import re, sys, urllib.error, urllib.request
 text = urllib.request.urlopen(sys.argv[1]).read().decode()
 line = re.compile(r'(# (HELP|TYPE) quintorus_[a-z_]+ .+|quintorus_[a-z_]+\{job="[0-9a-f]{16}"(,[a-z]+="[^"]*")*\} [0-9]+)$')
@@ -83,6 +83,22 @@ try:
     assert False
 except urllib.error.HTTPError as e:
     assert e.code == 404
+# Clients that do not speak, or a byte at a time, hold the others up for two seconds each.
+import socket, threading, time
+where = re.search(r'//(.*):(\d+)/', sys.argv[1])
+slow = [socket.create_connection((where[1], int(where[2]))) for i in range(2)]
+ended = threading.Event()
+def drip():
+    while not ended.wait(0.3):
+        try:
+            slow[0].send(b'x')
+        except OSError:
+            return
+threading.Thread(target=drip).start()
+try:
+    urllib.request.urlopen(sys.argv[1], timeout=30 * int(sys.argv[2])).read()
+finally:
+    ended.set()
 P
 kill $server
 wait $server 2>/dev/null
