@@ -267,8 +267,12 @@ static void told_body(void)
 static void broken_body(void)
 {
 	meet();
-	if (job->task == 0)
+	if (job->task == 0) {
+		while (!mu_lock_try(&mu_self.queue[1].lock))
+			sched_yield();
 		mu_self.queue[1].holder->wires->error = -EPROTO;
+		mu_lock_release(&mu_self.queue[1].lock);
+	}
 	for (;;)
 		mu_poll(lane[0].ch);
 }
