@@ -296,8 +296,13 @@ static int receive_raw(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uin
 {
 	MUHWI_PacketHeader_t plain = *h;
 
-	if (!ch->on_raw) /* the channel was opened a moment ago: mu_channel_on_raw() follows */
-		return -EAGAIN;
+	if (__builtin_expect(!ch->on_raw, 0)) {
+		if (!ch->on_note) /* opened a moment ago: mu_channel_on_raw() may follow */
+			return -EAGAIN;
+		refuse_packet(ch, h, source,
+			      "it is for the registers of the MU, which this program does not use");
+		return 0;
+	}
 	mu_raw_header_unwrap(&plain);
 	mu_forget_checks(&ch->rx.written);
 	mu_known_end_run();

@@ -4,7 +4,10 @@
  * asked, credits that are not out, ranks of nobody. Each is refused at the target, which goes on.
  * Linked with the library's inside.
  */
+#include "mu/hw/desc_build.h"
 #include "mu/mu.h"
+#include "mu/process.h"
+#include "mu/raw.h"
 #include "pami/coll/coll.h"
 #include "pami/core/context.h"
 #include "pami/core/dispatch.h"
@@ -187,6 +190,19 @@ static void collectives_of_nobody(void)
 	CHECK_EQ(received, before + 1);
 }
 
+/* A packet of a program of the MU's registers holds up nothing behind it. */
+static void packets_of_registers(void)
+{
+	struct pami_context *ctx = pami_context_of(context);
+	const struct mu_dest to = {mu_self.entry[1 - me].coords, 0};
+	const unsigned char soft[MU_SOFT_BYTES] = {0};
+	MUHWI_Descriptor_t d = {0};
+
+	mu_desc_fifo(&d, 0, 0, &to, soft, 0);
+	CHECK_EQ(mu_send_raw(ctx->channel, (uint32_t)(1 - me), 0, &d, 0, 0, NULL), 0);
+	run_barrier();
+}
+
 int main(void)
 {
 	pami_dispatch_callback_function fn = {.p2p = on_message};
@@ -200,6 +216,7 @@ int main(void)
 		answers_of_another_length();
 		credits_that_are_not_out();
 		collectives_of_nobody();
+		packets_of_registers();
 		run_barrier();
 	}
 	return job_end(1);
