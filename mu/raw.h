@@ -73,6 +73,8 @@ const char *mu_mapping(void);
 void mu_uses_registers(void (*poll)(void));
 /* Virtual time: wait until the calling thread has the turn. */
 void mu_take_turn(void);
+/* Is the process attached more than once, as with a client of PAMI beside the registers? */
+bool mu_is_shared(void);
 /* A channel that PAMI uses last. */
 unsigned mu_last_channel(void);
 /* Does the machine hold packets back in the network for reception FIFOs that are full? */

@@ -472,7 +472,9 @@ static bool has_siblings(void)
 
 /*
  * Processes of a node serve each other: one forwards packets to another's FIFOs, and T 0 serves the
- * class routes of all. So the first that has finished stays until the others have.
+ * class routes of all. So the first that has finished stays until the others have. A process that
+ * exits with a client of PAMI leaves at once: if others wait for its messages, torus run ends the
+ * job and names it.
  */
 static void wait_for_siblings(void)
 {
@@ -485,7 +487,7 @@ static void wait_for_siblings(void)
 		if (t != unit.job->coord.t && !unit.job->virtual_clock && !mu_coord_task(&x, &task))
 			mu_wake_task(task);
 	}
-	while (has_siblings())
+	while (!mu_is_shared() && has_siblings())
 		poll_registers(pump_try(), MU_IDLE_WAIT);
 }
 

@@ -128,6 +128,11 @@ void mu_take_turn(void)
 	mu_vt_check();
 }
 
+bool mu_is_shared(void)
+{
+	return atomic_load_relaxed(&mu_self.refs) > 1;
+}
+
 bool mu_rec_fifo_is_strict(void)
 {
 	return mu_self.strict_bytes != 0;
