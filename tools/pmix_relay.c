@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drivers/base/assert.h"
@@ -147,13 +148,19 @@ int pmix_relay_open(const struct plan *p, char *const *env)
 
 /* ---- passing on ---- */
 
+#define NO_ROOM_NS 10000000
+
 static void accept_task(int listener)
 {
 	int task = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), server = -1;
 	struct connection *c = NULL;
 
-	if (task < 0)
+	if (task < 0) {
+		/* Without a free descriptor the connection waits, and poll() would return at once. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			nanosleep(&(struct timespec){.tv_nsec = NO_ROOM_NS}, NULL);
 		return;
+	}
 	server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (server >= 0 && !connect(server, (struct sockaddr *)&relay.server, sizeof relay.server))
 		c = calloc(1, sizeof *c);
