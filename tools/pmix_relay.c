@@ -156,7 +156,7 @@ static void accept_task(int listener)
 	struct connection *c = NULL;
 
 	if (task < 0) {
-		/* Without a free descriptor the connection waits, and poll() would return at once. */
+		/* The connection waits, and poll() would return at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
 			nanosleep(&(struct timespec){.tv_nsec = NO_ROOM_NS}, NULL);
 		return;
