@@ -13,7 +13,7 @@
 
 #define PAGE     4096ull
 #define MOST_NS  200 /* out of the library within a run, however slow unmapping is */
-#define MEASURED 5
+#define MEASURED 16
 #define WAIT_NS  10000000 /* after other threads were found */
 
 _Thread_local struct mu_known mu_known __attribute__((tls_model("initial-exec")));
@@ -45,20 +45,29 @@ void mu_known_prepare(void)
 
 void mu_known_start(struct mu_process *p)
 {
-	uint64_t most;
+	uint64_t fastest, most;
 
 	mu_known.is_sole = mu_known.is_sole && p->clock->reports_access_errors &&
 			   drv_setting_choice(DRV_QUINTORUS_MEMORY_CHECK) == MU_MEMORY_AUTO;
 	p->own_threads = mu_known.is_sole ? drv_count_threads(-1) : 0;
 	if (!mu_known.is_sole)
 		return;
-	most = measure_unmapping() / 4;
+	fastest = measure_unmapping();
+	mu_known.least_ns =
+	    fastest + fastest / 2; /* a signal's way there and back: as long again */
+	most = fastest / 4;
 	mu_known.most_ns = most < MOST_NS ? most : MOST_NS;
 }
 
 void mu_known_stop(void)
 {
 	memset(&mu_known, 0, sizeof mu_known);
+}
+
+void mu_known_share(void)
+{
+	mu_known.is_inside = false;
+	mu_known.left = 0;
 }
 
 /* Does no thread but this one run functions of the program? */

@@ -7,8 +7,16 @@
  * microseconds, and this is 20 ns. So each thread keeps an unbroken run of polls. A run ends when
  * the thread was out of the library for longer than a quarter of the fastest unmapping, and before
  * a function of the program is called. A run that has lasted for 100 us, in a process without
- * threads of the program, remembers what is found. A signal handler that unmaps memory is like
- * another thread that does: it races with the copies, as it does with any memcpy().
+ * threads of the program, remembers what is found.
+ *
+ * A signal handler of the program may run within a poll. So a poll that takes as long as one that
+ * unmaps forgets what is remembered, and one in which a thread could have been started forgets that
+ * there is none. So do free() and sleeps within a poll. Only the copies of that very poll race with
+ * the handler, as any memcpy() does. A poll of a port that makes system calls takes as long, so
+ * nothing is remembered there.
+ *
+ * Not seen are other processes: one that cuts a file of which memory here is a mapping, or that
+ * shares all memory with this one (CLONE_VM without CLONE_THREAD) and unmaps some.
  */
 #ifndef MU_ENGINE_KNOWN_MEMORY_H
 #define MU_ENGINE_KNOWN_MEMORY_H
@@ -21,6 +29,7 @@ struct mu_process;
 #define MU_KNOWN_RANGES  8
 #define MU_KNOWN_RUN_NS  100000   /* so long a run must last before it remembers */
 #define MU_KNOWN_IDLE_NS 10000000 /* after so long without a question runs are not watched */
+#define MU_KNOWN_START   8        /* to start a thread takes as long as so many such handlers */
 
 /* A thread's run of polls. All times are of drv_clock_fast_ns(). */
 struct mu_known {
@@ -31,6 +40,7 @@ struct mu_known {
 	uint8_t next;    /* range to replace */
 	uint8_t count;
 	uint64_t most_ns;        /* out of the library within a run */
+	uint64_t least_ns;       /* no signal handler that unmaps takes less */
 	uint64_t left;           /* when the last poll ended */
 	uint64_t entered, since; /* when this poll began, and the run */
 	uint64_t asked;          /* when memory was last asked for, or an answer used */
@@ -50,6 +60,8 @@ void mu_known_prepare(void);
 void mu_known_start(struct mu_process *p);
 /* It leaves the job. */
 void mu_known_stop(void);
+/* From now on threads of the library call functions of the program. */
+void mu_known_share(void);
 
 /* Does the thread's run of polls know that all these bytes can be read (is_write: written)? */
 static inline bool mu_knows_memory(uint64_t va, uint64_t bytes, bool is_write)
@@ -83,11 +95,21 @@ static inline void mu_known_enter(uint64_t now)
 		mu_known.is_watched = mu_known.is_inside = false;
 }
 
-/* It ends. If a function of the program was called, the run ends too. */
+/*
+ * It ends. If a function of the program was called, the run ends too. If a signal handler may have
+ * unmapped memory, the run forgets.
+ */
 static inline void mu_known_leave(uint64_t now)
 {
-	if (mu_known.is_inside)
+	uint64_t took = now - mu_known.entered;
+
+	if (mu_known.is_inside) {
 		mu_known.left = now;
+		if (took >= mu_known.least_ns)
+			mu_known.count = 0;
+		if (took >= MU_KNOWN_START * mu_known.least_ns)
+			mu_known.is_alone = false;
+	}
 	mu_known.is_inside = false;
 }
 

@@ -250,8 +250,9 @@ static int receive_asking_put(struct mu_channel *ch, const MUHWI_PacketHeader_t 
 	return mu_rget_append(ch, (const unsigned char *)&answer, 64);
 }
 
-static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
-			const unsigned char *payload, uint32_t bytes)
+/* 0, or negative: keep the packet for later. */
+static int receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,
+		       const unsigned char *payload, uint32_t bytes)
 {
 	struct mu_node_class *k = mu_put_class(ch->p->host, ch->p->job.node, h);
 	uint64_t to = mu_put_offset(h) + (k ? atomic_load_relaxed(&k->base) : 0);
@@ -260,18 +261,18 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 
 	if (!bytes || to + bytes < to) {
 		refuse_packet(ch, h, source, "direct put of nothing or across the end of memory");
-		return;
+		return 0;
 	}
 	/* The answer to a get from a task that has ended: the get has ended or will end with an
 	 * error, so its buffer may be in use again. */
 	if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset &&
 	    mu_is_unreachable(ch->p, source))
-		return;
+		return 0;
 	if (k && !atomic_load_relaxed(&k->base))
-		return; /* mu_class_abandon() */
+		return 0; /* mu_class_abandon() */
 	get = k ? GET_NONE : get_state_of(ch, h, to, bytes);
 	if (get == GET_ENDED)
-		return;
+		return 0;
 	/* The place of a class route may be in memory that the library keeps for itself. */
 	rc = get || (k && mu_is_in_segment(ch->p, to, bytes))
 		 ? mu_copy_own(to, payload, bytes)
@@ -281,13 +282,18 @@ static void receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 		if (rc)
 			refuse_packet(ch, h, source, "the place of a class route is not there");
 		atomic_fetch_sub_release(mu_class_counter(k, h), bytes);
-		return;
+		return 0;
 	}
+	/* Without the report the acknowledgement that follows would say that the data is there. */
 	if (rc)
-		mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc);
-	else if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset)
+		return mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc) ==
+			       -EAGAIN
+			   ? -EAGAIN
+			   : 0;
+	if (h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset)
 		mu_counter_sub(ch->p, h->messageUnitHeader.Packet_Types.Direct_Put.Counter_Offset,
 			       bytes);
+	return 0;
 }
 
 /* 0, or negative: keep the packet for later. */
@@ -334,8 +340,7 @@ int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint
 	case MUHWI_PACKET_TYPE_PUT:
 		if (mu_put_asks(h))
 			return receive_asking_put(ch, h, source, payload, bytes);
-		receive_put(ch, h, source, payload, bytes);
-		return 0;
+		return receive_put(ch, h, source, payload, bytes);
 	case MUHWI_PACKET_TYPE_GET:
 		if (!bytes || bytes % 64 || bytes > MU_PACKET_BYTES) {
 			refuse_packet(ch, h, source,

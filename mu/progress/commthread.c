@@ -340,7 +340,7 @@ int mu_commthread_add(struct mu_channel *ch, int (*fn)(void *), void *arg, int s
 
 	if (!c->max)
 		return -EOPNOTSUPP;
-	mu_known_end_run(); /* from here on other threads call functions of the program */
+	mu_known_share();
 	mu_lock_acquire(&c->lock);
 	k = choose_thread(c);
 	rc = p->clock->start_commthread(p, k);

@@ -226,6 +226,15 @@ int sim_put_write(struct mu_sim *s, uint32_t channel, uint64_t to, const struct 
 	return 0;
 }
 
+/* Does a put name what the library keeps in the segment (mu_host_is_kept())? */
+static bool is_kept(const struct mu_sim *s, uint32_t local, uint64_t to, uint64_t bytes)
+{
+	if (!(to & MUHWI_ATOMIC_ADDRESS_INDICATOR))
+		return mu_host_is_kept(s->host, local, to, bytes);
+	bytes = (to & 7) == MUHWI_ATOMIC_OPCODE_STORE_TWIN ? 16 : 8;
+	return mu_host_is_kept(s->host, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), bytes);
+}
+
 /* Carry out a put. Returns true if a counter reached zero, since a task may wait for that. */
 static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const struct emu_packet *p)
 {
@@ -241,8 +250,7 @@ static int effect_put(struct mu_sim *s, uint32_t node, uint32_t channel, const s
 
 	if (k && !atomic_load_relaxed(&k->base))
 		return 0; /* mu_class_abandon() */
-	if (!k &&
-	    mu_host_is_kept(s->host, local, to & ~(MUHWI_ATOMIC_ADDRESS_INDICATOR | 7), p->bytes)) {
+	if (!k && is_kept(s, local, to, p->bytes)) {
 		rc = -EFAULT;
 	} else if (to & MUHWI_ATOMIC_ADDRESS_INDICATOR) {
 		sim_write_pending(s, local);

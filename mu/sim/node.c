@@ -517,7 +517,9 @@ static void run_atomic(struct mu_sim *s, uint32_t local, MUHWI_Descriptor_t *d)
 		return; /* make_packet() drops the descriptor */
 	sim_write_pending(s, local);
 	if (mu_atomic_read(mu_atomics_of(s->host), d, &a))
-		rc = sim_read(s, local, &old, a.address, a.bytes);
+		rc = mu_host_is_kept(s->host, local, a.address, a.bytes)
+			 ? -EFAULT
+			 : sim_read(s, local, &old, a.address, a.bytes);
 	if (!rc)
 		next = mu_atomic_next(&a, old, &writes);
 	if (writes)

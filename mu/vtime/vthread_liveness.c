@@ -247,7 +247,8 @@ static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool
 		t->look.burned_from = 0;
 		t->spins = 0;
 		is_outside = t->called && !is_futex(number) && number != -2;
-		is_patient = is_outside && is_napping(t);
+		/* Without a number it ran when it was asked for, and may be in a futex now. */
+		is_patient = is_outside && number >= 0 && is_napping(t);
 		if (ran && !is_patient)
 			return 0; /* check again, to see that it stays asleep */
 		/* If the kernel does not say where it sleeps, it is presumed to be as most are. */

@@ -23,6 +23,7 @@ static void start(void)
 	mu_known_prepare();
 	mu_known_start(&mu_self);
 	mu_known.most_ns = 100;
+	mu_known.least_ns = 400;
 	mu_learn_memory(AT, AT + PAGE, true); /* from now on polls are watched */
 	now = mu_known.asked;
 }
@@ -106,6 +107,35 @@ static void polls_inside_a_function_forget(void)
 	CHECK(!mu_knows_memory(AT, 8, false));
 }
 
+/* A signal handler of the program may have unmapped what is remembered. */
+static void long_poll_forgets(void)
+{
+	remember_one();
+	now = mu_known.entered + 399;
+	mu_known_leave(now);
+	now += GAP;
+	mu_known_enter(now);
+	CHECK(mu_knows_memory(AT, 8, true));
+	now = mu_known.entered + 400;
+	mu_known_leave(now);
+	now += GAP;
+	mu_known_enter(now);
+	CHECK(!mu_knows_memory(AT, 8, true));
+	mu_learn_memory(AT, AT + PAGE, true); /* it goes on being a long run */
+	CHECK(mu_knows_memory(AT, 8, true));
+}
+
+/* A context goes to a thread of the library, within less time than unmapping takes. */
+static void threads_of_the_library_forbid_it(void)
+{
+	remember_one();
+	mu_known_leave(now);
+	mu_known_share();
+	now += GAP;
+	mu_known_enter(now);
+	CHECK(!mu_knows_memory(AT, 8, true));
+}
+
 static void *wait_for_end(void *pipe)
 {
 	char c;
@@ -133,6 +163,25 @@ static void other_threads_forbid_it(void)
 	pthread_join(thread, NULL);
 }
 
+/* A signal handler may have started a thread. */
+static void thread_of_a_handler_forbids_it(void)
+{
+	pthread_t thread;
+	int end[2];
+
+	remember_one();
+	REQUIRE_EQ(pipe(end), 0);
+	REQUIRE_EQ(pthread_create(&thread, NULL, wait_for_end, end), 0);
+	now += MU_KNOWN_START * mu_known.least_ns;
+	mu_known_leave(now);
+	now += GAP;
+	mu_known_enter(now);
+	mu_learn_memory(AT, AT + PAGE, true);
+	CHECK(!mu_knows_memory(AT, 8, false));
+	CHECK_EQ(write(end[1], "", 1), 1);
+	pthread_join(thread, NULL);
+}
+
 static void polls_are_not_watched_for_ever(void)
 {
 	remember_one();
@@ -154,5 +203,6 @@ static void more_ranges_than_places(void)
 }
 
 T_MAIN(T(long_run_remembers), T(long_gap_forgets), T(function_of_the_program_forgets),
-       T(polls_inside_a_function_forget), T(other_threads_forbid_it),
+       T(polls_inside_a_function_forget), T(long_poll_forgets), T(threads_of_the_library_forbid_it),
+       T(other_threads_forbid_it), T(thread_of_a_handler_forbids_it),
        T(polls_are_not_watched_for_ever), T(more_ranges_than_places))

@@ -8,8 +8,11 @@
 #include "tests/harness/t.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "drivers/base/clock.h"
 #include "mu/engine/known_memory.h"
@@ -600,6 +603,100 @@ static int remember_body(const struct mu_job *job)
 	return 0;
 }
 
+enum { PUTS = 2000, PERIOD_NS = 700000 };
+
+static timer_t taker;
+static uint64_t *lent_page; /* which the handler takes away */
+static volatile sig_atomic_t takes;
+static uint32_t *takes_seen; /* shared by both tasks: those whose poll has ended */
+
+static void set_taker(long ns)
+{
+	timer_settime(taker, 0, &(struct itimerspec){{0, ns}, {0, ns}}, NULL);
+}
+
+/* mprotect() stands for munmap(), whose page another mapping could get. */
+static void take_page(int signal)
+{
+	(void)signal;
+	if (atomic_load_acquire(lent_page) < PUTS)
+		return;
+	set_taker(0);
+	mprotect(lent_page, 4096, PROT_NONE);
+	takes++;
+}
+
+static void share_takes(const struct mu_job *job)
+{
+	char path[64];
+	uint64_t word;
+	int fd;
+
+	if (job->task == 1) {
+		fd = memfd_create("takes", 0);
+		REQUIRE_EQ(ftruncate(fd, 4096), 0);
+		send_word(0, (uint64_t)getpid() << 32 | (unsigned)fd);
+		wait_word();
+	} else {
+		word = wait_word();
+		snprintf(path, sizeof path, "/proc/%u/fd/%u", (unsigned)(word >> 32),
+			 (unsigned)word);
+		fd = open(path, O_RDWR);
+		send_word(1, 1);
+	}
+	takes_seen = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	REQUIRE(takes_seen != MAP_FAILED);
+}
+
+/*
+ * The same, but a signal handler takes the page away, while the thread goes on polling. There is no
+ * put in that poll, since a handler races with the store of a put as with any other.
+ */
+static int remember_signal_body(const struct mu_job *job)
+{
+	enum { ROUNDS = 40 };
+	struct sigaction handler = {.sa_handler = take_page, .sa_flags = SA_RESTART};
+	struct sigevent wish = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	unsigned remembered = 0;
+
+	open_channel();
+	if (job->task == 1) {
+		REQUIRE_EQ(sigaction(SIGUSR1, &handler, NULL), 0);
+		REQUIRE_EQ(timer_create(CLOCK_MONOTONIC, &wish, &taker), 0);
+	}
+	share_takes(job);
+	for (int i = 0; i < ROUNDS && job->task == 1; i++) {
+		unsigned before = messages;
+		sig_atomic_t taken = takes;
+
+		lent_page = (void *)map_pages(4096);
+		set_taker(PERIOD_NS);
+		send_word(0, (uint64_t)(uintptr_t)lent_page);
+		while (messages == before) { /* the puts end with an error */
+			remembered += mu_known.count != 0;
+			mu_poll(ch);
+			atomic_store_release(takes_seen, (uint32_t)takes);
+		}
+		CHECK_EQ(takes, taken + 1);
+		wait_word();
+	}
+	for (int i = 0; i < ROUNDS && job->task == 0; i++) {
+		uint64_t remote = wait_word(), value = 1;
+		int rc = 0;
+
+		for (; !rc; value++) {
+			while (value > PUTS && atomic_load_acquire(takes_seen) <= (uint32_t)i)
+				mu_poll(ch);
+			rc = put_bytes(&value, remote, 8);
+		}
+		CHECK_EQ(rc, -EFAULT);
+		send_word(1, 1);
+	}
+	CHECK(remembered || !MAY_REMEMBER || job->task == 0);
+	mu_channel_close(ch);
+	return 0;
+}
+
 static int refuse_body(const struct mu_job *job)
 {
 	unsigned char soft[MU_SOFT_BYTES] = {'w'}, many[600] = {0};
@@ -849,7 +946,8 @@ static int under_launcher(const char *name)
 		      {"stream", stream_body},
 		      {"handler", handler_body},
 		      {"vanish", vanish_body},
-		      {"remember", remember_body}};
+		      {"remember", remember_body},
+		      {"remember_signal", remember_signal_body}};
 	const struct mu_job *job;
 
 	for (unsigned i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {

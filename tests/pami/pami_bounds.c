@@ -181,7 +181,26 @@ static void one_end(size_t task)
 	}
 }
 
-/* The memory that the library keeps in the segment of a host is no place for puts. */
+/* An atomic operation that changes nothing, where none may be. */
+static void check_atomic_fails(size_t task, void *remote)
+{
+	struct outcome o = {0};
+	uint64_t zero = 0, old;
+	pami_rmw_t rmw = {.dest = get_endpoint(task, 0),
+			  .cookie = &o,
+			  .done_fn = local_done,
+			  .local = &old,
+			  .remote = remote,
+			  .value = &zero,
+			  .operation = PAMI_ATOMIC_FETCH_ADD,
+			  .type = PAMI_TYPE_UNSIGNED_LONG_LONG};
+
+	CHECK_EQ(PAMI_Rmw(context, &rmw), PAMI_SUCCESS);
+	WAIT(o.local);
+	CHECK(o.local_result != PAMI_SUCCESS);
+}
+
+/* The memory that the library keeps in the segment of a host is no place for puts and atomics. */
 static void library_keeps_its_memory(size_t task, char *segment)
 {
 	for (size_t bytes = 8; bytes <= 32768; bytes *= 64) {
@@ -189,6 +208,7 @@ static void library_keeps_its_memory(size_t task, char *segment)
 		check_rma("kept", PUT, task, large, segment + 4096, bytes, -1, 1);
 		check_rma("kept", PUT_TYPED, task, large, segment + 4096, bytes, -1, 1);
 	}
+	check_atomic_fails(task, segment + 4096);
 }
 
 #define REGION 4096 /* bytes at the start of a larger buffer */
