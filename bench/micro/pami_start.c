@@ -97,8 +97,7 @@ int bench_memory_use(struct bench_job *job)
 {
 	static const char *const variants[4] = {"resident", "proportional", "cpu", "page tables"};
 	static struct gather g;
-	/* In virtual time 1,024 tasks take minutes for two seconds, and no more memory than for this.
-	 */
+	/* Many tasks take minutes for two seconds of virtual time, and no more memory than for 1 ms. */
 	const double idle_s = job->is_virtual ? 0.001 : 2;
 	struct report r;
 	double start, cpu;
