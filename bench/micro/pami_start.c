@@ -97,7 +97,7 @@ int bench_memory_use(struct bench_job *job)
 {
 	static const char *const variants[4] = {"resident", "proportional", "cpu", "page tables"};
 	static struct gather g;
-	/* Many tasks take minutes for two seconds of virtual time, and no more memory than for 1 ms. */
+	/* Many tasks take minutes for two seconds of virtual time, and no more memory. */
 	const double idle_s = job->is_virtual ? 0.001 : 2;
 	struct report r;
 	double start, cpu;
