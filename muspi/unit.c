@@ -10,7 +10,7 @@
  */
 #include "muspi/unit.h"
 
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* on_exit() */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +22,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/base/cpu.h"
 #include "drivers/base/log.h"
+#include "drivers/base/module.h"
 #include "drivers/base/settings.h"
 
 #define NAP_MIN_NS  20000u
@@ -491,14 +492,17 @@ static void wait_for_siblings(void)
 		poll_registers(pump_try(), MU_IDLE_WAIT);
 }
 
-static void leave_job(void)
+/* A process that fails does not wait, since the others may wait for it: torus run ends them. */
+static void leave_job(int status, void *arg)
 {
 	uint64_t until;
 	int n, quiet = 0;
 
+	(void)arg;
 	if (!unit.is_attached || mu_is_forked())
 		return;
-	wait_for_siblings();
+	if (!status)
+		wait_for_siblings();
 	until = drv_clock_ns() + LEAVE_NS;
 	if (thread.runs) {
 		atomic_store_seq_cst(&thread.stop, 1);
@@ -566,7 +570,8 @@ static int attach_locked(void)
 	}
 	atomic_store_release(&unit.table->pid[unit.job->coord.t], (uint32_t)getpid());
 	unit.is_attached = true;
-	atexit(leave_job);
+	drv_module_keep(); /* on_exit() does not know when a library is unloaded */
+	on_exit(leave_job, NULL);
 	return 0;
 }
 

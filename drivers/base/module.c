@@ -36,6 +36,15 @@ static const char *find_beside_library(const char *relative, char *dir, size_t b
 	return dir;
 }
 
+void drv_module_keep(void)
+{
+	static const char here;
+	Dl_info self;
+
+	if (dladdr(&here, &self) && self.dli_fname)
+		dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 void *drv_module_symbol(const char *name, const char *build_dir, const char *symbol, char *why,
 			size_t bytes)
 {

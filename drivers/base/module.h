@@ -6,6 +6,12 @@
 #include <stddef.h>
 
 /*
+ * Keep the library that contains this code in the process, also if the program unloads it: for
+ * handlers that the C library keeps. Any thread.
+ */
+void drv_module_keep(void);
+
+/*
  * Load libqt_NAME.so and return its symbol `symbol`. On failure return NULL, write a sentence to
  * `why`, and set errno: ENOENT if no module was found or it does not load, ENOEXEC if the file has
  * no such symbol.

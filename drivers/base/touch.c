@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "drivers/base/touch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/base/module.h"
 
 #if defined(__x86_64__)
 
@@ -150,15 +150,6 @@ int drv_touch_start(void)
 	return 0;
 }
 
-/* The program may have kept a pointer to our handler: this library stays in the process. */
-static void keep_library(void)
-{
-	Dl_info self;
-
-	if (dladdr((void *)(uintptr_t)on_fault, &self) && self.dli_fname)
-		dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 void drv_touch_stop(void)
 {
 	struct sigaction now;
@@ -170,7 +161,7 @@ void drv_touch_stop(void)
 			if (!sigaction(signals[i], NULL, &now) && is_ours(&now))
 				sigaction(signals[i], &before[i], NULL);
 			else
-				keep_library();
+				drv_module_keep(); /* the program may have kept our handler */
 		}
 	}
 	pthread_mutex_unlock(&start_lock);

@@ -311,10 +311,22 @@ static void reduces_and_leaves(void)
 	}
 }
 
+/* The last process gives up, and the others of its node wait for what it does not send. */
+static void fail_alone(void)
+{
+	if (t == processes - 1)
+		exit(3);
+	done = 8;
+	while (done)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	set_up();
 	enter_barrier();
+	if (argc > 1 && !strcmp(argv[1], "one_fails"))
+		fail_alone();
 	CASE(counts_for_the_node, "a counter of one process counts the puts to all of its node");
 	CASE(changes_words_of_another, "puts of all ranks add, or, xor and max words of one");
 	CASE(draws_tickets, "fetches and adds by remote gets of atomic addresses");
