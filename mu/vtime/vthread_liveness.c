@@ -209,10 +209,14 @@ static uint64_t spin_limit(const struct mu_vthread *t, uint64_t spin_ns)
 	return t->spins ? NOTICE_NS : spin_ns;
 }
 
-/* The clock of a thread that may be about to make a call. */
-__attribute__((no_sanitize("thread"))) static uint64_t read_clock(const struct mu_vthread *t)
+/* The clock of a thread that may be about to make a call. Volatile, because the compiler moved the
+ * load into the caller, which the thread sanitizer checks. */
+__attribute__((no_sanitize("thread"), noinline)) static uint64_t
+read_clock(const struct mu_vthread *t)
 {
-	return t->now;
+	const volatile uint64_t *now = &t->now;
+
+	return *now;
 }
 
 /*
