@@ -162,7 +162,7 @@ static void take_switches(unsigned group)
 	uint64_t on, off;
 
 	if (atomic_load_relaxed((uint64_t *)&s->ClearInterruptStatus))
-		(void)unit_interrupts(group);
+		(void)unit_get_interrupts(group);
 	if (!s->enable && !s->disable)
 		return;
 	on = atomic_exchange_acq_rel((uint64_t *)&s->enable, 0);
@@ -442,7 +442,7 @@ static uint64_t change_interrupts(unsigned group, uint64_t bits)
 	return atomic_load_acquire(status);
 }
 
-uint64_t unit_interrupts(unsigned group)
+uint64_t unit_get_interrupts(unsigned group)
 {
 	return change_interrupts(group, 0);
 }
@@ -456,16 +456,23 @@ void unit_raise(unsigned group, uint64_t bits)
 
 /* ---- joining and leaving ---- */
 
-/* Has any other process of this node joined, and neither left nor ended? */
+/* Is there another process of this node with this T? */
+static bool find_sibling(unsigned t, uint32_t *task)
+{
+	struct emu_coord x = unit.job->coord;
+
+	x.t = (uint8_t)t;
+	return t != unit.job->coord.t && !mu_coord_task(&x, task);
+}
+
+/* Has one of them joined, and neither left nor ended? */
 static bool has_siblings(void)
 {
-	for (unsigned t = 0; t < MU_TABLE_T; t++) {
-		struct emu_coord x = unit.job->coord;
+	for (unsigned t = 0; t < unit.job->shape.t; t++) {
 		uint32_t pid = atomic_load_acquire(&unit.table->pid[t]), task;
 
-		x.t = (uint8_t)t;
-		if (pid && t != unit.job->coord.t && !mu_coord_task(&x, &task) &&
-		    !mu_task_is_unreachable(task) && !kill((pid_t)pid, 0))
+		if (pid && find_sibling(t, &task) && !mu_task_is_unreachable(task) &&
+		    !kill((pid_t)pid, 0))
 			return true;
 	}
 	return false;
@@ -480,12 +487,10 @@ static bool has_siblings(void)
 static void wait_for_siblings(void)
 {
 	atomic_store_release(&unit.table->pid[unit.job->coord.t], 0);
-	for (unsigned t = 0; t < unit.job->shape.t; t++) {
-		struct emu_coord x = unit.job->coord;
+	for (unsigned t = 0; t < unit.job->shape.t && !unit.job->virtual_clock; t++) {
 		uint32_t task;
 
-		x.t = (uint8_t)t;
-		if (t != unit.job->coord.t && !unit.job->virtual_clock && !mu_coord_task(&x, &task))
+		if (find_sibling(t, &task))
 			mu_wake_task(task);
 	}
 	while (!mu_is_shared() && has_siblings())

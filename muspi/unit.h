@@ -130,7 +130,7 @@ unsigned unit_owner_of(unsigned subgroup);
 void unit_raise(unsigned group, uint64_t bits);
 /* The interrupts of a group that are pending, after the program's last store to its clear register.
  */
-uint64_t unit_interrupts(unsigned group);
+uint64_t unit_get_interrupts(unsigned group);
 
 /* inject.c, pump locked */
 int unit_inject(void);

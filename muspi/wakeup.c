@@ -67,7 +67,7 @@ static uint64_t pending_interrupts(void)
 
 	for (unsigned g = 0; g < UNIT_SUBGROUPS / 4; g++)
 		if (atomic_ptr_load_acquire(&unit.group[g]))
-			all |= unit_interrupts(g);
+			all |= unit_get_interrupts(g);
 	return all;
 }
 

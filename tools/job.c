@@ -580,7 +580,7 @@ static void close_all(struct job *j)
 }
 
 /* A file that the user asked for is not whole: the job has failed, if it has not already. */
-static void file_is_cut_short(struct job *j, const char *what, const char *file, int error)
+static void report_cut_file(struct job *j, const char *what, const char *file, int error)
 {
 	if (!j->status)
 		job_record_failure(j, 1);
@@ -592,7 +592,7 @@ static void page_write(struct job *j)
 	int rc = j->plan->html ? job_page_write(j) : 0;
 
 	if (rc)
-		file_is_cut_short(j, "html", j->plan->html, -rc);
+		report_cut_file(j, "html", j->plan->html, -rc);
 }
 
 static void trace_write_real(struct job *j)
@@ -600,7 +600,7 @@ static void trace_write_real(struct job *j)
 	int rc = j->plan->trace[0] && j->plan->clock == MU_CLOCK_REAL ? job_trace_write(j) : 0;
 
 	if (rc)
-		file_is_cut_short(j, "trace", j->plan->trace, -rc);
+		report_cut_file(j, "trace", j->plan->trace, -rc);
 }
 
 int job_run(struct job *j, const struct plan *plan, double timeout_s)

@@ -60,10 +60,8 @@ static inline bool mu_is_in_segment(const struct mu_process *p, uint64_t va, uin
 /* Is it inside the mapping of the arenas? Puts may go there, and not to the rest of the segment. */
 static inline bool mu_is_in_arenas(const struct mu_process *p, uint64_t va, uint64_t bytes)
 {
-	uint64_t off = va - (uint64_t)(uintptr_t)p->host;
-
-	return off < p->host->bytes && off >= (uint64_t)p->host->arenas_at_pages * 4096 &&
-	       mu_host_is_mapped(p->host, off, bytes);
+	return va >= (uint64_t)(uintptr_t)p->host + mu_host_arenas_at(p->host) &&
+	       mu_is_in_segment(p, va, bytes);
 }
 
 /* process_vm_readv() and process_vm_writev() between tasks are not permitted here. */

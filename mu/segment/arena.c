@@ -153,7 +153,7 @@ static void fill_window(struct mu_process *p, uint32_t task, struct mu_window *w
 	base = atomic_load_relaxed(&mu_host_area(p->host, local)->map_base);
 	if (!base)
 		return;
-	first = (uint64_t)p->host->arenas_at_pages * 4096 + p->host->arena_bytes * local;
+	first = mu_host_arenas_at(p->host) + p->host->arena_bytes * local;
 	mapped = atomic_load_acquire(&mu_host_area(p->host, local)->arena_mapped);
 	if (!mu_host_map_arena(p->host, local, mapped))
 		return;

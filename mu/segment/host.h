@@ -541,9 +541,15 @@ static inline void *mu_host_board(struct mu_host *h, uint32_t node, unsigned id)
 	       ((uint64_t)node * MU_CLASSES + id) * mu_board_bytes(h->shape.t);
 }
 
+/* Offset of the arenas, which lie behind all that the library keeps in the segment. */
+static inline uint64_t mu_host_arenas_at(const struct mu_host *h)
+{
+	return (uint64_t)h->arenas_at_pages * 4096;
+}
+
 static inline char *mu_host_arena(struct mu_host *h, uint32_t local)
 {
-	return (char *)h + (uint64_t)h->arenas_at_pages * 4096 + h->arena_bytes * local;
+	return (char *)h + mu_host_arenas_at(h) + h->arena_bytes * local;
 }
 
 static inline void *mu_host_directory(struct mu_host *h)
@@ -641,7 +647,7 @@ static inline bool mu_host_is_kept(struct mu_host *h, uint32_t local, uint64_t v
 {
 	uint64_t base = atomic_load_relaxed(&mu_host_area(h, local)->map_base);
 
-	return base && va < base + (uint64_t)h->arenas_at_pages * 4096 && va + bytes > base;
+	return base && va < base + mu_host_arenas_at(h) && va + bytes > base;
 }
 
 /* Return the task number of local task `local`, or UINT32_MAX. entry->local is the reverse. */

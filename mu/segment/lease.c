@@ -90,7 +90,7 @@ static void *find_in_arena(struct mu_process *p, uint32_t local, uint64_t at, ui
 static char *find_block(struct mu_process *p, uint32_t local, const struct emu_lease *l)
 {
 	uint64_t base = atomic_load_relaxed(&mu_host_area(p->host, local)->map_base);
-	uint64_t arena = (uint64_t)p->host->arenas_at_pages * 4096 + p->host->arena_bytes * local;
+	uint64_t arena = mu_host_arenas_at(p->host) + p->host->arena_bytes * local;
 
 	return find_in_arena(p, local, l->memory - base - arena, l->bytes);
 }

@@ -46,11 +46,6 @@ static struct view *view_of(const struct mu_host *h)
 	return NULL;
 }
 
-static uint64_t arenas_at(const struct mu_host *h)
-{
-	return (uint64_t)h->arenas_at_pages * 4096;
-}
-
 static void *map_at(uint64_t address, uint64_t bytes, int fd, uint64_t offset)
 {
 	void *want = (void *)(uintptr_t)address;
@@ -68,9 +63,9 @@ static void *map_at(uint64_t address, uint64_t bytes, int fd, uint64_t offset)
 /* Unmap what comes before the arenas, and `piece` bytes of each of the first `arenas` arenas. */
 static void unmap_pieces(char *base, const struct mu_host *head, uint32_t arenas, uint64_t piece)
 {
-	munmap(base, arenas_at(head));
+	munmap(base, mu_host_arenas_at(head));
 	for (uint32_t i = 0; i < arenas; i++)
-		munmap(base + arenas_at(head) + head->arena_bytes * i, piece);
+		munmap(base + mu_host_arenas_at(head) + head->arena_bytes * i, piece);
 }
 
 /* Grow a mapping in place, by its last page. */
@@ -85,14 +80,14 @@ static bool grow_in_place(char *start, uint64_t have, uint64_t want)
  */
 static bool can_grow(char *base, const struct mu_host *head, uint64_t piece, int fd, bool *needs_fd)
 {
-	char *start = base + arenas_at(head);
+	char *start = base + mu_host_arenas_at(head);
 
 	*needs_fd = false;
 	if (!head->locals || piece == head->arena_bytes)
 		return true;
 	if (!grow_in_place(start, piece, piece + 4096)) {
 		*needs_fd = true;
-		if (!map_at((uintptr_t)start + piece, 4096, fd, arenas_at(head) + piece))
+		if (!map_at((uintptr_t)start + piece, 4096, fd, mu_host_arenas_at(head) + piece))
 			return false;
 	}
 	munmap(start + piece, 4096);
@@ -103,11 +98,11 @@ static bool can_grow(char *base, const struct mu_host *head, uint64_t piece, int
 static void *map_pieces(uint64_t base, const struct mu_host *head, int fd, bool *needs_fd)
 {
 	uint64_t piece = head->arena_bytes < PIECE_FIRST ? head->arena_bytes : PIECE_FIRST;
-	void *m = map_at(base, arenas_at(head), fd, 0);
+	void *m = map_at(base, mu_host_arenas_at(head), fd, 0);
 	uint32_t arenas = 0;
 
 	while (m && arenas < head->locals) {
-		uint64_t at = arenas_at(head) + head->arena_bytes * arenas;
+		uint64_t at = mu_host_arenas_at(head) + head->arena_bytes * arenas;
 
 		if (!map_at(base + at, piece, fd, at))
 			break;
@@ -175,7 +170,7 @@ void mu_host_unmap_view(struct mu_host *h)
 	}
 	for (uint32_t i = 0; i < h->locals; i++)
 		munmap(mu_host_arena(h, i), atomic_load_relaxed(&v->mapped[i]));
-	munmap(h, arenas_at(h));
+	munmap(h, mu_host_arenas_at(h));
 	mu_lock_acquire(&views_lock);
 	free(v->mapped);
 	v->mapped = NULL;
@@ -235,7 +230,7 @@ bool mu_host_map_arena(struct mu_host *h, uint32_t local, uint64_t bytes)
 static bool each_arena(struct mu_host *h, uint64_t off, uint64_t bytes,
 		       bool (*is_there)(struct mu_host *h, uint32_t local, uint64_t bytes))
 {
-	uint64_t first = arenas_at(h), end = off + bytes;
+	uint64_t first = mu_host_arenas_at(h), end = off + bytes;
 
 	if (off > h->bytes || bytes > h->bytes - off)
 		return false;

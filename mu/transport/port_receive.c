@@ -254,8 +254,7 @@ static int on_store(struct mu_holder *h, uint32_t task, const unsigned char *pay
 		    uint32_t bytes)
 {
 	struct mu_host *host = h->host;
-	uint64_t first = (uint64_t)host->arenas_at_pages * 4096,
-		 room = host->arena_bytes * host->locals, *to;
+	uint64_t first = mu_host_arenas_at(host), room = host->arena_bytes * host->locals, *to;
 	struct mu_store s;
 
 	if (bytes != sizeof s || task >= host->tasks ||

@@ -114,6 +114,16 @@ static inline void run_collective(pami_xfer_t *x)
 	WAIT(done);
 }
 
+/* Store the `bytes` bytes at `own` of each task at `all`, in the order of the tasks. */
+static inline void gather_from_all(void *own, void *all, size_t bytes)
+{
+	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_ALLGATHER)};
+
+	x.cmd.xfer_allgather =
+	    (pami_allgather_t){own, PAMI_TYPE_BYTE, bytes, all, PAMI_TYPE_BYTE, bytes};
+	run_collective(&x);
+}
+
 static inline void run_barrier(void)
 {
 	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_BARRIER)};

@@ -143,14 +143,25 @@ static void *wait_for_end(void *pipe)
 	return (void *)(intptr_t)read(((int *)pipe)[0], &c, 1);
 }
 
-static void other_threads_forbid_it(void)
-{
-	pthread_t thread;
-	int end[2];
+static pthread_t thread;
+static int end[2];
 
-	start();
+static void start_thread(void)
+{
 	REQUIRE_EQ(pipe(end), 0);
 	REQUIRE_EQ(pthread_create(&thread, NULL, wait_for_end, end), 0);
+}
+
+static void end_thread(void)
+{
+	CHECK_EQ(write(end[1], "", 1), 1);
+	pthread_join(thread, NULL);
+}
+
+static void other_threads_forbid_it(void)
+{
+	start();
+	start_thread();
 	poll_for(2 * MU_KNOWN_RUN_NS, GAP);
 	mu_learn_memory(AT, AT + PAGE, true);
 	CHECK(!mu_knows_memory(AT, 8, false));
@@ -159,27 +170,21 @@ static void other_threads_forbid_it(void)
 	mu_learn_memory(AT, AT + PAGE, true);
 	CHECK(!mu_known.is_watched);
 	CHECK(!mu_knows_memory(AT, 8, false));
-	CHECK_EQ(write(end[1], "", 1), 1);
-	pthread_join(thread, NULL);
+	end_thread();
 }
 
 /* A signal handler may have started a thread. */
 static void thread_of_a_handler_forbids_it(void)
 {
-	pthread_t thread;
-	int end[2];
-
 	remember_one();
-	REQUIRE_EQ(pipe(end), 0);
-	REQUIRE_EQ(pthread_create(&thread, NULL, wait_for_end, end), 0);
+	start_thread();
 	now += MU_KNOWN_START * mu_known.least_ns;
 	mu_known_leave(now);
 	now += GAP;
 	mu_known_enter(now);
 	mu_learn_memory(AT, AT + PAGE, true);
 	CHECK(!mu_knows_memory(AT, 8, false));
-	CHECK_EQ(write(end[1], "", 1), 1);
-	pthread_join(thread, NULL);
+	end_thread();
 }
 
 static void polls_are_not_watched_for_ever(void)

@@ -106,6 +106,13 @@ static void say(const char *rule, const char *what, const char *text)
 	bad = 1;
 }
 
+static void read_lines(char *text, size_t bytes)
+{
+	ssize_t n = pread(fileno(lines), text, bytes - 1, 0);
+
+	text[n > 0 ? n : 0] = 0;
+}
+
 static void forget_lines(void)
 {
 	if (ftruncate(fileno(lines), 0) || lseek(fileno(lines), 0, SEEK_SET))
@@ -120,10 +127,8 @@ static void check_line(const char *rule, const char *field, uint64_t value)
 {
 	bool is_kept = !strcmp(rule, "rec_enabled") || !strcmp(rule, "get_active");
 	char want[400], all[8192], *at;
-	ssize_t n;
 
-	n = pread(fileno(lines), all, sizeof all - 1, 0);
-	all[n > 0 ? n : 0] = 0;
+	read_lines(all, sizeof all);
 	forget_lines();
 	snprintf(want, sizeof want, "MU: %s: %s 0x%llx breaks the rule %s: %s\n",
 		 is_kept ? "kept" : "refused", field, (unsigned long long)value, rule,
@@ -392,15 +397,14 @@ static void early_gets_are_kept(void)
 static void many_refusals_have_few_lines(void)
 {
 	char all[8192], *second;
-	ssize_t n;
+	int n;
 
 	forget_lines();
 	MUSPI_SetTorusInjectionFIFOMap(&p, 0);
 	while (quintorus_mu_refused("map_empty") < 100)
 		send_one(&p);
 	reset_descriptors();
-	n = pread(fileno(lines), all, sizeof all - 1, 0);
-	all[n > 0 ? n : 0] = 0;
+	read_lines(all, sizeof all);
 	second = strstr(all, "map_empty: 100 times so far, now Torus_FIFO_Map 0x0\n");
 	if (!second || strchr(second, '\n')[1])
 		say("map_empty", "lines of 100", all);

@@ -8,15 +8,7 @@ export PKG_CONFIG_PATH=$QT_BUILD/meson-uninstalled
 mpicc.openmpi -O2 -Wall -o "$tmp/program" "$QT_SOURCE/tests/ofi/ofi_registers.c" $(pkg-config --cflags --libs libmuspi) || exit 1
 
 run() { # OPTIONS...
-	timeout $limit torus run --mpi "$@" "$tmp/program" >"$tmp/out" 2>&1
-	local rc=$?
-	if [ $rc = 0 ] && grep -q '^40 exchanges on ' "$tmp/out"; then
-		echo "ok: $*: $(tail -n 1 "$tmp/out")"
-	else
-		failed=1
-		echo "FAIL: $*: status $rc"
-		tail -n 20 "$tmp/out"
-	fi
+	qt_openmpi_expect "$*" '^40 exchanges on ' torus run --mpi "$@" "$tmp/program"
 	hash=$(grep -o 'hash [0-9a-f]\{16\}$' "$tmp/out")
 }
 

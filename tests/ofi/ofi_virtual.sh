@@ -80,15 +80,7 @@ fi
 # Threads that call at once (MPI_THREAD_MULTIPLE), in both clocks. The collectives of adapt send in callbacks.
 mpicc.openmpi -O1 -Wall -I"$QT_SOURCE" -o "$tmp/multiple" "$QT_SOURCE/tests/ofi/ofi_multiple.c" -lpthread || exit 1
 at_once() { # WHAT COMMAND...
-	timeout $limit "${@:2}" >"$tmp/first" 2>&1
-	rc=$?
-	if [ $rc = 0 ] && grep -q '^PASS$' "$tmp/first"; then
-		echo "ok: several threads call at once, $1: $(tail -n 1 "$tmp/first")"
-	else
-		failed=1
-		echo "FAIL: several threads call at once, $1: status $rc"
-		tail -n 20 "$tmp/first"
-	fi
+	qt_openmpi_expect "several threads call at once, $1" '^PASS$' "${@:2}"
 }
 at_once "virtual clock" torus run --clock virtual --mpi --shape 2x2x1x1x1 "$tmp/multiple"
 at_once "routers" torus run --mpi --fabric torus --shape 2x2x1x1x1 "$tmp/multiple" direct

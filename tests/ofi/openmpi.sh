@@ -17,6 +17,21 @@ qt_openmpi_need() # TOOL... PACKAGES: the last argument names the Debian package
 	[ "${QT_SANITIZE:-none}" = none ] || { echo "skip: Open MPI has no sanitizer"; exit 77; }
 }
 
+# The command has to end with status 0 and a line like this. Its output stays in $tmp/out.
+qt_openmpi_expect() # WHAT LINE COMMAND...
+{
+	local rc
+	timeout $limit "${@:3}" >"$tmp/out" 2>&1
+	rc=$?
+	if [ $rc = 0 ] && grep -q "$2" "$tmp/out"; then
+		echo "ok: $1: $(tail -n 1 "$tmp/out")"
+	else
+		failed=1
+		echo "FAIL: $1: status $rc"
+		tail -n 20 "$tmp/out"
+	fi
+}
+
 qt_openmpi_need_launcher() # for torus run --mpi
 {
 	qt_openmpi_need mpicc.openmpi libopenmpi-dev

@@ -45,15 +45,6 @@ static uint64_t fetch_add(size_t task, uint64_t *at, uint64_t value)
 	return old;
 }
 
-static void gather_from_all(void *own, void *all, size_t bytes)
-{
-	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_ALLGATHER)};
-
-	x.cmd.xfer_allgather =
-	    (pami_allgather_t){own, PAMI_TYPE_BYTE, bytes, all, PAMI_TYPE_BYTE, bytes};
-	run_collective(&x);
-}
-
 /* Task 0 makes no call until the others have counted on its word. */
 static void target_that_makes_no_call(void)
 {

@@ -216,20 +216,8 @@ static void library_keeps_its_memory(size_t task, char *segment)
 static pami_memregion_t *region_of; /* [tasks] of the first REGION bytes of `mine` */
 static unsigned char *own;          /* likewise, of a private buffer of two such */
 
-static void exchange_segments(void **segments)
-{
-	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_ALLGATHER)};
-	void *segment = find_segment();
-
-	CHECK(segment);
-	x.cmd.xfer_allgather = (pami_allgather_t){(char *)&segment, PAMI_TYPE_BYTE, sizeof segment,
-						  (char *)segments, PAMI_TYPE_BYTE, sizeof segment};
-	run_collective(&x);
-}
-
 static void exchange_regions(pami_memregion_t *local)
 {
-	pami_xfer_t x = {.algorithm = get_algorithm(PAMI_XFER_ALLGATHER)};
 	pami_memregion_t remote;
 	size_t bytes;
 
@@ -237,9 +225,7 @@ static void exchange_regions(pami_memregion_t *local)
 	region_of = calloc(tasks, sizeof *region_of);
 	CHECK_EQ(PAMI_Memregion_create(context, own, REGION, &bytes, local), PAMI_SUCCESS);
 	CHECK_EQ(PAMI_Memregion_create(context, mine, REGION, &bytes, &remote), PAMI_SUCCESS);
-	x.cmd.xfer_allgather = (pami_allgather_t){(char *)&remote,   PAMI_TYPE_BYTE, sizeof remote,
-						  (char *)region_of, PAMI_TYPE_BYTE, sizeof remote};
-	run_collective(&x);
+	gather_from_all(&remote, region_of, sizeof remote);
 }
 
 /* One operation by regions: its result, and how often the callbacks ran. */
@@ -339,7 +325,7 @@ static pami_type_t make_type(size_t bytes)
 int main(void)
 {
 	pami_memregion_t local;
-	void *segments[JOB_TASKS_MAX];
+	void *segments[JOB_TASKS_MAX], *segment;
 
 	job_begin(1);
 	/* All tasks use these addresses; a task of the virtual clock too. They lie below the area
@@ -357,7 +343,9 @@ int main(void)
 		every_size_stays_in_its_range((me + 1) % tasks);
 		one_end((me + 1) % tasks);
 	}
-	exchange_segments(segments);
+	segment = find_segment();
+	CHECK(segment);
+	gather_from_all(&segment, segments, sizeof segment);
 	library_keeps_its_memory(me, segments[me]);
 	library_keeps_its_memory((me + 1) % tasks, segments[(me + 1) % tasks]);
 	exchange_regions(&local);
