@@ -297,7 +297,7 @@ static void packet_close(struct drv_port *p)
 
 	packet_ring_close(k);
 	if (k->udp >= 0)
-		close(k->udp);
+		udp_close(k->udp);
 	if (k->both >= 0)
 		close(k->both);
 	if (k->routes >= 0)

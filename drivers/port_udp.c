@@ -102,17 +102,29 @@ static void set_room(int udp, int force, int plain)
 		setsockopt(udp, SOL_SOCKET, plain, &bytes, sizeof bytes);
 }
 
-/* The kernel releases the address of a closed port or a killed process a little later. */
+static void set_shared(int udp, int shared)
+{
+	setsockopt(udp, SOL_SOCKET, SO_REUSEADDR, &shared, sizeof shared);
+}
+
+/*
+ * Bind beside sockets that udp_close() has closed and the kernel still holds, but beside no open
+ * one, as an address is shared only if both sockets allow it. The kernel releases the address of a
+ * killed process a little later: on a loaded machine its worker threads wait for a processor.
+ */
 static int bind_patiently(int udp, const struct sockaddr_in *self)
 {
 	const struct timespec nap = {.tv_nsec = 5000000};
 	int rc;
 
-	for (int i = 0; (rc = bind(udp, (const void *)self, sizeof *self)) && i < 50; i++) {
+	set_shared(udp, 1);
+	for (int i = 0; (rc = bind(udp, (const void *)self, sizeof *self)) && i < 200; i++) {
 		if (errno != EADDRINUSE)
 			break;
 		nanosleep(&nap, NULL);
 	}
+	if (!rc)
+		set_shared(udp, 0);
 	return rc;
 }
 
@@ -149,6 +161,16 @@ int udp_open(int *udp, struct sockaddr_in *self, uint32_t *frame_bytes, struct d
 		*udp = -1;
 	}
 	return rc;
+}
+
+void udp_close(int udp)
+{
+	/*
+	 * The requests of an io_uring, or a forked child, may hold the socket for longer. The next
+	 * socket at its address is found first and has the frames.
+	 */
+	set_shared(udp, 1);
+	close(udp);
 }
 
 void udp_log_refused(int *last, const char *driver, const struct sockaddr_in *to, int error)

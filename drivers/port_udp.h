@@ -34,6 +34,11 @@ int udp_is_same_address(const struct sockaddr_in *a, const struct sockaddr_in *b
 int udp_open(int *udp, struct sockaddr_in *self, uint32_t *frame_bytes, struct drv_port_why *why);
 
 /*
+ * Close the socket. Its address can be bound at once, even while the kernel still holds the socket.
+ */
+void udp_close(int udp);
+
+/*
  * The kernel has refused a frame to a peer with that negative errno. Log it once for each change of
  * *last, which is 0 at first.
  */

@@ -399,7 +399,7 @@ static void uring_close(struct drv_port *p)
 	for (unsigned i = 0; i < u->rings; i++)
 		uring_ring_destroy(u->ring[i]);
 	if (u->socket >= 0)
-		close(u->socket);
+		udp_close(u->socket);
 	free(u->peer);
 	free(u);
 }

@@ -692,6 +692,59 @@ static void fault_free_uring(void)
 	run_pair(&(struct pair){{"fault()+uring:127.0.0.1", "uring:127.0.0.1"}, PAIR_PROCESSES});
 }
 
+/* Open at the address of a port that is closed and whose socket a forked child still has. */
+static int reopen_beside_child(void *spec)
+{
+	char own[DRV_PORT_ADDRESS_BYTES], other[DRV_PORT_ADDRESS_BYTES], again[300];
+	struct drv_port *p = NULL, *q = NULL, *second = NULL;
+	struct drv_frame f;
+	int go[2], peer;
+	pid_t child;
+
+	REQUIRE_EQ(drv_port_open(spec, &p), 0);
+	REQUIRE_EQ(drv_port_open(spec, &q), 0);
+	REQUIRE_EQ(drv_port_address(p, own, sizeof own), 0);
+	REQUIRE_EQ(drv_port_address(q, other, sizeof other), 0);
+	snprintf(again, sizeof again, "%s%s", (const char *)spec, strrchr(own, ':'));
+	REQUIRE_EQ(drv_port_open(again, &second), -EADDRINUSE);
+	REQUIRE_EQ(pipe(go), 0);
+	child = fork();
+	if (!child) {
+		close(go[1]);
+		_exit(read(go[0], &f, 1) != 0);
+	}
+	drv_port_close(p);
+	REQUIRE_EQ(drv_port_open(again, &p), 0);
+	REQUIRE_EQ(drv_port_open(again, &second), -EADDRINUSE);
+	peer = drv_port_peer(q, own);
+	REQUIRE_EQ(drv_port_peer(p, other), 0);
+	REQUIRE_EQ(drv_port_tx_get(q, &f), 0);
+	pattern_fill(f.data, 100, 7);
+	f.bytes = 100;
+	f.peer = peer;
+	REQUIRE_EQ(drv_port_tx_send(q, &f, 1), 1);
+	for (int i = 0; i < 5000 && !drv_port_rx(p, &f, 1); i++)
+		poll(NULL, 0, 1);
+	REQUIRE(f.bytes == 100 && pattern_is(f.data, 100, 7));
+	drv_port_rx_done(p, &f, 1);
+	drv_port_close(p);
+	drv_port_close(q);
+	close(go[1]);
+	return t_wait(child, 10);
+}
+
+static void packet_reopens_at_once(void)
+{
+	need_packet_sockets();
+	CHECK_EQ(t_wait(t_child(reopen_beside_child, "packet:127.0.0.1"), 60), 0);
+}
+
+static void uring_reopens_at_once(void)
+{
+	NEEDS_MODULE("uring");
+	CHECK_EQ(t_wait(t_child(reopen_beside_child, "uring:127.0.0.1"), 60), 0);
+}
+
 static void dpdk_af_packet(unsigned mtu)
 {
 #ifdef __SANITIZE_THREAD__
@@ -792,5 +845,6 @@ T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(shm_
        T(shm_keeps_the_contract), T(shm_small_and_large), T(fault_free_shm), T(packet_threads),
        T(packet_loopback), T(packet_veth), T(packet_reaches_uring), T(fault_free_packet),
        T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth), T(fault_free_uring),
-       T(dpdk_af_packet_1500), T(dpdk_af_packet_9000), T(dpdk_af_packet_65535),
-       T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif), T(dpdk_ring))
+       T(packet_reopens_at_once), T(uring_reopens_at_once), T(dpdk_af_packet_1500),
+       T(dpdk_af_packet_9000), T(dpdk_af_packet_65535), T(dpdk_af_packet_and_fault), T(dpdk_af_xdp),
+       T(dpdk_memif), T(dpdk_ring))
