@@ -3,6 +3,7 @@
 #include "bench/micro/job.h"
 
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -40,17 +41,34 @@ static void on_done(pami_context_t context, void *cookie, pami_result_t result)
 	*(int *)cookie = result == PAMI_SUCCESS ? 1 : -1;
 }
 
-void bench_barrier(struct bench_job *job)
+static void start_barrier(struct bench_job *job, volatile int *done)
 {
-	volatile int done = 0;
 	pami_xfer_t x;
 
 	memset(&x, 0, sizeof(x));
 	x.cb_done = on_done;
-	x.cookie = (void *)&done;
+	x.cookie = (void *)done;
 	x.algorithm = job->barrier;
 	bench_check(PAMI_Collective(job->context, &x));
+}
+
+void bench_barrier(struct bench_job *job)
+{
+	volatile int done = 0;
+
+	start_barrier(job, &done);
 	bench_wait(job, done);
+}
+
+void bench_barrier_asleep(struct bench_job *job)
+{
+	volatile int done = 0;
+
+	start_barrier(job, &done);
+	while (!done) {
+		bench_advance(job);
+		poll(NULL, 0, 2);
+	}
 }
 
 pami_endpoint_t bench_endpoint(struct bench_job *job, size_t task)

@@ -75,6 +75,8 @@ void bench_advance(struct bench_job *job);
 
 double bench_now(struct bench_job *job); /* seconds, in the job's clock */
 void bench_barrier(struct bench_job *job);
+/* The same by a task whose processor another one measures with. Real clock. */
+void bench_barrier_asleep(struct bench_job *job);
 pami_endpoint_t bench_endpoint(struct bench_job *job, size_t task);
 void bench_dispatch_set(struct bench_job *job, size_t id, pami_dispatch_p2p_function fn,
 			void *cookie);
