@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "drivers/base/log.h"
 #include "muspi/unit.h"
 
 enum resource { INJ, REC, BAT };
@@ -37,6 +38,24 @@ static void release_all(enum resource kind, uint32_t subgroup, uint32_t n, const
 		atomic_store_release(owner_word(kind, subgroup * per_subgroup[kind] + ids[i]), 0);
 }
 
+/*
+ * Programs made for one process a node take the same subgroup in each. They get an error as on the
+ * chip, often without a word of their own, so say once what to do.
+ */
+static void warn_of_owner(enum resource kind, uint32_t subgroup, uint32_t id, unsigned owner)
+{
+	static const char *const name[] = {
+	    [INJ] = "injection FIFO", [REC] = "reception FIFO", [BAT] = "base address"};
+	static atomic_u32 warned;
+
+	if (owner == unit.job->coord.t + 1u || atomic_exchange_acq_rel(&warned, 1))
+		return;
+	drv_warn("MU: %s %u of subgroup %u belongs to the process with T %u of this node: let each "
+		 "process take a subgroup of its own, or run one on each node, as by 'torus run "
+		 "--shape 2x2x2x1x1'",
+		 name[kind], id, subgroup, owner - 1);
+}
+
 static int allocate_all(enum resource kind, uint32_t subgroup, uint32_t n, const uint32_t *ids,
 			int system)
 {
@@ -59,6 +78,7 @@ static int allocate_all(enum resource kind, uint32_t subgroup, uint32_t n, const
 		if (!atomic_cas_acq_rel(owner_word(kind, subgroup * per_subgroup[kind] + ids[i]),
 					&none, (uint8_t)(unit.job->coord.t + 1))) {
 			release_all(kind, subgroup, i, ids);
+			warn_of_owner(kind, subgroup, ids[i], none);
 			return EAGAIN;
 		}
 	}
