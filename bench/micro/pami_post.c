@@ -10,7 +10,8 @@
  * call           the time of the call itself, with the commthread awake
  * stream         posts a second, at most 1024 in flight
  *
- * The other tasks sleep meanwhile, so that the commthread has a core of its own where there are two.
+ * The other tasks sleep meanwhile, so that the commthread has a core of its own where there are
+ * two.
  */
 #define _GNU_SOURCE
 #include "drivers/base/atomic.h"
