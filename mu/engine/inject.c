@@ -311,20 +311,32 @@ static void end_descriptor(struct mu_channel *ch, const MUHWI_Descriptor_t *d, u
 	ch->tx.slot[number % MU_INJ_SLOTS].result = rc;
 }
 
-/* A descriptor of the remote-get FIFO is done, or refused. */
-static void end_get(struct mu_channel *ch, const MUHWI_Descriptor_t *d, int rc)
+/*
+ * The data of a get cannot be read: its descriptor becomes the report to the initiator, whose
+ * channel it names. So the report has a place even if there is no memory for more.
+ */
+static bool become_report(struct mu_channel *ch, MUHWI_Descriptor_t *d, int rc)
 {
-	if (rc == -EFAULT || rc == -ENOMEM) {
-		/* Answer the initiator, whose channel the put names. */
-		uint32_t task = mu_task_at(
-		    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
-		    mu_header_number(&d->PacketHeader));
+	uint32_t task = mu_task_at(
+	    ch->p, d->PacketHeader.NetworkHeader.pt2pt.Destination.Destination.Destination,
+	    mu_header_number(&d->PacketHeader));
+	MUHWI_Descriptor_t report;
 
-		mu_access_error_report(ch, task, mu_header_origin_channel(&d->PacketHeader),
-				       &d->PacketHeader, -rc);
-	} else if (rc && rc != -ESHUTDOWN) {
+	if (!is_put(d) || mu_access_error_answer(ch, task, &d->PacketHeader, -rc, &report))
+		return false;
+	*d = report;
+	return true;
+}
+
+/* A descriptor of the remote-get FIFO is done, or refused. Returns false if it has become another
+ * one, which is to run next. */
+static bool end_get(struct mu_channel *ch, MUHWI_Descriptor_t *d, int rc)
+{
+	if ((rc == -EFAULT || rc == -ENOMEM) && become_report(ch, d, rc))
+		return false;
+	if (rc && rc != -ESHUTDOWN)
 		warn_refused(ch, d, rc, 1);
-	}
+	return true;
 }
 
 /* ---- several engines ---- */
@@ -425,17 +437,17 @@ static void push_early(struct mu_channel *ch, uint16_t slot)
 	while (!atomic_cas_weak_release(&ch->completion.done_early, &head, slot + 1u));
 }
 
-static void end_slot(struct mu_channel *ch, const struct fifo *fifo, uint16_t slot, int rc)
+/* Returns false as end_get() does. */
+static bool end_slot(struct mu_channel *ch, const struct fifo *fifo, uint16_t slot, int rc)
 {
 	uint64_t head = fifo->hw->descCount;
 
-	if (fifo->is_gets) {
-		end_get(ch, &fifo->slot[slot], rc);
-		return;
-	}
+	if (fifo->is_gets)
+		return end_get(ch, &fifo->slot[slot], rc);
 	end_descriptor(ch, &fifo->slot[slot], head + (slot - head) % MU_INJ_SLOTS,
 		       fifo->pinned->since, rc);
 	push_early(ch, slot);
+	return true;
 }
 
 static int run_engine(struct mu_channel *ch, const struct fifo *fifo, unsigned pin, uint64_t budget)
@@ -456,8 +468,9 @@ static int run_engine(struct mu_channel *ch, const struct fifo *fifo, unsigned p
 		m->sent[pin] = at.sent;
 		if (rc == -EAGAIN)
 			break;
-		end_slot(ch, fifo, slot, rc);
 		m->sent[pin] = 0;
+		if (!end_slot(ch, fifo, slot, rc))
+			continue;
 		m->first[pin] = m->next[slot];
 		m->done[slot] = 1;
 		n++;
@@ -552,8 +565,9 @@ static int run_remote_gets(struct mu_channel *ch)
 				n += begin_engines(ch, get_fifo(ch));
 			break;
 		}
-		end_get(ch, d, rc);
 		ch->engine.rget.sent = 0;
+		if (!end_get(ch, d, rc))
+			continue;
 		retire_get(ch);
 		n++;
 	}

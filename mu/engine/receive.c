@@ -244,7 +244,7 @@ static int receive_asking_put(struct mu_channel *ch, const MUHWI_PacketHeader_t 
 		return -EAGAIN;
 	rc = mu_copy_out(ch->p, to, payload, bytes, &ch->rx.written);
 	if (rc)
-		mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc);
+		mu_access_error_report(ch, source, mu_header_origin_channel(h), -rc);
 	back = answer_to(ch, source, mu_header_origin_channel(h));
 	mu_desc_fifo(&answer, 0, 0, &back, &m, 1);
 	return mu_rget_append(ch, (const unsigned char *)&answer, 64);
@@ -286,7 +286,7 @@ static int receive_put(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uin
 	}
 	/* Without the report the acknowledgement that follows would say that the data is there. */
 	if (rc)
-		return mu_access_error_report(ch, source, mu_header_origin_channel(h), NULL, -rc) ==
+		return mu_access_error_report(ch, source, mu_header_origin_channel(h), -rc) ==
 			       -EAGAIN
 			   ? -EAGAIN
 			   : 0;
@@ -368,9 +368,20 @@ void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsig
 	mu_desc_fifo(d, 0, 0, to, &m, 1);
 }
 
+int mu_access_error_answer(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *answer,
+			   int error, MUHWI_Descriptor_t *report)
+{
+	struct mu_dest to;
+
+	if (task >= ch->p->host->tasks)
+		return -EINVAL;
+	to = answer_to(ch, task, mu_header_origin_channel(answer));
+	mu_access_error_desc(report, &to, ch->index, answer, error);
+	return 0;
+}
+
 /* The report travels in order with acknowledgements. */
-int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel,
-			   const MUHWI_PacketHeader_t *answer, int error)
+int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel, int error)
 {
 	struct mu_dest to;
 	MUHWI_Descriptor_t d;
@@ -378,7 +389,7 @@ int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channe
 	if (task >= ch->p->host->tasks)
 		return -EINVAL;
 	to = answer_to(ch, task, channel);
-	mu_access_error_desc(&d, &to, ch->index, answer, error);
+	mu_access_error_desc(&d, &to, ch->index, NULL, error);
 	return mu_rget_append(ch, (const unsigned char *)&d, 64);
 }
 

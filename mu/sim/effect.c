@@ -84,6 +84,32 @@ void sim_log_errors(const struct mu_sim *s)
 	}
 }
 
+/* Append a packet to a list linked through route.next. */
+static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t packet)
+{
+	s->pool[packet].route.next = SIM_NONE;
+	if (*first == SIM_NONE)
+		*first = packet;
+	else
+		s->pool[*last].route.next = packet;
+	*last = packet;
+}
+
+/* The remote-get FIFO is full: the descriptor waits behind it, as if a packet had brought it. */
+static void keep_get(struct mu_sim *s, uint32_t channel, const MUHWI_Descriptor_t *d)
+{
+	struct sim_channel *c = &s->channel[channel];
+	uint32_t packet = emu_world_packet_get(s->world);
+
+	if (packet == SIM_NONE) {
+		s->error = -ENOMEM;
+		return;
+	}
+	memcpy(s->pool[packet].payload, d, sizeof *d);
+	s->pool[packet].bytes = sizeof *d;
+	list_add(s, &c->gets_first, &c->gets_last, packet);
+}
+
 void sim_report_access_error(struct mu_sim *s, uint32_t channel, uint32_t coords, unsigned number,
 			     const MUHWI_PacketHeader_t *answer, int rc)
 {
@@ -93,6 +119,8 @@ void sim_report_access_error(struct mu_sim *s, uint32_t channel, uint32_t coords
 	mu_access_error_desc(&d, &to, channel % s->channels, answer, -rc);
 	if (sim_rget_room(&s->channel[channel]))
 		sim_rget_append(s, channel, (const unsigned char *)&d, 1);
+	else
+		keep_get(s, channel, &d);
 }
 
 void sim_on_deliver(void *arg, uint32_t node, uint32_t packet, uint64_t when)
@@ -129,17 +157,6 @@ static int ring_put(struct mu_sim *s, uint32_t channel, const struct emu_packet 
 	memcpy(r->payload, p->payload, p->bytes);
 	drv_ring_publish(r, position);
 	return 0;
-}
-
-/* Append a packet to a list linked through route.next. */
-static void list_add(struct mu_sim *s, uint32_t *first, uint32_t *last, uint32_t packet)
-{
-	s->pool[packet].route.next = SIM_NONE;
-	if (*first == SIM_NONE)
-		*first = packet;
-	else
-		s->pool[*last].route.next = packet;
-	*last = packet;
 }
 
 int sim_effect_fifo(struct mu_sim *s, uint32_t channel, uint32_t packet)

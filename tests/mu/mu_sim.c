@@ -440,6 +440,50 @@ static void a_bad_address_ends_with_an_error(void)
 	CHECK_EQ(j.report.errors, 2);
 }
 
+enum { GETS = 500 };
+
+/* More gets than the FIFO for their answers holds, of memory that is not there, behind a long one
+ * of memory that is. */
+static int many_bad_gets(void *arg, uint32_t task)
+{
+	const struct mu_job *job;
+	struct seen s;
+	struct mu_channel *ch = start_task(&job, &s);
+	unsigned char *a = calloc(1, 1 << 20), word[64];
+	struct done good = {.op.done = on_done}, bad[GETS] = {0};
+
+	if (!task)
+		sh->address[0] = (uint64_t)(uintptr_t)a;
+	run_barrier(ch, job, &s);
+	if (task) {
+		REQUIRE(!mu_get(ch, 0, 0, a, sh->address[0], 1 << 20, &good.op));
+		for (int i = 0; i < GETS; i++) {
+			bad[i].op.done = on_done;
+			while (mu_get(ch, 0, 0, word, 4096, 64, &bad[i].op) == -EAGAIN)
+				mu_poll(ch);
+		}
+		wait_done(ch, &good);
+		REQUIRE_EQ(good.result, 0);
+		for (int i = 0; i < GETS; i++) {
+			wait_done(ch, &bad[i]);
+			REQUIRE_EQ(bad[i].result, -EFAULT);
+		}
+	}
+	run_barrier(ch, job, &s);
+	stop_task(ch);
+	free(a);
+	return 0;
+}
+
+static void each_bad_get_ends_with_an_error(void)
+{
+	struct sim_job j = run_job("2x1x1x1x1x8", 0, many_bad_gets, NULL);
+
+	CHECK_EQ(j.rc, 0);
+	CHECK_EQ(j.failed, 0);
+	CHECK_EQ(j.report.errors, 15 * GETS);
+}
+
 static int waits_for_ever(void *arg, uint32_t task)
 {
 	const struct mu_job *job;
@@ -825,9 +869,10 @@ static void checks_at_one_time_cost_no_turn(void)
 
 T_MAIN(T(a_hop_adds_its_time), T(same_run_same_hash), T(checks_at_one_time_cost_no_turn),
        T(messages_of_every_size), T(rdma_of_every_size), T(a_megabyte),
-       T(a_bad_address_ends_with_an_error), T(empty_polls_are_no_deadlock),
-       T(bounded_polls_cost_what_the_table_says), T(blocked_tasks_are_a_deadlock_at_once),
-       T(an_end_without_a_word_is_seen), T(a_deadlock_is_told), T(a_loop_on_the_clock_ends_in_time),
+       T(a_bad_address_ends_with_an_error), T(each_bad_get_ends_with_an_error),
+       T(empty_polls_are_no_deadlock), T(bounded_polls_cost_what_the_table_says),
+       T(blocked_tasks_are_a_deadlock_at_once), T(an_end_without_a_word_is_seen),
+       T(a_deadlock_is_told), T(a_loop_on_the_clock_ends_in_time),
        T(a_task_that_spins_is_not_waited_for), T(messages_pass_while_one_spins),
        T(a_long_computation_changes_nothing), T(a_computation_taken_for_spinning_is_told),
        T(a_death_ends_the_run), T(who_never_joins_holds_up_nobody), T(costs_come_from_a_file))
