@@ -18,14 +18,14 @@
 /* Contributions that may wait for routers: the channel's other packets find room behind them. */
 #define CONTRIBUTIONS 256u
 
-static uint64_t ring_next(const MUHWI_Fifo_t *hw, uint64_t at)
+static uint64_t ring_next(const struct unit_inj *f, uint64_t at)
 {
-	return at + 64 >= hw->pa_start + hw->size_1 + 1 ? hw->pa_start : at + 64;
+	return at + 64 >= f->place.start + f->place.size ? f->place.start : at + 64;
 }
 
 static void update_space(struct unit_inj *f)
 {
-	uint64_t size = f->hw->size_1 + 1, tail = atomic_load_acquire(&f->hw->pa_tail);
+	uint64_t size = f->place.size, tail = atomic_load_acquire(&f->hw->pa_tail);
 	uint64_t space = size / 64 - 1 - (tail + size - f->hw->pa_head) % size / 64;
 	uint64_t limit = f->is_rget ? unit.threshold_rget : unit.threshold_inj;
 	bool above = f->is_rget ? space >= limit : space > limit;
@@ -53,7 +53,7 @@ static int retire_descriptors(struct unit_inj *f)
 		f->count_flights--;
 		/* A program that sees the FIFO empty finds the descriptor counted. */
 		atomic_store_release(&f->count->descCount, f->count->descCount + 1);
-		atomic_store_release(&f->hw->pa_head, ring_next(f->hw, f->hw->pa_head));
+		atomic_store_release(&f->hw->pa_head, ring_next(f, f->hw->pa_head));
 		n++;
 	}
 	if (n)
@@ -449,12 +449,26 @@ static int start_descriptor(struct unit_inj *f, const MUHWI_Descriptor_t *given)
 
 static bool is_pointer_valid(const struct unit_inj *f, uint64_t at, const char *field)
 {
-	uint64_t offset = at - f->hw->pa_start;
+	uint64_t offset = at - f->place.start;
 
-	if (offset <= f->hw->size_1 && offset % 64 == 0)
+	if (offset < f->place.size && offset % 64 == 0)
 		return true;
-	unit_refuse(offset <= f->hw->size_1 ? RULE_fifo_align : RULE_fifo_range, field, at);
+	unit_refuse(offset < f->place.size ? RULE_fifo_align : RULE_fifo_range, field, at);
 	return false;
+}
+
+/* The program can store anything to the registers of a FIFO. Returns false after a line. */
+static bool are_registers_valid(const struct unit_inj *f, uint64_t tail)
+{
+	uint64_t start = f->hw->pa_start;
+
+	if (!unit_is_in_place(f->hw, &f->place)) {
+		unit_refuse(RULE_fifo_place, start != f->place.start ? "pa_start" : "size - 1",
+			    start != f->place.start ? start : f->hw->size_1);
+		return false;
+	}
+	return is_pointer_valid(f, tail, "pa_tail") &&
+	       is_pointer_valid(f, atomic_load_acquire(&f->hw->pa_head), "pa_head");
 }
 
 static int run_fifo(struct unit_inj *f)
@@ -464,7 +478,7 @@ static int run_fifo(struct unit_inj *f)
 
 	if (f->issue == tail)
 		return 0;
-	if (!is_pointer_valid(f, tail, "pa_tail")) {
+	if (!are_registers_valid(f, tail)) {
 		unit_activate(f, false);
 		return 0;
 	}
@@ -473,7 +487,7 @@ static int run_fifo(struct unit_inj *f)
 	while (f->issue != tail && f->count_flights < UNIT_FLIGHTS && n < (int)ROUND) {
 		if (start_descriptor(f, (const MUHWI_Descriptor_t *)(uintptr_t)f->issue))
 			break;
-		f->issue = ring_next(f->hw, f->issue);
+		f->issue = ring_next(f, f->issue);
 		n++;
 	}
 	if (n)

@@ -264,9 +264,10 @@ UNIT_API int32_t Kernel_DeallocateBaseAddressTable(MUSPI_BaseAddressTableSubGrou
 	return 0;
 }
 
-/* Shadow and registers of a FIFO on a part of a region. */
-static int fifo_init(MUSPI_Fifo_t *f, const Kernel_MemoryRegion_t *region, uint64_t start,
-		     uint64_t size_1, unsigned unit_bytes, unsigned least)
+/* Shadow and registers of a FIFO on a part of a region. The MU writes to some FIFOs. */
+static int fifo_init(MUSPI_Fifo_t *f, struct unit_place *place, const Kernel_MemoryRegion_t *region,
+		     uint64_t start, uint64_t size_1, unsigned unit_bytes, unsigned least,
+		     bool is_written)
 {
 	uint64_t va = (uint64_t)(uintptr_t)region->BaseVa + start, size = size_1 + 1;
 
@@ -280,7 +281,13 @@ static int fifo_init(MUSPI_Fifo_t *f, const Kernel_MemoryRegion_t *region, uint6
 		unit_refuse(RULE_fifo_size, "size - 1", size_1);
 		return EINVAL;
 	}
-	f->pa_start = (uint64_t)(uintptr_t)region->BasePa + start;
+	if (region->BasePa != region->BaseVa || mu_check_memory(va, size, is_written)) {
+		unit_refuse(RULE_fifo_memory, "pa_start",
+			    (uint64_t)(uintptr_t)region->BasePa + start);
+		return EINVAL;
+	}
+	*place = (struct unit_place){va, size};
+	f->pa_start = va;
 	f->va_start = f->va_head = f->va_tail = (void *)(uintptr_t)va;
 	f->size_1 = size_1;
 	f->va_end = (char *)f->va_start + size;
@@ -303,9 +310,10 @@ UNIT_API int32_t Kernel_InjFifoInit(MUSPI_InjFifoSubGroup_t *sg, uint32_t id,
 	s = &sg->_injfifos[id];
 	unit_lock();
 	rc = f->is_active ? EBUSY
-			  : fifo_init(&s->_fifo, region, start, size_1, 64,
+			  : fifo_init(&s->_fifo, &f->place, region, start, size_1, 64,
 				      f->is_rget ? BGQ_MU_MIN_RGETFIFO_SIZE_IN_BYTES
-						 : BGQ_MU_MIN_INJFIFO_SIZE_IN_BYTES);
+						 : BGQ_MU_MIN_INJFIFO_SIZE_IN_BYTES,
+				      f->is_rget);
 	if (!rc) {
 		s->freeSpace = f->count->freeSpace = (size_1 + 1) / 64 - 1;
 		s->descCount = s->numInjected = f->count->descCount;
@@ -330,8 +338,8 @@ UNIT_API int32_t Kernel_RecFifoInit(MUSPI_RecFifoSubGroup_t *sg, uint32_t id,
 		(*r)->id = (uint16_t)(sg->subgroupid * 4 + id);
 		(*r)->waits.last = &(*r)->waits.first;
 	}
-	rc = *r ? fifo_init(&sg->_recfifos[id]._fifo, region, start, size_1, 32,
-			    BGQ_MU_MIN_RECFIFO_SIZE_IN_BYTES)
+	rc = *r ? fifo_init(&sg->_recfifos[id]._fifo, &(*r)->place, region, start, size_1, 32,
+			    BGQ_MU_MIN_RECFIFO_SIZE_IN_BYTES, true)
 		: ENOMEM;
 	if (!rc) {
 		(*r)->hw = sg->_recfifos[id]._fifo.hwfifo;

@@ -19,11 +19,14 @@
 
 /* ---- lists ---- */
 
-int unit_list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHeader_t *h,
-		  const void *payload, uint32_t bytes)
+static struct unit_packet *make_packet(uint32_t bytes)
 {
-	struct unit_packet *p = aligned_alloc(16, (sizeof *p + bytes + 15) & ~15ul);
+	return aligned_alloc(16, (sizeof(struct unit_packet) + bytes + 15) & ~15ul);
+}
 
+static int add_packet(struct unit_list *list, struct unit_packet *p, uint32_t source,
+		      const MUHWI_PacketHeader_t *h, const void *payload, uint32_t bytes)
+{
 	if (!p)
 		return -EAGAIN;
 	p->next = NULL;
@@ -36,6 +39,47 @@ int unit_list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHea
 	*list->last = p;
 	list->last = &p->next;
 	return 0;
+}
+
+int unit_list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHeader_t *h,
+		  const void *payload, uint32_t bytes)
+{
+	return add_packet(list, make_packet(bytes), source, h, payload, bytes);
+}
+
+/*
+ * Empty packets, for when there is no memory: what was done with the first part of a packet cannot
+ * be taken back, so the others must find a place. Memory locked.
+ */
+static struct unit_packet *reserve;
+static unsigned reserved;
+
+/* Have so many. 0, or -EAGAIN. */
+static int reserve_packets(unsigned count)
+{
+	while (reserved < count) {
+		struct unit_packet *p = make_packet(MU_PACKET_PAYLOAD);
+
+		if (!p)
+			return -EAGAIN;
+		p->next = reserve;
+		reserve = p;
+		reserved++;
+	}
+	return 0;
+}
+
+/* Memory locked; as unit_list_add(). A packet of 512 bytes or less may take one of the reserve. */
+static int list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHeader_t *h,
+		    const void *payload, uint32_t bytes)
+{
+	struct unit_packet *p = make_packet(bytes);
+
+	if (!p && bytes <= MU_PACKET_PAYLOAD && (p = reserve)) {
+		reserve = p->next;
+		reserved--;
+	}
+	return add_packet(list, p, source, h, payload, bytes);
 }
 
 struct unit_packet *unit_list_take(struct unit_list *list)
@@ -158,9 +202,34 @@ static struct unit_rec *get_rec(unsigned id)
 	return r;
 }
 
+/* The program can store anything to the registers of a FIFO: one that is found damaged is disabled.
+ * `now`: what they say, read once. */
+static bool are_registers_valid(struct unit_rec *r, MUHWI_Fifo_t *now)
+{
+	const struct unit_place *place = &r->place;
+	bool is_tail_bad;
+
+	now->pa_start = r->hw->pa_start;
+	now->size_1 = r->hw->size_1;
+	now->pa_head = atomic_load_acquire(&r->hw->pa_head);
+	now->pa_tail = r->hw->pa_tail;
+	if (!unit_is_in_place(now, place)) {
+		unit_refuse(RULE_fifo_place,
+			    now->pa_start != place->start ? "pa_start" : "size - 1",
+			    now->pa_start != place->start ? now->pa_start : now->size_1);
+		return false;
+	}
+	is_tail_bad = now->pa_tail - place->start >= place->size || now->pa_tail % 32;
+	if (!is_tail_bad && now->pa_head - place->start < place->size && now->pa_head % 32 == 0)
+		return true;
+	unit_refuse(RULE_rec_range, is_tail_bad ? "pa_tail" : "pa_head",
+		    is_tail_bad ? now->pa_tail : now->pa_head);
+	return false;
+}
+
 static uint64_t rec_room(const struct unit_rec *r)
 {
-	uint64_t size = r->hw->size_1 + 1;
+	uint64_t size = r->place.size;
 
 	return (atomic_load_acquire(&r->hw->pa_head) + size - r->hw->pa_tail + size - 1) % size;
 }
@@ -175,10 +244,17 @@ static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const v
 {
 	/* The program may have made room since the last packet. */
 	bool was_below = r->was_below && is_below_threshold(r);
-	int rc = mu_rec_fifo_append(r->hw, h, payload, bytes);
+	MUHWI_Fifo_t hw;
+	int rc;
 
+	if (!are_registers_valid(r, &hw)) {
+		r->is_enabled = false;
+		return -EAGAIN;
+	}
+	rc = mu_rec_fifo_append(&hw, h, payload, bytes);
 	if (rc)
 		return rc;
+	atomic_store_release(&r->hw->pa_tail, hw.pa_tail);
 	if (h->NetworkHeader.pt2pt.Byte2.Interrupt && r->on_arrival)
 		unit_raise(r->id / 16u, 1ull << (15 - r->id % 16));
 	r->was_below = is_below_threshold(r);
@@ -212,8 +288,10 @@ static int receive_fifo(uint32_t source, const MUHWI_PacketHeader_t *h,
 		atomic_fetch_add_relaxed(&unit.refused[RULE_rec_full], 1);
 	if (unit.is_strict && may_refuse && r->is_enabled && r->is_set)
 		return -EAGAIN;
+	if (list_add(&r->waits, source, h, payload, bytes))
+		return -EAGAIN;
 	unit.waiting++;
-	return unit_list_add(&r->waits, source, h, payload, bytes);
+	return 0;
 }
 
 /* The entry's value. 0: mine; 1: another process's; negative: refused. */
@@ -294,12 +372,16 @@ static int receive_put(uint32_t source, const MUHWI_PacketHeader_t *h, const uns
 	return count_down(source, h, bytes);
 }
 
+/* A tail that is not in the FIFO keeps descriptors out; the pump names it. */
 static bool rget_append(struct unit_inj *f, const unsigned char *desc)
 {
 	uint64_t tail = f->hw->pa_tail, next = tail + 64;
 
-	if (next >= f->hw->pa_start + f->hw->size_1 + 1)
-		next = f->hw->pa_start;
+	if (tail - f->place.start >= f->place.size || tail % 64 ||
+	    !unit_is_in_place(f->hw, &f->place))
+		return false;
+	if (next >= f->place.start + f->place.size)
+		next = f->place.start;
 	if (next == atomic_load_acquire(&f->hw->pa_head))
 		return false;
 	memcpy((void *)(uintptr_t)tail, desc, 64);
@@ -332,7 +414,7 @@ static int receive_get(uint32_t source, const MUHWI_PacketHeader_t *h, const uns
 		if (!f->waits.first && rget_append(f, payload + at))
 			continue;
 		atomic_fetch_add_relaxed(&unit.refused[RULE_get_full], 1);
-		if (unit_list_add(&f->waits, source, h, payload + at, 64))
+		if (list_add(&f->waits, source, h, payload + at, 64))
 			drv_error("MU: no memory for a remote get of task %u: dropped", source);
 		else
 			unit.waiting++;
@@ -342,11 +424,14 @@ static int receive_get(uint32_t source, const MUHWI_PacketHeader_t *h, const uns
 }
 
 int unit_receive(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
-		 uint32_t bytes)
+		 uint32_t bytes, bool may_refuse)
 {
+	/* A put may have to hand on its count, a get the descriptors that find no room. */
+	if (reserve_packets(mu_packet_type(h) == MUHWI_PACKET_TYPE_GET ? (bytes + 63) / 64 : 1))
+		return -EAGAIN;
 	switch (mu_packet_type(h)) {
 	case MUHWI_PACKET_TYPE_FIFO:
-		return receive_fifo(source, h, payload, bytes, true);
+		return receive_fifo(source, h, payload, bytes, may_refuse);
 	case MUHWI_PACKET_TYPE_PUT:
 		return receive_put(source, h, payload, bytes);
 	default:
@@ -357,7 +442,7 @@ int unit_receive(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned 
 int unit_work_add(unsigned kind, uint32_t source, const MUHWI_PacketHeader_t *h,
 		  const void *payload, uint32_t bytes)
 {
-	int rc = unit_list_add(&unit.work, source, h, payload, bytes);
+	int rc = list_add(&unit.work, source, h, payload, bytes);
 
 	if (rc)
 		return rc;
@@ -369,13 +454,15 @@ int unit_work_add(unsigned kind, uint32_t source, const MUHWI_PacketHeader_t *h,
 	return 0;
 }
 
-/* A piece of a memory-FIFO message: packets of 512. All of them are taken, or (strict) none, since
- * the caller repeats the whole piece. */
+/* A piece of a memory-FIFO message: packets of 512. All of them are taken, or none (strict, or
+ * without memory), since the caller repeats the whole piece. */
 static int receive_pieces(uint32_t source, const MUHWI_PacketHeader_t *h,
 			  const unsigned char *payload, uint32_t bytes)
 {
 	uint32_t at = 0;
 
+	if (reserve_packets(bytes / MU_PACKET_PAYLOAD + 1))
+		return -EAGAIN;
 	do {
 		uint32_t n = bytes - at > MU_PACKET_PAYLOAD ? MU_PACKET_PAYLOAD : bytes - at;
 		MUHWI_PacketHeader_t one = *h;
@@ -410,7 +497,7 @@ static int receive_count(uint32_t source, const MUHWI_PacketHeader_t *h,
 static int receive_result(uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
 			  const unsigned char *payload, uint32_t bytes)
 {
-	int rc = unit_receive(source, h, payload, bytes);
+	int rc = unit_receive(source, h, payload, bytes, true);
 
 	if (!rc && kind == UNIT_RESULT_MISMATCH)
 		unit_refuse(RULE_class_mismatch, "Class_Route",
@@ -434,7 +521,7 @@ int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHea
 	else if (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO)
 		rc = receive_pieces(source, h, payload, bytes);
 	else
-		rc = unit_receive(source, h, payload, bytes);
+		rc = unit_receive(source, h, payload, bytes, true);
 	mu_lock_release(&unit.memory);
 	return rc;
 }

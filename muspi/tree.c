@@ -123,8 +123,10 @@ static void deliver_packet(const MUHWI_PacketHeader_t *h, const unsigned char *d
 	    c->Destination.Destination.Destination != emu_coord_word(&unit.job->coord))
 		return;
 	mu_lock_acquire(&unit.memory);
-	if (unit_receive(unit.job->task, h, data, bytes) == -EAGAIN)
-		unit_refuse(RULE_rec_full, "a collective packet's route", c->Byte2.Class_Route);
+	/* It has nowhere to wait but at its FIFO. */
+	if (unit_receive(unit.job->task, h, data, bytes, false) == -EAGAIN)
+		drv_error("MU: no memory for a packet of class route %u: it is lost",
+			  c->Byte2.Class_Route);
 	mu_lock_release(&unit.memory);
 }
 

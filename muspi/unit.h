@@ -57,8 +57,14 @@ struct unit_flight {
 	bool used;
 };
 
+/* Where the kernel put a FIFO. The program can store to the registers that say so. */
+struct unit_place {
+	uint64_t start, size;
+};
+
 struct unit_inj {
 	MUHWI_Fifo_t *hw;
+	struct unit_place place;
 	MUHWI_InjFifo_t *count;
 	uint16_t id; /* of the node */
 	bool is_rget, is_active, is_set, interrupts;
@@ -74,6 +80,7 @@ struct unit_inj {
 
 struct unit_rec {
 	MUHWI_Fifo_t *hw;
+	struct unit_place place;
 	uint16_t id;
 	bool is_set, is_enabled, on_threshold, on_arrival;
 	bool was_below;
@@ -111,6 +118,12 @@ extern struct unit unit;
 
 /* 0, or a positive errno (logged). Any thread. */
 int unit_attach(void);
+/* Do the registers that name the place of a FIFO still say it? */
+static inline bool unit_is_in_place(const MUHWI_Fifo_t *hw, const struct unit_place *place)
+{
+	return hw->pa_start == place->start && hw->size_1 + 1 == place->size;
+}
+
 /* Have the pump run soon. Any thread, under any lock. */
 void unit_wake(void);
 /* Lock and unlock the pump, waiting for it. */
@@ -145,9 +158,10 @@ int unit_send_contribution(const MUHWI_PacketHeader_t *h, const void *data, uint
 /* receive.c */
 int unit_on_raw(void *arg, uint32_t source, unsigned kind, const MUHWI_PacketHeader_t *h,
 		const unsigned char *payload, uint32_t bytes);
-/* memory locked: a packet that this node receives. 0, or -EAGAIN: strict, and its FIFO is full. */
+/* memory locked: a packet that this node receives. 0, or -EAGAIN: nothing was done with it, since
+ * there is no memory, or since FIFOs are strict, its own is full and may_refuse. */
 int unit_receive(uint32_t source, const MUHWI_PacketHeader_t *h, const unsigned char *payload,
-		 uint32_t bytes);
+		 uint32_t bytes, bool may_refuse);
 int unit_refill(void);
 void unit_forget_pages(void);
 /* L2 atomics of the MU: the word's old value. 0, or -EFAULT. */
@@ -155,7 +169,7 @@ int unit_atomic_load(uint64_t address, uint64_t *value);
 int unit_list_add(struct unit_list *list, uint32_t source, const MUHWI_PacketHeader_t *h,
 		  const void *payload, uint32_t bytes);
 struct unit_packet *unit_list_take(struct unit_list *list);
-/* memory locked: hand a packet to the pump. */
+/* memory locked: hand a packet to the pump. 0, or -EAGAIN: there is no memory. */
 int unit_work_add(unsigned kind, uint32_t source, const MUHWI_PacketHeader_t *h,
 		  const void *payload, uint32_t bytes);
 

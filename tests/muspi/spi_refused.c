@@ -176,7 +176,7 @@ static void expect_refusal(const char *rule, MUHWI_Descriptor_t *d, const char *
 static void set_up(void)
 {
 	uint32_t ids[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-	Kernel_InjFifoAttributes_t ia[2] = {{0}, {1, 0, 0, 0}};
+	Kernel_InjFifoAttributes_t ia[3] = {{0}, {1, 0, 0, 0}};
 	Kernel_RecFifoAttributes_t ra[2] = {{0}};
 	Kernel_MemoryRegion_t region;
 	Personality_t who;
@@ -185,7 +185,7 @@ static void set_up(void)
 	is_mesh = !(who.Network_Config.NetFlags & ND_ENABLE_TORUS_DIM_A);
 	here_is_first = !who.Network_Config.Acoord;
 	MUSPI_SetUpDestination(&here, who.Network_Config.Acoord, 0, 0, 0, 0);
-	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 2, ids, ia));
+	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 3, ids, ia));
 	REQUIRE(!Kernel_AllocateRecFifos(0, &rec, 2, ids, ra));
 	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 4, ids, 0));
 	Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo);
@@ -413,13 +413,156 @@ static void many_refusals_have_few_lines(void)
 	REQUIRE(n <= 8 + 1);
 }
 
+#define FAR (1ull << 40) /* where nothing is mapped */
+
+/* The lines have this one. */
+static void find_line(const char *rule, const char *field, uint64_t value)
+{
+	char want[400], all[8192];
+
+	read_lines(all, sizeof all);
+	forget_lines();
+	snprintf(want, sizeof want, "MU: refused: %s 0x%llx breaks the rule %s: %s\n", field,
+		 (unsigned long long)value, rule, text_of(rule));
+	if (!strstr(all, want))
+		say(rule, "no line", want);
+}
+
+/* The kernel makes a FIFO of ours anew, which stopped when a wrong register was found. */
+static void renew_fifo(uint32_t id)
+{
+	Kernel_MemoryRegion_t region;
+
+	Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo);
+	REQUIRE(!Kernel_InjFifoInit(&inj, id, &region, id * 1024, 1023));
+	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, 1));
+}
+
+/* Store to a register of injection FIFO 0 and hand in a descriptor. */
+static void break_fifo(volatile uint64_t *reg, uint64_t value, const char *rule, const char *field)
+{
+	MUSPI_InjFifo_t *at = MUSPI_IdToInjFifo(0, &inj);
+	MUHWI_Descriptor_t copy __attribute__((aligned(64))) = p;
+	uint64_t before = quintorus_mu_refused(rule);
+
+	forget_lines();
+	*reg = value;
+	REQUIRE(MUSPI_InjFifoInject(at, &copy) != (uint64_t)-1);
+	wait_for_refusal(rule, before);
+	REQUIRE(quintorus_mu_refused(rule) == before + 1);
+	find_line(rule, field, value);
+	renew_fifo(0);
+}
+
+static void see_that_fifos_work(void)
+{
+	counter = 64;
+	data[3]++;
+	send_one(&p);
+	while (counter)
+		quintorus_mu_poll();
+	REQUIRE(target[3] == data[3]);
+}
+
+static void wrong_registers_of_injection(void)
+{
+	MUHWI_Fifo_t *hw = MUSPI_IdToInjFifo(0, &inj)->_fifo.hwfifo;
+
+	break_fifo(&hw->size_1, UINT64_MAX, "fifo_place", "size - 1");
+	break_fifo(&hw->size_1, 0, "fifo_place", "size - 1");
+	break_fifo(&hw->pa_start, FAR, "fifo_place", "pa_start");
+	break_fifo(&hw->pa_head, FAR, "fifo_range", "pa_head");
+	break_fifo(&hw->pa_head, (uint64_t)fifo + 8, "fifo_align", "pa_head");
+	see_that_fifos_work();
+}
+
+/* The MU stores the descriptors of a get at the tail of its FIFO. */
+static void wrong_registers_of_gets(void)
+{
+	MUHWI_Fifo_t *hw = MUSPI_IdToInjFifo(1, &inj)->_fifo.hwfifo;
+	static const struct {
+		bool is_size;
+		uint64_t value;
+		const char *rule, *field;
+	} bad_store[] = {{false, FAR, "fifo_range", "pa_tail"},
+			 {true, UINT64_MAX, "fifo_place", "size - 1"}};
+
+	memcpy(data, &p, sizeof p);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t before = quintorus_mu_refused(bad_store[i].rule);
+
+		forget_lines();
+		counter = 64;
+		if (bad_store[i].is_size)
+			hw->pa_tail = hw->pa_head + 64; /* the pump looks at a tail that moves */
+		*(bad_store[i].is_size ? &hw->size_1 : &hw->pa_tail) = bad_store[i].value;
+		send_one(&g);
+		wait_for_refusal(bad_store[i].rule, before);
+		find_line(bad_store[i].rule, bad_store[i].field, bad_store[i].value);
+		REQUIRE(counter == 64);
+		renew_fifo(1);
+		while (counter)
+			quintorus_mu_poll();
+	}
+}
+
+/* A packet waits until the FIFO is in order and enabled again. */
+static void break_reception(volatile uint64_t *reg, uint64_t value, const char *rule,
+			    const char *field)
+{
+	MUSPI_RecFifo_t *r = MUSPI_IdToRecFifo(1, &rec);
+	uint64_t before = quintorus_mu_refused(rule);
+	Kernel_MemoryRegion_t region;
+	uint32_t bytes;
+
+	forget_lines();
+	*reg = value;
+	MUSPI_SetRecFIFOId(&f, 1);
+	send_one(&f);
+	wait_for_refusal(rule, before);
+	REQUIRE(quintorus_mu_refused(rule) == before + 1);
+	find_line(rule, field, value);
+	Kernel_CreateMemoryRegion(&region, rec_memory, sizeof rec_memory);
+	REQUIRE(!Kernel_RecFifoInit(&rec, 1, &region, 2048, 2047));
+	REQUIRE(!Kernel_RecFifoEnable(0, 1 << 14));
+	while (!MUSPI_getNextPacket(r, &bytes))
+		quintorus_mu_poll();
+	MUSPI_syncRecFifoHwHead(r);
+}
+
+static void wrong_registers_of_reception(void)
+{
+	MUHWI_Fifo_t *hw = MUSPI_IdToRecFifo(1, &rec)->_fifo.hwfifo;
+
+	break_reception(&hw->pa_tail, FAR, "rec_range", "pa_tail");
+	break_reception(&hw->pa_tail, (uint64_t)rec_memory + 2048 + 8, "rec_range", "pa_tail");
+	break_reception(&hw->pa_head, (uint64_t)rec_memory, "rec_range", "pa_head");
+	break_reception(&hw->size_1, UINT64_MAX, "fifo_place", "size - 1");
+	break_reception(&hw->pa_start, FAR, "fifo_place", "pa_start");
+}
+
+/* A region that a program made up. */
+static void fifo_in_no_memory_is_refused(void)
+{
+	Kernel_MemoryRegion_t made_up = {4096, (void *)FAR, (void *)FAR};
+	uint64_t before = quintorus_mu_refused("fifo_memory");
+
+	REQUIRE(Kernel_InjFifoInit(&inj, 2, &made_up, 0, 1023) == EINVAL);
+	REQUIRE(Kernel_RecFifoInit(&rec, 0, &made_up, 0, 2047) == EINVAL);
+	made_up.BaseVa = rec_memory;
+	REQUIRE(Kernel_RecFifoInit(&rec, 0, &made_up, 0, 2047) == EINVAL);
+	REQUIRE(quintorus_mu_refused("fifo_memory") == before + 3);
+}
+
 /* A tail beyond the end of its FIFO ends that FIFO, so this comes last. */
 static void wrong_tail_is_refused(void)
 {
+	uint64_t before = quintorus_mu_refused("fifo_range");
+
 	forget_lines();
 	MUSPI_setHwTail(&MUSPI_IdToInjFifo(0, &inj)->_fifo, 4096);
-	wait_for_refusal("fifo_range", 0);
-	REQUIRE(quintorus_mu_refused("fifo_range") == 1);
+	wait_for_refusal("fifo_range", before);
+	REQUIRE(quintorus_mu_refused("fifo_range") == before + 1);
 	check_line("fifo_range", "pa_tail", 4096 + (uint64_t)fifo);
 }
 
@@ -435,6 +578,10 @@ int main(void)
 	reset_descriptors();
 	early_gets_are_kept();
 	many_refusals_have_few_lines();
+	wrong_registers_of_injection();
+	wrong_registers_of_gets();
+	wrong_registers_of_reception();
+	fifo_in_no_memory_is_refused();
 	wrong_tail_is_refused();
 	dup2(terminal, 2);
 	return bad;
