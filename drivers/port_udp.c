@@ -108,20 +108,22 @@ static void set_shared(int udp, int shared)
 }
 
 /*
- * Bind beside sockets that udp_close() has closed and the kernel still holds, but beside no open
- * one, as an address is shared only if both sockets allow it. The kernel releases the address of a
- * killed process a little later: on a loaded machine its worker threads wait for a processor.
+ * Bind, where the address is in use beside sockets that udp_close() has closed and the kernel still
+ * holds, but beside no open one: both sockets have to allow that they share. The kernel releases
+ * the address of a killed process a little later: on a loaded machine its worker threads wait for a
+ * processor.
  */
 static int bind_patiently(int udp, const struct sockaddr_in *self)
 {
 	const struct timespec nap = {.tv_nsec = 5000000};
 	int rc;
 
-	set_shared(udp, 1);
 	for (int i = 0; (rc = bind(udp, (const void *)self, sizeof *self)) && i < 200; i++) {
 		if (errno != EADDRINUSE)
 			break;
-		nanosleep(&nap, NULL);
+		set_shared(udp, 1);
+		if (i)
+			nanosleep(&nap, NULL);
 	}
 	if (!rc)
 		set_shared(udp, 0);
