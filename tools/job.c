@@ -54,8 +54,12 @@ void job_send_all(struct job *j, uint32_t type, uint32_t value)
 
 void job_end(struct job *j, uint32_t grace_ms)
 {
+	uint64_t end_at_ns = drv_clock_ns() + (grace_ms + JOB_END_MS) * MS;
+
+	/* A user who repeats a signal does not put the end off. */
+	if (!j->ending || end_at_ns < j->end_at_ns)
+		j->end_at_ns = end_at_ns;
 	j->ending = true;
-	j->end_at_ns = drv_clock_ns() + (grace_ms + JOB_END_MS) * MS;
 	job_send_all(j, CTL_END, grace_ms);
 }
 

@@ -43,6 +43,18 @@ ended() {
 	cp "$dir/$1.err" "$dir/err"
 }
 
+# patiently LIMITS FUNCTION: FUNCTION SECONDS runs jobs that end by a time limit, and checks what they did before. The machine
+# may have had no time for them: while a check fails, it runs again with the next limit of the list.
+patiently() {
+	local before=$fails limit
+	for limit in $1; do
+		[ "$fails" = "$before" ] || echo "once more, with $limit s"
+		fails=$before
+		"$2" "$limit"
+		[ "$fails" != "$before" ] || return
+	done
+}
+
 # tell out|err: what explains a failure best: first what is no warning, at most 5 lines.
 tell() {
 	{
@@ -96,6 +108,15 @@ none_left() {
 # Before starting a job in the background: what the last one said must not be taken for its words.
 forget() {
 	rm -f "$dir/out" "$dir/err"
+}
+
+# kill_twice PID: send TERM, and again until the process ends: two signals are one if it had no processor between them.
+kill_twice() {
+	local until=$((SECONDS + 30 * ${QT_SCALE:-1}))
+	while kill -TERM "$1" 2>/dev/null; do
+		[ $SECONDS -lt $until ] || { fail "TERM again and again does not end torus run"; kill -9 "$1"; return; }
+		sleep 0.2
+	done
 }
 
 # until_said FILE TEXT: wait until a file holds a text, at most 20 s.

@@ -82,9 +82,7 @@ env "$mark_name=$m" torus run -n 3 sh -c "sleep 60 & $task busy; true" >"$dir/ou
 pid=$!
 until_said "$dir/out" busy
 kill -STOP "$(pgrep -P $pid)"
-kill -TERM $pid
-sleep 0.2
-kill -TERM $pid
+kill_twice $pid
 wait $pid
 status=$?
 expect 143 "a stopped agent"
