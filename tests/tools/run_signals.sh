@@ -64,9 +64,10 @@ marked run -n 2 --timeout 60 true
 expect 0 "timeout not reached"
 
 # Signals reach the tasks; what they make of it is the result.
-# signalled SIGNAL... -- PROGRAM: sends each after the tasks said "up"; the one after USR1 waits until both said "usr1".
+# signalled SIGNAL... -- PROGRAM: sends each after the tasks said "up"; the one after USR1 waits until both said "usr1". Two
+# equal signals are one if torus run had no processor between them, so a second one waits until the first was passed on.
 signalled() {
-	local m=$RANDOM.$RANDOM signals=() pid
+	local m=$RANDOM.$RANDOM signals=() pid k s
 	while [ "$1" != -- ]; do
 		signals+=("$1")
 		shift
@@ -80,12 +81,13 @@ os.execvp(sys.argv[1], sys.argv[1:])' env "$mark_name=$m" torus run -n 2 --tag "
 		>"$dir/out" 2>"$dir/err" </dev/null &
 	pid=$!
 	until_said "$dir/out" '\[0\] up' && until_said "$dir/out" '\[1\] up'
-	for s in "${signals[@]}"; do
+	for k in "${!signals[@]}"; do
+		s=${signals[k]}
 		kill "-$s" $pid
 		if [ "$s" = USR1 ]; then
 			until_said "$dir/out" '\[0\] usr1' && until_said "$dir/out" '\[1\] usr1'
-		else
-			sleep 0.2
+		elif [ $k -lt $((${#signals[@]} - 1)) ]; then
+			until_said "$dir/err" 'once more kills them' || kill -9 $pid
 		fi
 	done
 	wait $pid
@@ -115,7 +117,9 @@ torus run -n 2 --hosts local,local sh -c "if [ \$QUINTORUS_TASK = 0 ]; then echo
 pid=$!
 until_said "$dir/agent" .
 while kill -0 "$(cat "$dir/task")" 2>/dev/null; do sleep 0.05; done
-sleep 1 # its agent, which has seen the end of task 0, tells it
+# Its agent, which has seen the end of task 0, has told it when it sleeps again.
+until grep -q '^State:.S' "/proc/$(cat "$dir/agent")/status"; do sleep 0.05; done
+sleep 0.3
 kill -STOP "$(cat "$dir/agent")"
 touch "$dir/go"
 wait $pid
