@@ -4,25 +4,30 @@
 . "$QT_SOURCE/tests/harness/run.bash"
 
 [ -e "$QT_BUILD/tools/libqt_stack.so" ] || { echo "built without libdw"; exit 77; }
-limit=$((5 + ${QT_SCALE:-1})) # enough to start all jobs below at the same time
-
+# What a job says that --timeout ends, and how long its tasks may wait or work before it says so. All run side by side.
 timeouts=('-n 3' '-n 3 --hosts local,local' '-n 2 --fabric torus')
-for arguments in "${timeouts[@]}"; do
-	start "$arguments" run $arguments --timeout $limit "$task" idle
-done
-start foreign run -n 2 --timeout 3 sleep 60
+check_limits() { # SECONDS
+	local arguments
+	for arguments in "${timeouts[@]}"; do
+		start "$arguments" run $arguments --timeout "$1" "$task" idle
+	done
+	start foreign run -n 2 --timeout "$1" sleep 600
+	QUINTORUS_STALL=$(($1 * 2 / 3)) start works run -n 2 --timeout "$1" "$task" busy
+	for arguments in "${timeouts[@]}"; do
+		ended "$arguments"
+		expect 124 "timeout: $arguments"
+		said err '^torus run: the job took longer than --timeout allows; .*still running: tasks 0, 1' "timeout: $arguments"
+		said err '^  tasks? [0-9, -]+: mu_poll.*, called by main \(run_task.c:[0-9]+\)' "timeout: $arguments"
+	done
+	ended foreign
+	expect 124 "a program without us"
+	said err '^  tasks? 0.*: has not joined the job: .*nanosleep' "a program without us"
+	ended works
+	expect 124 "a job that does not stall"
+	! grep -q 'all tasks wait' "$dir/err" || fail "a job that does not stall: $(cat "$dir/err")"
+}
 QUINTORUS_STALL=1 start stalls run -n 3 --hosts local,local "$task" idle
-QUINTORUS_STALL=4 start works run -n 2 --timeout 6 "$task" busy
-
-for arguments in "${timeouts[@]}"; do
-	ended "$arguments"
-	expect 124 "timeout: $arguments"
-	said err '^torus run: the job took longer than --timeout allows; .*still running: tasks 0, 1' "timeout: $arguments"
-	said err '^  tasks? [0-9, -]+: mu_poll.*, called by main \(run_task.c:[0-9]+\)' "timeout: $arguments"
-done
-ended foreign
-expect 124 "a program without us"
-said err '^  tasks? 0.*: has not joined the job: .*nanosleep' "a program without us"
+patiently "6 25 100" check_limits
 
 # All wait: said once, and the job goes on. A second time would come after another QUINTORUS_STALL seconds.
 until_said "$dir/stalls.err" 'all tasks wait for messages'
@@ -33,9 +38,6 @@ expect 143 "a job that stalls"
 [ "$(grep -c 'all tasks wait for messages, and none has come for 1 s; the job goes on' "$dir/err")" = 1 ] ||
 	fail "a job that stalls: $(cat "$dir/err")"
 [ "$(grep -c '^  task.*: mu_poll' "$dir/err")" -ge 2 ] || fail "a job that stalls has no table: $(cat "$dir/err")"
-ended works
-expect 124 "a job that does not stall"
-! grep -q 'all tasks wait' "$dir/err" || fail "a job that does not stall: $(cat "$dir/err")"
 
 # A signal: the tasks get it, and the table is there.
 start signalled run -n 2 "$task" idle

@@ -67,27 +67,32 @@ t run -n 2 --tag sh -c 'echo my last word >&2; exit $QUINTORUS_TASK'
 [ "$(grep -E '^\[1\]|task 1' "$dir/err" | tail -1 | cut -c1-17)" = "torus run: task 1" ] &&
 	grep -q '^\[1\] my last word' "$dir/err" || fail "order of messages: $(cat "$dir/err")"
 
-# What tasks printed before --timeout is not lost, though it goes to a pipe or a file. The jobs run side by side, with
-# time to start also where other programs take the processors.
-late=$((3 + ${QT_SCALE:-1}))
-for tag in '' --tag; do
-	for hosts in local local,local; do
-		(torus run -n 2 $tag --hosts $hosts --timeout $late "$task" print 2>"$dir/late$tag$hosts.err" </dev/null | cat >"$dir/late$tag$hosts") &
+# What tasks printed before --timeout is not lost, though it goes to a pipe or a file. The jobs run side by side.
+check_late() { # SECONDS
+	local tag hosts pids=()
+	for tag in '' --tag; do
+		for hosts in local local,local; do
+			(torus run -n 2 $tag --hosts $hosts --timeout "$1" "$task" print 2>"$dir/late$tag$hosts.err" </dev/null |
+				cat >"$dir/late$tag$hosts") &
+			pids+=($!)
+		done
 	done
-done
-wait
-for tag in '' --tag; do
-	for hosts in local local,local; do
-		cp "$dir/late$tag$hosts.err" "$dir/err"
-		[ "$(grep -c 'first$' "$dir/late$tag$hosts")" = 2 ] && [ "$(grep -c 'second$' "$dir/late$tag$hosts")" = 2 ] ||
-			fail "printed before --timeout ($tag, $hosts): $(cat "$dir/late$tag$hosts")"
-		said err 'still running: tasks 0, 1$' "--timeout ($tag, $hosts)"
+	start names run -n 2 --timeout "$1" sh -c '[ $QUINTORUS_TASK = 0 ] || sleep 600'
+	wait "${pids[@]}"
+	for tag in '' --tag; do
+		for hosts in local local,local; do
+			cp "$dir/late$tag$hosts.err" "$dir/err"
+			[ "$(grep -c 'first$' "$dir/late$tag$hosts")" = 2 ] && [ "$(grep -c 'second$' "$dir/late$tag$hosts")" = 2 ] ||
+				fail "printed before --timeout ($tag, $hosts): $(cat "$dir/late$tag$hosts")"
+			said err 'still running: tasks 0, 1$' "--timeout ($tag, $hosts)"
+		done
 	done
-done
+	ended names
+	said err 'still running: task 1$' "--timeout names the task"
+}
+patiently "4 20 100" check_late
 QUINTORUS_STDOUT=program t run -n 1 --timeout 1 "$task" print
 ! grep -q first "$dir/out" || fail "QUINTORUS_STDOUT=program: $(cat "$dir/out")"
-t run -n 2 --timeout 1 sh -c '[ $QUINTORUS_TASK = 0 ] || sleep 60'
-said err 'still running: task 1$' "--timeout names the task"
 
 t run -n 64 --tag sh -c 'echo $QUINTORUS_TASK'
 expect 0 "64 tasks"
