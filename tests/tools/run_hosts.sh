@@ -105,74 +105,90 @@ QT_TEST_SSH=talks t run -n 2 --hosts ssh:one true
 expect 1 "a shell that prints at login"
 said err 'print nothing' "a shell that prints at login"
 
-# Silence is death, at both ends.
-m=$RANDOM.$RANDOM
-forget
-env "$mark_name=$m" QUINTORUS_SILENCE=3 torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
-pid=$!
-until_said "$dir/out" up
-kill -STOP "$(pgrep -P $pid)"
-wait $pid
-status=$?
-expect 1 "silent agent"
-said err 'silent for 3 s' "silent agent"
-none_left "$m" "silent agent"
-forget
-env "$mark_name=$m" QUINTORUS_SILENCE=3 torus run -n 2 --hosts ssh:one sh -c 'echo up; sleep 60; true' >"$dir/out" 2>"$dir/err" &
-pid=$!
-until_said "$dir/out" up
-kill -STOP $pid
-until=$((SECONDS + 4 + 2 * ${QT_SCALE:-1}))
-while left=$(survivors "$m" | grep -vx $pid | wc -l) && [ "$left" -gt 1 ] && [ $SECONDS -lt $until ]; do
-	sleep 0.1
-done
-kill -CONT $pid
-wait $pid
-[ "$left" -le 1 ] || fail "silent torus run: $left processes on the other host after the limit"
-none_left "$m" "silent torus run"
-
-# begin_sleep SECONDS LIMIT: a job that sleeps on another host; sets pid and agent.
-begin_sleep() {
-	forget
-	QUINTORUS_SILENCE=$2 torus run -n 2 --hosts ssh:one sh -c "echo up; sleep $1; echo done" >"$dir/out" 2>"$dir/err" &
+# Silence is death, at both ends. A process that has no processor for a second or two is not silent, so the limit is not short,
+# and the cases run side by side.
+limit=5
+beside=() # their processes
+# waits NAME LIMIT: a job on another host that waits for the file go; sets pid, agent, mark, and dir, which is of its own.
+waits() {
+	dir=$dir/$1 mark=$$.$1
+	mkdir "$dir"
+	env "$mark_name=$mark" QUINTORUS_SILENCE=$2 torus run -n 2 --hosts ssh:one \
+		sh -c "echo up; until [ -e '$dir/go' ]; do sleep 0.05; done; echo done" >"$dir/out" 2>"$dir/err" &
 	pid=$!
 	until_said "$dir/out" up
 	agent=$(pgrep -P $pid)
 }
-sleeps_on() { # sleeps_on WHAT: it comes to its end
+goes_on() { # goes_on WHAT: it comes to its end
+	touch "$dir/go"
 	wait $pid
 	status=$?
 	expect 0 "$1"
 	[ "$(grep -c done "$dir/out")" = 2 ] || fail "$1: $(cat "$dir/out")"
 }
-
+silent_agent() {
+	waits silent_agent $limit
+	kill -STOP $agent
+	wait $pid
+	status=$?
+	expect 1 "silent agent"
+	said err "silent for $limit s" "silent agent"
+	none_left "$mark" "silent agent"
+}
+silent_torus_run() {
+	local left until
+	waits silent_torus_run $limit
+	kill -STOP $pid
+	until=$((SECONDS + 10 + 10 * ${QT_SCALE:-1}))
+	while left=$(survivors "$mark" | grep -vx $pid | wc -l) && [ "$left" -gt 1 ] && [ $SECONDS -lt $until ]; do
+		sleep 0.1
+	done
+	kill -CONT $pid
+	wait $pid
+	[ "$left" -le 1 ] || fail "silent torus run: $left processes on the other host after the limit"
+	none_left "$mark" "silent torus run"
+}
 # Suspended for longer than that and continued: nothing happened.
-begin_sleep 4 2
-kill -TSTP $pid
-sleep 2.5
-case $(ps -o state= $pid) in T*) ;; *) fail "SIGTSTP: torus run is not stopped" ;; esac
-kill -CONT $pid
-sleeps_on "suspended and continued"
-
+suspended() {
+	waits suspended $limit
+	kill -TSTP $pid
+	until [[ $(ps -o state= $pid) = T* ]] || ! kill -0 $pid; do sleep 0.05; done
+	sleep $((limit + 1))
+	kill -CONT $pid
+	goes_on "suspended and continued"
+}
 # Both ends stopped for longer than that, as by a hypervisor, and the other end continued first: nothing happened.
-begin_sleep 5 3
-kill -STOP $pid
-sleep 0.3
-kill -STOP $agent
-sleep 3.2
-kill -CONT $agent
-sleep 0.3
-kill -CONT $pid
-sleeps_on "stopped with its agent"
-
+both_stopped() {
+	waits both_stopped $limit
+	kill -STOP $pid
+	sleep 0.3
+	kill -STOP $agent
+	sleep $((limit + 1))
+	kill -CONT $agent
+	sleep 0.3
+	kill -CONT $pid
+	sleep 1
+	goes_on "stopped with its agent"
+}
 # Silence for less than the limit, at both ends.
-begin_sleep 4 4
-for end in $pid $agent; do
-	kill -STOP $end
-	sleep 1.5
-	kill -CONT $end
+short_silence() {
+	local end
+	waits short_silence 8
+	for end in $pid $agent; do
+		kill -STOP $end
+		sleep 3
+		kill -CONT $end
+		sleep 0.5
+	done
+	goes_on "silence below the limit"
+}
+for case in silent_agent silent_torus_run suspended both_stopped short_silence; do
+	($case; exit $((fails > 0))) &
+	beside+=($!)
 done
-sleeps_on "silence below the limit"
+for case in "${beside[@]}"; do
+	wait $case || fails=$((fails + 1))
+done
 
 # Network namespaces.
 if [ "$(id -u)" != 0 ] || ! command -v ip >/dev/null; then
