@@ -18,6 +18,9 @@
 
 enum { THREADS = 3 };
 
+/* A hold ends by itself after 0.5 s: what is seen later than this says nothing about it. */
+#define HELD_NS 400000000u
+
 static struct burster {
 	_Alignas(64) struct dpdk_bursts bursts;
 	atomic_u32 is_in_burst;
@@ -97,9 +100,13 @@ static uint64_t count_bursts(void)
 	return n;
 }
 
-/* A handler of some microseconds. Returns how many bursts it met. */
-static unsigned run_handler(void)
+/*
+ * A handler of some microseconds. Returns how many bursts it met; sets *is_slow if it took so long
+ * that bursts go on beside it.
+ */
+static unsigned run_handler(bool *is_slow)
 {
+	uint64_t begin = drv_clock_ns();
 	unsigned met = 0;
 
 	dpdk_bursts_hold();
@@ -108,6 +115,7 @@ static unsigned run_handler(void)
 		for (int i = 0; i < THREADS; i++)
 			met += atomic_load_relaxed(&burster[i].is_in_burst);
 	atomic_store_relaxed(&is_in_handler, 0);
+	*is_slow |= drv_clock_ns() - begin > HELD_NS;
 	come_to_alarm();
 	return met;
 }
@@ -122,20 +130,35 @@ static void wait_for_bursts(void)
 	CHECK(count_bursts() >= before + 20);
 }
 
-static void run_handlers(void)
+/* Returns how often a burst and a handler met. */
+static uint64_t count_meetings(bool *is_slow)
 {
 	uint64_t until = drv_clock_ns() + 700000000u, met = 0;
 	int handlers = 0;
 
+	*is_slow = false;
 	begin_threads();
 	while (drv_clock_ns() < until || handlers < 20) {
-		met += run_handler();
+		met += run_handler(is_slow);
 		wait_for_bursts();
 		handlers++;
 	}
 	end_threads();
 	for (int i = 0; i < THREADS; i++)
 		met += atomic_load_relaxed(&burster[i].met);
+	return met;
+}
+
+static void run_handlers(void)
+{
+	uint64_t met = 0;
+	bool is_slow = true;
+
+	for (int tries = 0; is_slow && tries < 20; tries++) {
+		met = count_meetings(&is_slow);
+		if (!met)
+			break;
+	}
 	CHECK_EQ(met, 0);
 }
 
@@ -153,17 +176,28 @@ static void none_with_a_barrier_in_each_burst(void)
 	atomic_store_relaxed(&dpdk_bursts_fence, 0);
 }
 
+/* Is a burst refused? A hold that began at `since` may have ended if this thread stood still. */
+static bool is_refused(struct dpdk_bursts *b, uint64_t since)
+{
+	if (!dpdk_burst_begin(b))
+		return true;
+	dpdk_burst_end(b);
+	return drv_clock_ns() - since > HELD_NS;
+}
+
 /* Each line of a handler holds the bursts again; one alarm ends it. */
 static void several_lines_have_one_alarm(void)
 {
 	unsigned before = alarms;
 	struct dpdk_bursts b = {0};
+	uint64_t since;
 
 	dpdk_bursts_add(&b);
 	dpdk_bursts_hold();
+	since = drv_clock_ns();
 	dpdk_bursts_hold();
 	CHECK_EQ(alarms, before + 1);
-	CHECK(!dpdk_burst_begin(&b));
+	CHECK(is_refused(&b, since));
 	CHECK_EQ(atomic_load_relaxed(&b.inside), 0);
 	come_to_alarm();
 	CHECK(dpdk_burst_begin(&b));
@@ -175,15 +209,18 @@ static void several_lines_have_one_alarm(void)
 static void bursts_go_on_beside_a_long_handler(void)
 {
 	struct dpdk_bursts b = {0};
+	uint64_t since;
 
 	dpdk_bursts_add(&b);
+	since = drv_clock_ns();
 	dpdk_bursts_hold();
-	CHECK(!dpdk_burst_begin(&b));
+	CHECK(is_refused(&b, since));
 	nanosleep(&(struct timespec){.tv_nsec = 600000000}, NULL);
 	CHECK(dpdk_burst_begin(&b));
 	dpdk_burst_end(&b);
+	since = drv_clock_ns();
 	dpdk_bursts_hold();
-	CHECK(!dpdk_burst_begin(&b));
+	CHECK(is_refused(&b, since));
 	come_to_alarm();
 	dpdk_bursts_remove(&b);
 }

@@ -19,7 +19,8 @@
 #include "drivers/port_packet.h"
 #include "tests/harness/t.h"
 
-#define FRAME 1024
+#define FRAME   1024
+#define SOON_NS 500000000u /* LENT_NS of drivers/port_packet_ring.c */
 
 struct ends {
 	struct drv_port *port;
@@ -72,6 +73,15 @@ static void send_numbers(const struct ends *e, uint32_t first, uint32_t bytes, i
 }
 
 /*
+ * Is a port quiet? Time alone does not show it: this process may have had no processor meanwhile.
+ * The port asks its socket at one empty poll in 16.
+ */
+static bool is_quiet(uint64_t heard, unsigned empty_polls, unsigned quiet_ms)
+{
+	return empty_polls >= 64 && drv_clock_ns() - heard >= quiet_ms * 1000000ull;
+}
+
+/*
  * Receive until nothing has come for so long. Frames of the peer contain rising numbers; returns
  * how many numbers came, of which the first is *first.
  */
@@ -79,11 +89,13 @@ static uint32_t receive_numbers(const struct ends *e, uint32_t *first, unsigned 
 {
 	uint64_t heard = drv_clock_ns();
 	uint32_t got = 0, expected = 0;
+	unsigned empty = 0;
 
-	while (drv_clock_ns() - heard < quiet_ms * 1000000ull) {
+	while (!is_quiet(heard, empty, quiet_ms)) {
 		struct drv_frame f[DRV_PORT_BURST];
 		int n = drv_port_rx(e->port, f, DRV_PORT_BURST);
 
+		empty = n ? 0 : empty + 1;
 		for (int i = 0; i < n; i++) {
 			uint32_t number[FRAME / 4];
 
@@ -149,15 +161,19 @@ static void silent_peers_are_heard(void)
 /* How many frames come until 50 ms pass without one? Each contains `number`. */
 static unsigned count_frames(const struct ends *e, uint32_t number)
 {
-	unsigned count = 0;
+	uint64_t heard = drv_clock_ns();
+	unsigned count = 0, empty = 0;
 
-	for (uint64_t heard = drv_clock_ns(); drv_clock_ns() - heard < 50000000u;) {
+	while (!is_quiet(heard, empty, 50)) {
 		struct drv_frame f;
 		uint32_t there;
 
-		if (!drv_port_rx(e->port, &f, 1))
+		if (!drv_port_rx(e->port, &f, 1)) {
+			empty++;
 			continue;
+		}
 		heard = drv_clock_ns();
+		empty = 0;
 		REQUIRE(f.peer == 0 && f.bytes == 4);
 		memcpy(&there, f.data, sizeof there);
 		CHECK_EQ(there, number);
@@ -175,26 +191,36 @@ static unsigned count_frames(const struct ends *e, uint32_t number)
 static void second_copies_are_dropped(void)
 {
 	static const unsigned char none[4] = {1, 1, 1, 0};
+	int late = 0, slow = 0;
 
-	for (int late = 0; late < 2; late++) {
+	while (late < 2) {
 		struct ends e;
+		uint64_t begin;
+		unsigned copies;
 
 		if (!open_ends(&e))
 			T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
 		REQUIRE(!setsockopt(e.peer, IPPROTO_IP, IP_OPTIONS, none, sizeof none));
+		begin = drv_clock_ns();
 		send_numbers(&e, 7, 4, 0);
 		CHECK_EQ(count_frames(&e, 7), 1);
 		REQUIRE(!setsockopt(e.peer, IPPROTO_IP, IP_OPTIONS, NULL, 0));
 		if (late)
 			poll(NULL, 0, 600);
 		send_numbers(&e, 7, 4, 0);
-		CHECK_EQ(count_frames(&e, 7), late);
+		copies = count_frames(&e, 7);
+		if (copies && !late && drv_clock_ns() - begin > SOON_NS && slow++ < 20) {
+			close_ends(&e); /* it stood still, and the second one was late indeed */
+			continue;
+		}
+		CHECK_EQ(copies, late);
 		/* The ring has heard the peer now, so all that comes counts. */
 		send_numbers(&e, 7, 4, 0);
 		CHECK_EQ(count_frames(&e, 7), 1);
 		send_numbers(&e, 8, 4, 0);
 		CHECK_EQ(count_frames(&e, 8), 1);
 		close_ends(&e);
+		late++;
 	}
 }
 
@@ -203,6 +229,7 @@ static void flood_passes(void)
 {
 	struct ends e;
 	uint32_t at = 0;
+	unsigned empty = 0;
 
 	if (!open_ends(&e))
 		T_SKIP("no packet sockets here: needs root or CAP_NET_RAW");
@@ -217,10 +244,11 @@ static void flood_passes(void)
 	/* Trains beyond the room of the UDP socket: those that come are whole. */
 	for (uint32_t i = 0; i < 1000; i++)
 		send_numbers(&e, 0, 40 * FRAME, FRAME);
-	for (uint64_t until = drv_clock_ns() + 200000000; drv_clock_ns() < until;) {
+	for (uint64_t begin = drv_clock_ns(); !is_quiet(begin, empty, 200);) {
 		struct drv_frame f[DRV_PORT_BURST];
 		int n = drv_port_rx(e.port, f, DRV_PORT_BURST);
 
+		empty = n ? 0 : empty + 1;
 		for (int i = 0; i < n; i++)
 			REQUIRE(f[i].peer == 0 && f[i].bytes == FRAME);
 		drv_port_rx_done(e.port, f, (unsigned)n);

@@ -110,8 +110,10 @@ static void clears_before_the_last_look(void)
 		while (!MUSPI_getNextPacket(f, &bytes))
 			;
 		MUSPI_syncRecFifoHwHead(f);
-		/* The thread that stored the packet may be about to raise the bit. */
-		for (int i = 0; i < 100000 && !(r->InterruptStatus & BIT); i++)
+		/* The thread that stored the packet may be about to raise the bit, and may have no
+		 * processor now. */
+		for (double until = guest_now() + 20;
+		     !(r->InterruptStatus & BIT) && guest_now() < until;)
 			quintorus_mu_poll();
 		REQUIRE(r->InterruptStatus & BIT);
 	}
