@@ -6,7 +6,7 @@
 # crash HOW TEXT: check that the job ends with a non-zero status and prints TEXT.
 crash() {
 	local out
-	if out=$(timeout 30 torus run -n 3 "$program" crash "$1" 2>&1) || [ $? = 124 ]; then
+	if out=$(timeout $((30 * ${QT_SCALE:-1})) torus run -n 3 "$program" crash "$1" 2>&1) || [ $? = 124 ]; then
 		say FAIL "$1 does not end the job"
 		tail -5 <<<"$out"
 	elif grep -q -- "$2" <<<"$out" && ! grep -q 'still running' <<<"$out"; then

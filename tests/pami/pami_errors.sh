@@ -6,7 +6,7 @@
 for conf in "-n 1" "-n 2" "-n 2 --hosts local,local" "--clock virtual --shape 2x1x1x1x1"; do
 	case $conf in "-n 1") n=1 ;; *) n=2 ;; esac
 	# shellcheck disable=SC2086
-	t run --timeout 60 $conf "$task"
+	t run --timeout $((60 * ${QT_SCALE:-1})) $conf "$task"
 	sed -i '/^quintorus agent\|^torus run: virtual time/d' "$dir/err" # the log of the machine
 	expect 0 "$conf"
 	[ "$(grep -c 'PAMI_Send_immediate returned PAMI_INVAL: dispatch id not set' "$dir/err")" = $((2 * n)) ] ||
@@ -25,7 +25,7 @@ for conf in "-n 1" "-n 2" "-n 2 --hosts local,local" "--clock virtual --shape 2x
 		said out 'pami_errors.c:[0-9]' "$conf: the line of the call"
 	fi
 	# shellcheck disable=SC2086
-	QUINTORUS_ERRORS=quiet t run --timeout 60 $conf "$task"
+	QUINTORUS_ERRORS=quiet t run --timeout $((60 * ${QT_SCALE:-1})) $conf "$task"
 	sed -i '/^quintorus agent\|^torus run: virtual time/d' "$dir/err"
 	expect 0 "$conf, quiet"
 	lines err 0 "$conf, quiet"
@@ -36,7 +36,7 @@ for conf in "-n 2" "-n 2 --hosts local,local" "--clock virtual --shape 2x1x1x1x1
 	rm -f "$dir/started"
 	[[ $conf = *virtual* ]] && export QT_VIRTUAL=1
 	# shellcheck disable=SC2086
-	t run --timeout 60 $conf "$task" early "$dir/started"
+	t run --timeout $((60 * ${QT_SCALE:-1})) $conf "$task" early "$dir/started"
 	sed -i '/^quintorus agent\|^torus run: virtual time\|refused, as are further ones/d' "$dir/err"
 	expect 0 "early, $conf"
 	[ "$(grep -c 'operation failed with PAMI_INVAL: no such endpoint' "$dir/err")" = 1 ] ||

@@ -31,7 +31,7 @@ not_tested() {
 }
 for conf in "-n 1" "-n 2" "-n 2 --hosts local,local" "--clock virtual --shape 2x1x1x1x1"; do
 	# shellcheck disable=SC2086
-	QT_LIST=1 QUINTORUS_ERRORS=quiet t run --timeout 120 $conf "$task"
+	QT_LIST=1 QUINTORUS_ERRORS=quiet t run --timeout $((120 * ${QT_SCALE:-1})) $conf "$task"
 	[ "$status" = 0 ] || fail "$conf: status $status: $(cat "$dir/err")"
 	missing=$(not_tested "$dir/out")
 	[ -z "$missing" ] || fail "$conf: $missing"

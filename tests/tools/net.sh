@@ -52,7 +52,7 @@ qt_net_close
 for number in 1 15; do
 	"$QT_SOURCE/bench/run" --build "$QT_BUILD" --only 'two hosts, DPDK: half' >/dev/null 2>&1 &
 	bench=$!
-	for _ in {1..600}; do
+	for _ in {1..2400}; do
 		[ "$(listed $bench)" = 0 ] && kill -0 $bench 2>/dev/null || break
 		sleep 0.05
 	done

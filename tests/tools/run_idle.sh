@@ -19,23 +19,35 @@ done
 for arguments in "${jobs[@]}"; do
 	until_said "$dir/$arguments.out" idle
 done
-sleep 2 # the first looks around are over
 for arguments in "${jobs[@]}"; do
 	pid=${started[$arguments]}
 	agents=$(pgrep -P $pid)
 	processes[$arguments]="$pid $agents $(for a in $agents; do pgrep -P "$a"; done)"
-	ticks ${processes[$arguments]} >"$dir/$arguments.before"
 done
-sleep 5
-for arguments in "${jobs[@]}"; do
-	ticks ${processes[$arguments]} >"$dir/$arguments.after"
+# measure: sets used, which has a word for each process that uses too much
+measure() {
+	used=
+	for arguments in "${jobs[@]}"; do
+		ticks ${processes[$arguments]} >"$dir/$arguments.before"
+	done
+	sleep 5
+	for arguments in "${jobs[@]}"; do
+		ticks ${processes[$arguments]} >"$dir/$arguments.after"
+		join "$dir/$arguments.before" "$dir/$arguments.after" >"$dir/both"
+		echo "$arguments: ticks in 5 s:$(awk '{printf " %d", $3 - $2}' "$dir/both")"
+		[ "$(wc -l <"$dir/both")" -ge 4 ] || fail "$arguments: only $(wc -l <"$dir/both") processes"
+		awk '$3 - $2 > 10 {exit 1}' "$dir/both" || used+=" '$arguments'"
+	done
+}
+# First they look around, which may take long where other programs take the processors.
+sleep 2
+for try in 1 2 3; do
+	measure
+	[ -n "$used" ] || break
 done
+[ -z "$used" ] || fail "a process that waits uses more than 2% of a core:$used"
 for arguments in "${jobs[@]}"; do
 	kill "${started[$arguments]}"
 	ended "$arguments"
-	join "$dir/$arguments.before" "$dir/$arguments.after" >"$dir/both"
-	echo "$arguments: ticks in 5 s:$(awk '{printf " %d", $3 - $2}' "$dir/both")"
-	[ "$(wc -l <"$dir/both")" -ge 4 ] || fail "$arguments: only $(wc -l <"$dir/both") processes"
-	awk '$3 - $2 > 10 {exit 1}' "$dir/both" || fail "$arguments: a process that waits uses more than 2% of a core"
 done
 finish
