@@ -85,8 +85,9 @@ fi
 if command -v mpirun.openmpi >/dev/null && [ -e "$QT_BUILD/mu/libqt_launch_pmix.so" ] && ! ldd "$program" | grep -q 'libasan\|libtsan'; then
 	launcher 'Open MPI' mpirun.openmpi --oversubscribe
 fi
-if pgrep -f "^[^ ]*$program" >/dev/null; then
-	sleep 5
-	pgrep -af "^[^ ]*$program" && { echo "FAIL: processes are left"; failed=1; }
-fi
+until=$((SECONDS + 10 * ${QT_SCALE:-1}))
+while pgrep -f "^[^ ]*$program" >/dev/null; do
+	[ $SECONDS -lt $until ] || { pgrep -af "^[^ ]*$program" && echo "FAIL: processes are left" && failed=1; break; }
+	sleep 0.1
+done
 exit $failed
