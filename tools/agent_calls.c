@@ -2,7 +2,8 @@
 /*
  * Finds out in which call each task of this host is. A child of the agent reads the stacks, because
  * libdw waits for the threads it stops; the agent goes on meanwhile, and packets with it. The child
- * writes "TASK words\n" for each task into a pipe. It has CALLS_S seconds.
+ * writes "TASK words\n" for each task into a pipe. It has CALLS_CPU_S seconds of a processor, and
+ * CALLS_S seconds where it gets less of one.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
@@ -18,8 +20,9 @@
 #include "tools/proc.h"
 #include "tools/stack.h"
 
-#define CALLS_S    4
-#define WORDS_ROOM 600
+#define CALLS_CPU_S 4
+#define CALLS_S     7 /* less than JOB_CALLS_MS: what is known then still arrives in time */
+#define WORDS_ROOM  600
 
 /* Without libdw: describe where the task is by what /proc says. */
 static void describe_plainly(pid_t pid, const char *why, char *text, size_t bytes)
@@ -94,6 +97,7 @@ void agent_calls_ask(struct agent *a)
 	}
 	a->calls_child = fork();
 	if (!a->calls_child) {
+		setrlimit(RLIMIT_CPU, &(struct rlimit){CALLS_CPU_S, CALLS_CPU_S});
 		alarm(CALLS_S);
 		if (!proc_tie_to_parent(parent, SIGKILL))
 			describe_tasks(a, ends[1]);
@@ -104,11 +108,36 @@ void agent_calls_ask(struct agent *a)
 	a->calls_bytes = 0;
 }
 
+/* The child was ended: say so of the tasks that it did not come to, and let those run that it may
+ * have stopped. */
+static void add_missing(struct agent *a, struct ctl_buf *b, const bool *is_described)
+{
+	for (uint32_t i = 0; i < a->locals; i++) {
+		if (a->task[i].pid <= 0)
+			continue;
+		kill(a->task[i].pid, SIGCONT);
+		if (is_described && is_described[i])
+			continue;
+		ctl_put_u32(b, a->task[i].task);
+		ctl_put_text(b, "not known: the machine was too busy to look at it");
+	}
+}
+
+/* Find the place among the tasks of this host; a->locals: it is none. */
+static uint32_t find_local(const struct agent *a, unsigned long task)
+{
+	uint32_t i = 0;
+
+	while (i < a->locals && a->task[i].task != task)
+		i++;
+	return i;
+}
+
 /* The pipe has ended: tell torus run each whole line. */
 static void calls_send(struct agent *a)
 {
+	bool is_whole = false, *is_described = calloc(a->locals + 1, sizeof *is_described);
 	struct ctl_buf b = {0};
-	bool is_whole = false;
 	char *next;
 
 	for (char *line = a->calls_text;
@@ -125,12 +154,13 @@ static void calls_send(struct agent *a)
 		task = strtoul(line, &words, 10);
 		ctl_put_u32(&b, (uint32_t)task);
 		ctl_put_text(&b, words + (*words == ' '));
+		if (is_described)
+			is_described[find_local(a, task)] = true;
 	}
+	if (!is_whole)
+		add_missing(a, &b, is_described);
 	ctl_send_buf(&a->ctl, CTL_CALLED, &b);
-	/* A child that was killed may have left a task stopped. */
-	for (uint32_t i = 0; !is_whole && i < a->locals; i++)
-		if (a->task[i].pid > 0)
-			kill(a->task[i].pid, SIGCONT);
+	free(is_described);
 	free(a->calls_text);
 	a->calls_text = NULL;
 	a->calls_bytes = 0;

@@ -20,7 +20,7 @@
 #define JOB_GRACE_ASKED_MS 2000 /* the same after the user ended the job */
 #define JOB_END_MS         3000 /* after this time an agent that has not ended is killed */
 #define JOB_STATUS_TIMEOUT 124  /* as timeout(1) */
-#define JOB_CALLS_MS       5000 /* the longest wait for the answers to job_calls_ask() */
+#define JOB_CALLS_MS       8000 /* the longest wait for the answers to job_calls_ask() */
 
 struct job;
 

@@ -26,6 +26,25 @@ check_limits() { # SECONDS
 	expect 124 "a job that does not stall"
 	! grep -q 'all tasks wait' "$dir/err" || fail "a job that does not stall: $(cat "$dir/err")"
 }
+# A machine that is too busy to look at the tasks: libraries that hold up who looks. The table waits for 7 s, and names what is
+# missing.
+busy=()
+if [ "${QT_SANITIZE:-none}" = none ] && command -v cc >/dev/null; then
+	busy=(6 60)
+	for seconds in "${busy[@]}"; do
+		cc -shared -fPIC -o "$dir/busy$seconds.so" -xc - <<-END || fail "no library"
+			#include <string.h>
+			#include <unistd.h>
+			int unsetenv(const char *name)
+			{
+				if (!strcmp(name, "DEBUGINFOD_URLS"))
+					sleep($seconds);
+				return 0;
+			}
+		END
+		LD_PRELOAD=$dir/busy$seconds.so start "busy$seconds" run -n 2 --timeout 5 "$task" idle
+	done
+fi
 QUINTORUS_STALL=1 start stalls run -n 3 --hosts local,local "$task" idle
 patiently "6 25 100" check_limits
 
@@ -38,6 +57,14 @@ expect 143 "a job that stalls"
 [ "$(grep -c 'all tasks wait for messages, and none has come for 1 s; the job goes on' "$dir/err")" = 1 ] ||
 	fail "a job that stalls: $(cat "$dir/err")"
 [ "$(grep -c '^  task.*: mu_poll' "$dir/err")" -ge 2 ] || fail "a job that stalls has no table: $(cat "$dir/err")"
+
+for seconds in "${busy[@]}"; do
+	ended "busy$seconds"
+	expect 124 "a machine that is busy for $seconds s"
+	said err '^torus run: the job took longer than --timeout allows' "a machine that is busy for $seconds s"
+	[ "$seconds" = 60 ] || said err '^  tasks? [0-9, -]+: (has not joined.*|mu_poll)' "a machine that is busy for $seconds s"
+	[ "$seconds" != 60 ] || said err '^  tasks 0-1: not known: the machine was too busy' "a machine that is busy for $seconds s"
+done
 
 # A signal: the tasks get it, and the table is there.
 start signalled run -n 2 "$task" idle
