@@ -6,7 +6,8 @@ slurm_pids=
 # TmpFS: the plugin of PMIx makes a directory of one name there for each node, which must not meet on this machine.
 slurm_open()
 {
-	local d=$1 port=$((20000 + RANDOM % 20000)) i host
+	# Below the ports that the kernel gives to others.
+	local d=$1 port=$((20000 + RANDOM % 12000)) i host
 	host=$(hostname)
 	mkdir -p "$d/n1" "$d/n2" "$d/state"
 	cat >"$d/slurm.conf" <<C
@@ -35,14 +36,14 @@ C
 	timeout 600 munged --force --foreground --key-file="$d/munge.key" --socket="$d/munge.socket" --pid-file="$d/munged.pid" \
 		--log-file="$d/munged.log" --seed-file="$d/seed" >"$d/munge.log" 2>&1 &
 	slurm_pids=$!
-	for ((i = 0; i < 100; i++)); do [ -S "$d/munge.socket" ] && break; sleep 0.1; done
+	for ((i = 0; i < 600; i++)); do [ -S "$d/munge.socket" ] && break; sleep 0.1; done
 	timeout -k 20 600 slurmctld -D >"$d/ctld.log" 2>&1 &
 	slurm_pids+=" $!"
 	for i in n1 n2; do
 		timeout -k 20 600 slurmd -D -N $i >"$d/$i.log" 2>&1 &
 		slurm_pids+=" $!"
 	done
-	for ((i = 0; i < 600; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		[ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 2 ] && return 0
 		sleep 0.1
 	done
