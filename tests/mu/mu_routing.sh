@@ -15,7 +15,7 @@ ways="0,4,0:4,4,4 0,1,0:4,1,1"
 small=vc_dynamic_slots=2,vc_deterministic_slots=2,vc_high_slots=2,vc_system_slots=2,injection_slots=2
 run() { # options of torus run ...
 	[ "$thread_sanitizer" ] && [[ " $* " = *" --clock virtual "* ]] && return
-	timeout -s KILL $((100 * scale + 10)) torus run --timeout $((100 * scale)) --fabric torus "$@" "$program" --job 2>"$QT_DIR/err"
+	timeout -s KILL $((250 * scale + 10)) torus run --timeout $((250 * scale)) --fabric torus "$@" "$program" --job 2>"$QT_DIR/err"
 	local status=$?
 	[ $status = 0 ] || {
 		echo "PAMI_ROUTING=${PAMI_ROUTING-} torus run $*: status $status: $(tail -3 "$QT_DIR/err")"
