@@ -13,6 +13,8 @@
 #include "ofi/core/provider.h"
 #include "ofi/event/eq.h"
 
+const struct ofi_av ofi_av_none = {.table = true};
+
 static int av_close(struct fid *fid)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
@@ -32,7 +34,7 @@ static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
 
-	if (other->fclass != FI_CLASS_EQ)
+	if (!other || other->fclass != FI_CLASS_EQ)
 		return -FI_EINVAL;
 	if (av->eq)
 		return -FI_EBUSY;
@@ -119,6 +121,8 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
 	struct ofi_av *av = (struct ofi_av *)fid;
 	int good = 0;
 
+	if (count && !names)
+		return -FI_EINVAL;
 	for (size_t i = 0; i < count; i++) {
 		fi_addr_t address = FI_ADDR_NOTAVAIL;
 		struct ofi_name name;
@@ -163,6 +167,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *addresses, size_t count, uin
 {
 	struct ofi_av *av = (struct ofi_av *)fid;
 
+	if (count && !addresses)
+		return -FI_EINVAL;
 	for (size_t i = 0; av->table && i < count; i++) {
 		uint32_t task, endpoint = ofi_av_endpoint(av, addresses[i]);
 
@@ -181,9 +187,9 @@ static int av_lookup(struct fid_av *fid, fi_addr_t address, void *buffer, size_t
 	struct ofi_name name = {.magic = OFI_NAME_MAGIC,
 				.endpoint = ofi_av_endpoint((struct ofi_av *)fid, address),
 				.job = ofi_world.job};
-	size_t room = *bytes;
+	size_t room = bytes ? *bytes : 0;
 
-	if (name.endpoint == OFI_NO_ENDPOINT)
+	if (name.endpoint == OFI_NO_ENDPOINT || !bytes || (room && !buffer))
 		return -FI_EINVAL;
 	memcpy(buffer, &name, room < sizeof name ? room : sizeof name);
 	*bytes = sizeof name;
@@ -197,6 +203,8 @@ static const char *av_straddr(struct fid_av *fid, const void *address, char *tex
 	size_t offset;
 	int n;
 
+	if (!address || !bytes || (*bytes && !text))
+		return NULL;
 	memcpy(&name, address, sizeof name);
 	PAMI_Endpoint_query(name.endpoint, &task, &offset);
 	n = snprintf(text, *bytes, "quintorus://%u/%zu", task, offset);

@@ -33,6 +33,9 @@ struct ofi_av {
 	atomic_u32 users;
 };
 
+/* Has no address. Endpoints look addresses up here until they are enabled. */
+extern const struct ofi_av ofi_av_none;
+
 int ofi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
 		void *context);
 /* Return the fi_addr_t of an endpoint that sent a message, or FI_ADDR_NOTAVAIL if it was not

@@ -46,6 +46,8 @@ static int query_atomic(struct fid_domain *domain, enum fi_datatype type, enum f
 	size_t size = ofi_atomic_size(type);
 	bool compares = flags & FI_COMPARE_ATOMIC, fetches = flags & FI_FETCH_ATOMIC;
 
+	if (!attr)
+		return -FI_EINVAL;
 	if (!ofi_atomic_can(type, op, compares, fetches))
 		return -FI_EOPNOTSUPP;
 	attr->size = size;
@@ -77,10 +79,13 @@ static struct fi_ops_domain domain_ops = {
 int ofi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
 		    void *context)
 {
-	const struct fi_domain_attr *a = info->domain_attr;
-	struct ofi_domain *d = calloc(1, sizeof *d);
+	const struct fi_domain_attr *a = info ? info->domain_attr : NULL;
+	struct ofi_domain *d;
 	int rc;
 
+	if (!a)
+		return -FI_EINVAL;
+	d = calloc(1, sizeof *d);
 	if (!d)
 		return -FI_ENOMEM;
 	rc = ofi_world_open();

@@ -52,9 +52,13 @@ static int no_wait_set(struct fid_fabric *f, struct fi_wait_attr *a, struct fid_
  * descriptors. */
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
+	if (count < 0 || (count && !fids))
+		return -FI_EINVAL;
 	for (int i = 0; i < count; i++) {
 		int rc = 0;
 
+		if (!fids[i])
+			return -FI_EINVAL;
 		if (fids[i]->fclass == FI_CLASS_CQ)
 			rc = ofi_cq_trywait((struct ofi_cq *)fids[i]);
 		else if (fids[i]->fclass == FI_CLASS_EQ)

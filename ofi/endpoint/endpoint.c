@@ -120,6 +120,7 @@ void ofi_ep_init(struct ofi_ep *ep, struct ofi_domain *domain, size_t offset,
 	ep->slot = &ofi_world.slot[offset];
 	ep->context = ep->slot->context;
 	ep->domain = domain;
+	ep->av = &ofi_av_none;
 	ep->locks = domain->locks;
 	ep->directed = info->caps & FI_DIRECTED_RECV;
 	ep->min_multi_recv = MIN_MULTI_RECV;
@@ -139,7 +140,7 @@ int ofi_ep_enable(struct ofi_ep *ep)
 
 	if (ep->enabled)
 		return 0;
-	if (!ep->av)
+	if (!ep->bound)
 		return -FI_ENOAV;
 	if (!ep->transmit.cq && !ep->receive.cq && !ep->cntr[OFI_SENDS] && !ep->cntr[OFI_RECEIVES])
 		return -FI_ENOCQ;
@@ -153,6 +154,7 @@ int ofi_ep_enable(struct ofi_ep *ep)
 	if (rc)
 		return rc;
 	ep->automatic |= ep->domain->automatic;
+	ep->av = ep->bound;
 	ep->enabled = true;
 	return 0;
 }
@@ -179,8 +181,8 @@ void ofi_ep_fini(struct ofi_ep *ep)
 		ofi_cntr_detach(ep->cntr[i], ep);
 		atomic_fetch_sub_release(&ep->cntr[i]->users, 1);
 	}
-	if (ep->av)
-		atomic_fetch_sub_release(&ep->av->users, 1);
+	if (ep->bound)
+		atomic_fetch_sub_release(&ep->bound->users, 1);
 	ofi_receives_fini(ep);
 	ofi_requests_fini(&ep->requests);
 	ofi_flow_fini(&ep->flow);
@@ -211,6 +213,8 @@ static int bind_cq(struct ofi_ep *ep, struct ofi_cq *cq, uint64_t flags)
 {
 	int rc = 0;
 
+	if (cq->domain != ep->domain)
+		return -FI_EINVAL;
 	if (!(flags & (FI_TRANSMIT | FI_RECV)))
 		return -FI_EBADFLAGS;
 	if (flags & FI_TRANSMIT)
@@ -228,25 +232,40 @@ static int bind_cntr(struct ofi_ep *ep, struct ofi_cntr *cntr, uint64_t flags)
 	    [OFI_READS] = FI_READ,
 	    [OFI_WRITES] = FI_WRITE,
 	};
-	int rc = ofi_cntr_attach(cntr, ep);
+	int rc;
 
-	for (size_t i = 0; i < OFI_COUNTED && !rc; i++) {
+	if (cntr->domain != ep->domain)
+		return -FI_EINVAL;
+	if (!flags)
+		return -FI_EBADFLAGS;
+	for (size_t i = 0; i < OFI_COUNTED; i++)
+		if (flags & flag[i] && ep->cntr[i] && ep->cntr[i] != cntr)
+			return -FI_EBUSY;
+	for (size_t i = 0; i < OFI_COUNTED; i++) {
 		if (!(flags & flag[i]) || ep->cntr[i])
 			continue;
+		/* Only what is counted: the end of the endpoint detaches it. */
+		rc = ofi_cntr_attach(cntr, ep);
+		if (rc)
+			return rc;
 		ep->cntr[i] = cntr;
 		atomic_fetch_add_relaxed(&cntr->users, 1);
 	}
-	return rc;
+	return 0;
 }
 
 int ofi_ep_bind(struct ofi_ep *ep, struct fid *other, uint64_t flags)
 {
+	if (!other)
+		return -FI_EINVAL;
 	switch (other->fclass) {
 	case FI_CLASS_AV:
-		if (ep->av)
+		if (((struct ofi_av *)other)->domain != ep->domain)
+			return -FI_EINVAL;
+		if (ep->bound)
 			return -FI_EBUSY;
-		ep->av = (struct ofi_av *)other;
-		atomic_fetch_add_relaxed(&ep->av->users, 1);
+		ep->bound = (struct ofi_av *)other;
+		atomic_fetch_add_relaxed(&ep->bound->users, 1);
 		return 0;
 	case FI_CLASS_CQ:
 		return bind_cq(ep, (struct ofi_cq *)other, flags);
@@ -265,14 +284,18 @@ static int handle_close(struct fid *fid)
 {
 	struct ofi_handle *h = (struct ofi_handle *)fid;
 
-	if (!h->alias && !h->of) {
+	if (h->of) {
+		ofi_scalable_put(h->of);
+	} else if (h->alias) {
+		atomic_fetch_sub_release(&h->ep->aliases, 1);
+	} else {
 		size_t offset = (size_t)(h->ep->slot - ofi_world.slot);
 
+		if (atomic_load_acquire(&h->ep->aliases))
+			return -FI_EBUSY;
 		ofi_ep_fini(h->ep);
 		ofi_world_give(offset, 1);
 		free(h->ep);
-	} else if (h->of) {
-		ofi_scalable_put(h->of);
 	}
 	free(h);
 	return 0;
@@ -287,13 +310,19 @@ static int handle_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 static int make_alias(struct ofi_handle *h, const struct fi_alias *a)
 {
-	struct ofi_handle *alias = malloc(sizeof *alias);
+	struct ofi_handle *alias;
 
+	if (!a || !a->fid)
+		return -FI_EINVAL;
+	alias = malloc(sizeof *alias);
 	if (!alias)
 		return -FI_ENOMEM;
 	*alias = *h;
 	alias->alias = true;
-	alias->of = NULL;
+	if (h->of)
+		ofi_scalable_use(h->of);
+	else
+		atomic_fetch_add_relaxed(&h->ep->aliases, 1);
 	if (a->flags & FI_TRANSMIT)
 		alias->transmit_flags = a->flags & ~FI_TRANSMIT;
 	if (a->flags & FI_RECV)
@@ -304,7 +333,7 @@ static int make_alias(struct ofi_handle *h, const struct fi_alias *a)
 
 static int operation_flags(struct ofi_handle *h, uint64_t *flags, bool set)
 {
-	uint64_t side = *flags & (FI_TRANSMIT | FI_RECV);
+	uint64_t side = flags ? *flags & (FI_TRANSMIT | FI_RECV) : 0;
 	uint64_t *of = side == FI_TRANSMIT ? &h->transmit_flags : &h->receive_flags;
 
 	if (side != FI_TRANSMIT && side != FI_RECV)
@@ -346,6 +375,8 @@ static int getopt_size(fid_t fid, int level, int option, void *value, size_t *by
 
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
+	if (!value || !bytes)
+		return -FI_EINVAL;
 	switch (option) {
 	case FI_OPT_MIN_MULTI_RECV:
 		v = ep->min_multi_recv;
@@ -369,7 +400,7 @@ static int setopt_size(fid_t fid, int level, int option, const void *value, size
 
 	if (level != FI_OPT_ENDPOINT || option != FI_OPT_MIN_MULTI_RECV)
 		return -FI_ENOPROTOOPT;
-	if (bytes != sizeof ep->min_multi_recv)
+	if (!value || bytes != sizeof ep->min_multi_recv)
 		return -FI_EINVAL;
 	memcpy(&ep->min_multi_recv, value, bytes);
 	return 0;
@@ -395,11 +426,15 @@ int ofi_name_of(pami_endpoint_t endpoint, void *address, size_t *bytes)
 {
 	struct ofi_name name = {
 	    .magic = OFI_NAME_MAGIC, .endpoint = endpoint, .job = ofi_world.job};
-	size_t room = *bytes;
+	size_t room = bytes ? *bytes : 0;
 
+	if (!bytes)
+		return -FI_EINVAL;
 	*bytes = sizeof name;
 	if (room < sizeof name)
 		return -FI_ETOOSMALL;
+	if (!address)
+		return -FI_EINVAL;
 	memcpy(address, &name, sizeof name);
 	return 0;
 }
@@ -469,7 +504,7 @@ static struct fi_ops_ep ep_ops = {
     .tx_size_left = size_left,
 };
 
-static struct fi_ops_cm cm_ops = {
+const struct fi_ops_cm ofi_ep_cm = {
     .size = sizeof(struct fi_ops_cm),
     .setname = no_setname,
     .getname = handle_getname,
@@ -490,7 +525,7 @@ void ofi_handle_init(struct ofi_handle *h, struct ofi_ep *ep, size_t class, void
 	h->fid.fid.context = context;
 	h->fid.fid.ops = &fid_ops;
 	h->fid.ops = &ep_ops;
-	h->fid.cm = &cm_ops;
+	h->fid.cm = (struct fi_ops_cm *)&ofi_ep_cm;
 	h->fid.msg = &ofi_msg_ops;
 	h->fid.tagged = &ofi_tagged_ops;
 	h->fid.rma = &ofi_rma_ops;
@@ -508,7 +543,7 @@ int ofi_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	struct ofi_ep *ep;
 	int offset;
 
-	if (info->ep_attr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type)
+	if (!info || (info->ep_attr && info->ep_attr->type != FI_EP_RDM && info->ep_attr->type))
 		return -FI_EINVAL;
 	offset = ofi_world_take(1, info->caps & FI_TAGGED);
 	if (offset < 0)

@@ -24,6 +24,7 @@
 #include "ofi/message/match.h"
 #include "ofi/message/request.h"
 
+struct ofi_av;
 struct ofi_recv;
 struct ofi_message;
 
@@ -39,7 +40,9 @@ struct ofi_ep {
 	struct ofi_slot *slot;
 	pami_context_t context;
 	struct ofi_domain *domain;
-	struct ofi_av *av;
+	/* Where addresses are looked up: `bound` when it is enabled, ofi_av_none before. */
+	const struct ofi_av *av;
+	struct ofi_av *bound;
 	pami_endpoint_t self;
 	bool locks;     /* take the context's lock */
 	bool automatic; /* Commthreads serve the context. */
@@ -53,6 +56,7 @@ struct ofi_ep {
 	struct ofi_match tagged, untagged;
 	struct ofi_requests requests;
 	struct ofi_flow flow;
+	atomic_u32 aliases;
 	unsigned unpolled; /* sends since the last poll in one */
 	struct ofi_recv *free_recv;
 	struct ofi_message *free_message;
@@ -66,7 +70,7 @@ struct ofi_handle {
 	struct ofi_ep *ep;
 	uint64_t transmit_flags, receive_flags; /* of calls without flags */
 	bool alias;
-	struct ofi_scalable *of;
+	struct ofi_scalable *of; /* counts it */
 };
 
 int ofi_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
@@ -82,6 +86,11 @@ int ofi_ep_enable(struct ofi_ep *ep);
 int ofi_ep_bind(struct ofi_ep *ep, struct fid *other, uint64_t flags);
 void ofi_handle_init(struct ofi_handle *h, struct ofi_ep *ep, size_t class, void *context,
 		     const struct fi_info *info);
+/* The error of an operation that names no address of the endpoint. */
+static inline int ofi_ep_no_peer(const struct ofi_ep *ep)
+{
+	return ep->enabled ? -FI_EINVAL : -FI_EOPBADSTATE;
+}
 int ofi_name_of(pami_endpoint_t endpoint, void *address, size_t *bytes);
 
 /* Poll once. Any thread, if the domain's threading allows it. */
@@ -119,6 +128,8 @@ static inline bool ofi_wants(const struct ofi_side *side, uint64_t flags)
 	return side->cq && (!side->selective || flags & FI_COMPLETION);
 }
 
+/* Calls for connections, of which there are none. */
+extern const struct fi_ops_cm ofi_ep_cm;
 extern struct fi_ops_msg ofi_msg_ops;
 extern struct fi_ops_tagged ofi_tagged_ops;
 extern struct fi_ops_rma ofi_rma_ops;

@@ -11,9 +11,15 @@ struct ofi_scalable {
 	struct fid_ep fid;
 	struct ofi_domain *domain;
 	size_t first, count; /* contexts of ofi_world */
-	atomic_u32 open;     /* transmit and receive contexts */
+	atomic_u32 open;     /* transmit and receive contexts, and their aliases */
+	struct fi_ops_cm cm;
 	struct ofi_ep ep[OFI_SCALABLE_MAX];
 };
+
+void ofi_scalable_use(struct ofi_scalable *s)
+{
+	atomic_fetch_add_relaxed(&s->open, 1);
+}
 
 void ofi_scalable_put(struct ofi_scalable *s)
 {
@@ -39,7 +45,7 @@ static int scalable_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	struct ofi_scalable *s = (struct ofi_scalable *)fid;
 	int rc = 0;
 
-	if (other->fclass != FI_CLASS_AV)
+	if (!other || other->fclass != FI_CLASS_AV)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < s->count && !rc; i++)
 		rc = ofi_ep_bind(&s->ep[i], other, flags);
@@ -66,7 +72,7 @@ static int open_context(struct fid_ep *fid, int index, size_t class, struct fid_
 	h->transmit_flags = transmit_flags;
 	h->receive_flags = receive_flags;
 	h->of = s;
-	atomic_fetch_add_relaxed(&s->open, 1);
+	ofi_scalable_use(s);
 	*out = &h->fid;
 	return 0;
 }
@@ -105,6 +111,12 @@ static int scalable_getname(fid_t fid, void *address, size_t *bytes)
 	return ofi_name_of(((struct ofi_scalable *)fid)->ep[0].self, address, bytes);
 }
 
+/* Contexts have queues, the whole has none. */
+static ssize_t no_size_left(struct fid_ep *fid)
+{
+	return -FI_EOPBADSTATE;
+}
+
 static struct fi_ops fid_ops = {
     .size = sizeof(struct fi_ops),
     .close = scalable_close,
@@ -120,14 +132,15 @@ static struct fi_ops_ep ep_ops = {
     .setopt = no_setopt,
     .tx_ctx = open_tx,
     .rx_ctx = open_rx,
+    .rx_size_left = no_size_left,
+    .tx_size_left = no_size_left,
 };
-
-static struct fi_ops_cm cm_ops = {.size = sizeof(struct fi_ops_cm), .getname = scalable_getname};
 
 int ofi_scalable_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
 		      void *context)
 {
-	size_t tx = info->ep_attr->tx_ctx_cnt, rx = info->ep_attr->rx_ctx_cnt;
+	size_t tx = info && info->ep_attr ? info->ep_attr->tx_ctx_cnt : 0;
+	size_t rx = info && info->ep_attr ? info->ep_attr->rx_ctx_cnt : 0;
 	size_t count = tx > rx ? tx : rx;
 	struct ofi_scalable *s;
 	int first;
@@ -151,7 +164,9 @@ int ofi_scalable_open(struct fid_domain *domain, struct fi_info *info, struct fi
 	s->fid.fid.context = context;
 	s->fid.fid.ops = &fid_ops;
 	s->fid.ops = &ep_ops;
-	s->fid.cm = &cm_ops;
+	s->cm = ofi_ep_cm;
+	s->cm.getname = scalable_getname;
+	s->fid.cm = &s->cm;
 	*out = &s->fid;
 	return 0;
 }

@@ -8,6 +8,7 @@
 struct ofi_scalable;
 
 /* Note that a transmit or receive context was closed. */
+void ofi_scalable_use(struct ofi_scalable *s);
 void ofi_scalable_put(struct ofi_scalable *s);
 
 #endif

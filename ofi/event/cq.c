@@ -153,8 +153,8 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buffer, size_t count, fi_ad
 	}
 	if (atomic_load_acquire(&cq->errors))
 		return -FI_EAVAIL;
-	if (!count)
-		return 0;
+	if (__builtin_expect(!count || !buffer, 0))
+		return count ? -FI_EINVAL : 0;
 	return take_entries(cq, buffer, count, source);
 }
 
@@ -168,6 +168,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *out, uint6
 	struct ofi_cq *cq = (struct ofi_cq *)fid;
 	struct ofi_cq_error *e;
 
+	if (!out)
+		return -FI_EINVAL;
 	ofi_lock(&cq->lock);
 	e = cq->error;
 	if (e) {
@@ -255,6 +257,8 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_cq *cq = (struct ofi_cq *)fid;
 
+	if (!arg)
+		return -FI_EINVAL;
 	if (command == FI_GETWAITOBJ) {
 		*(enum fi_wait_obj *)arg = cq->wait_obj;
 		return 0;
@@ -338,6 +342,8 @@ int ofi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 {
 	struct ofi_cq *cq;
 
+	if (!attr)
+		return -FI_EINVAL;
 	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
 	    attr->wait_obj != FI_WAIT_FD && attr->wait_obj != FI_WAIT_YIELD) {
 		OFI_INFO(FI_LOG_CQ, "wait objects are: none, unspecified, a descriptor, yield");

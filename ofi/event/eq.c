@@ -72,6 +72,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *kind, void *buffer, size_t 
 	struct ofi_eq *eq = (struct ofi_eq *)fid;
 	ssize_t n = -FI_EAGAIN;
 
+	if (!kind || (bytes && !buffer))
+		return -FI_EINVAL;
 	pthread_mutex_lock(&eq->mutex);
 	if (eq->first && eq->first->bytes > bytes) {
 		n = -FI_ETOOSMALL;
@@ -94,7 +96,7 @@ static ssize_t eq_readerr(struct fid_eq *eq, struct fi_eq_err_entry *e, uint64_t
 static ssize_t eq_write(struct fid_eq *fid, uint32_t kind, const void *data, size_t bytes,
 			uint64_t flags)
 {
-	int rc = ofi_eq_put((struct ofi_eq *)fid, kind, data, bytes);
+	int rc = bytes && !data ? -FI_EINVAL : ofi_eq_put((struct ofi_eq *)fid, kind, data, bytes);
 
 	return rc ? rc : (ssize_t)bytes;
 }
@@ -128,6 +130,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct ofi_eq *eq = (struct ofi_eq *)fid;
 
+	if (!arg)
+		return -FI_EINVAL;
 	if (command != FI_GETWAIT || eq->wait_obj != FI_WAIT_FD)
 		return -FI_ENODATA;
 	*(int *)arg = eq->event_fd;

@@ -46,6 +46,8 @@ static int poll_members(struct fid_poll *fid, void **context, int count)
 	struct poll_set *set = (struct poll_set *)fid;
 	int n = 0;
 
+	if (count > 0 && !context)
+		return -FI_EINVAL;
 	for (size_t i = 0; i < set->count && n < count; i++)
 		if (has_news(&set->member[i]))
 			context[n++] = set->member[i].fid->context;
@@ -64,7 +66,7 @@ static int add_member(struct fid_poll *fid, struct fid *other, uint64_t flags)
 {
 	struct poll_set *set = (struct poll_set *)fid;
 
-	if (flags || (other->fclass != FI_CLASS_CQ && other->fclass != FI_CLASS_CNTR))
+	if (flags || !other || (other->fclass != FI_CLASS_CQ && other->fclass != FI_CLASS_CNTR))
 		return -FI_EINVAL;
 	if (find_member(set, other))
 		return 0;

@@ -196,6 +196,15 @@ static void on_rmw_done(pami_context_t context, void *cookie, pami_result_t resu
 
 /* ---- both ways ---- */
 
+/* Is there memory for all that the operation reads and stores? */
+static bool has_memory(const struct operation *o)
+{
+	for (size_t i = 0; i < o->results; i++)
+		if (o->result[i].iov_len && !o->result[i].iov_base)
+			return false;
+	return (o->operand || o->op == FI_ATOMIC_READ) && (o->comparand || !o->compares);
+}
+
 static ssize_t start_atomic(struct fid_ep *fid, const struct operation *o)
 {
 	struct ofi_ep *ep = ofi_handle_of(fid)->ep;
@@ -205,10 +214,13 @@ static ssize_t start_atomic(struct fid_ep *fid, const struct operation *o)
 	bool by_rmw;
 	int rc = -FI_EAGAIN;
 
-	if (peer == OFI_NO_ENDPOINT || !o->count ||
-	    !ofi_atomic_can(o->type, o->op, o->compares, o->fetches || o->compares))
-		return peer == OFI_NO_ENDPOINT || !o->count ? -FI_EINVAL : -FI_EOPNOTSUPP;
-	if (o->count * ofi_atomic_size(o->type) * (o->compares ? 2 : 1) > OFI_ATOMIC_BYTES)
+	if (peer == OFI_NO_ENDPOINT)
+		return ofi_ep_no_peer(ep);
+	if (!o->count || !has_memory(o))
+		return -FI_EINVAL;
+	if (!ofi_atomic_can(o->type, o->op, o->compares, o->fetches || o->compares))
+		return -FI_EOPNOTSUPP;
+	if (o->count > OFI_ATOMIC_BYTES / ofi_atomic_size(o->type) / (o->compares ? 2 : 1))
 		return -FI_EMSGSIZE;
 	by_rmw = describe_rmw(ep, peer, o, &rmw);
 	ofi_ep_lock(ep);
@@ -282,6 +294,11 @@ static ssize_t start_lists(struct fid_ep *fid, const struct operation *o, const 
 	return start_atomic(fid, &own);
 }
 
+static bool is_message(const struct fi_msg_atomic *m)
+{
+	return m && m->rma_iov_count == 1 && m->rma_iov;
+}
+
 static struct operation of_message(const struct fi_msg_atomic *m, uint64_t flags)
 {
 	return (struct operation){.peer = m->addr,
@@ -329,11 +346,12 @@ static ssize_t write_list(struct fid_ep *fid, const struct fi_ioc *iov, void **d
 
 static ssize_t write_message(struct fid_ep *fid, const struct fi_msg_atomic *m, uint64_t flags)
 {
-	struct operation o = of_message(m, flags);
+	struct operation o;
 
-	return m->rma_iov_count == 1
-		   ? start_lists(fid, &o, m->msg_iov, m->iov_count, NULL, 0, NULL, 0)
-		   : -FI_EINVAL;
+	if (!is_message(m))
+		return -FI_EINVAL;
+	o = of_message(m, flags);
+	return start_lists(fid, &o, m->msg_iov, m->iov_count, NULL, 0, NULL, 0);
 }
 
 static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, fi_addr_t peer,
@@ -377,10 +395,11 @@ static ssize_t fetch_message(struct fid_ep *fid, const struct fi_msg_atomic *m,
 			     struct fi_ioc *result, void **result_desc, size_t results,
 			     uint64_t flags)
 {
-	struct operation o = of_message(m, flags);
+	struct operation o;
 
-	if (m->rma_iov_count != 1)
+	if (!is_message(m))
 		return -FI_EINVAL;
+	o = of_message(m, flags);
 	if (m->op == FI_ATOMIC_READ)
 		return start_lists(fid, &o, result, results, NULL, 0, result, results);
 	return start_lists(fid, &o, m->msg_iov, m->iov_count, NULL, 0, result, results);
@@ -418,10 +437,11 @@ static ssize_t compare_message(struct fid_ep *fid, const struct fi_msg_atomic *m
 			       struct fi_ioc *result, void **result_desc, size_t results,
 			       uint64_t flags)
 {
-	struct operation o = of_message(m, flags);
+	struct operation o;
 
-	if (m->rma_iov_count != 1)
+	if (!is_message(m))
 		return -FI_EINVAL;
+	o = of_message(m, flags);
 	return start_lists(fid, &o, m->msg_iov, m->iov_count, compare, compares, result, results);
 }
 
@@ -430,6 +450,8 @@ static int check_operation(enum fi_datatype type, enum fi_op op, bool compares, 
 {
 	if (!ofi_atomic_can(type, op, compares, fetches))
 		return -FI_EOPNOTSUPP;
+	if (!count)
+		return -FI_EINVAL;
 	*count = OFI_ATOMIC_BYTES / ofi_atomic_size(type) / (compares ? 2 : 1);
 	return 0;
 }

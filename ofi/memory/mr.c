@@ -79,6 +79,8 @@ static int mr_close(struct fid *fid)
 
 static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
+	if (!other)
+		return -FI_EINVAL;
 	return other->fclass == FI_CLASS_EP ? 0 : -FI_ENOSYS;
 }
 
@@ -118,7 +120,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *a, uint64_t flag
 	struct ofi_domain *d = (struct ofi_domain *)fid;
 	struct ofi_mr *mr;
 
-	if (fid->fclass != FI_CLASS_DOMAIN || a->iov_count != 1 || a->offset ||
+	if (fid->fclass != FI_CLASS_DOMAIN || !a || a->iov_count != 1 || !a->mr_iov || a->offset ||
 	    a->access & ~ACCESS || flags & FI_RMA_EVENT) {
 		OFI_WARN(FI_LOG_MR,
 			 "a registration needs one piece of memory, offset 0 and no events");

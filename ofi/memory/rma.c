@@ -190,8 +190,11 @@ static ssize_t start_transfer(struct ofi_handle *h, const struct transfer *t)
 	pami_result_t result = PAMI_EAGAIN;
 	void *local;
 
-	if (peer == OFI_NO_ENDPOINT || t->count > OFI_IOV_LIMIT ||
-	    (t->flags & FI_INJECT && t->bytes > OFI_INJECT_BYTES))
+	if (peer == OFI_NO_ENDPOINT)
+		return ofi_ep_no_peer(ep);
+	if (t->bytes > OFI_MAX_BYTES)
+		return -FI_EMSGSIZE;
+	if (t->flags & FI_INJECT && t->bytes > OFI_INJECT_BYTES)
 		return -FI_EINVAL;
 	ofi_ep_lock(ep);
 	r = request_for(ep, peer, t);
@@ -230,7 +233,7 @@ static ssize_t start_list(struct fid_ep *fid, const struct iovec *iov, size_t co
 {
 	struct transfer t = {.iov = iov,
 			     .count = count,
-			     .bytes = ofi_iov_bytes(iov, count),
+			     .bytes = ofi_is_list(iov, count) ? ofi_iov_bytes(iov, count) : 0,
 			     .peer = peer,
 			     .address = address,
 			     .key = key,
@@ -238,12 +241,13 @@ static ssize_t start_list(struct fid_ep *fid, const struct iovec *iov, size_t co
 			     .context = context,
 			     .flags = flags};
 
-	return start_transfer(ofi_handle_of(fid), &t);
+	return ofi_is_list(iov, count) ? start_transfer(ofi_handle_of(fid), &t) : -FI_EINVAL;
 }
 
 static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m, uint64_t flags)
 {
-	if (m->rma_iov_count != 1 || m->rma_iov[0].len != ofi_iov_bytes(m->msg_iov, m->iov_count))
+	if (!m || m->rma_iov_count != 1 || !m->rma_iov || !ofi_is_list(m->msg_iov, m->iov_count) ||
+	    m->rma_iov[0].len != ofi_iov_bytes(m->msg_iov, m->iov_count))
 		return -FI_EINVAL;
 	return start_list(fid, m->msg_iov, m->iov_count, m->addr, m->rma_iov[0].addr,
 			  m->rma_iov[0].key, m->data, m->context, flags);

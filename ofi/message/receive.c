@@ -583,6 +583,8 @@ static ssize_t peek_message(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 
 	if (!ep->receive.cq)
 		return -FI_ENOCQ;
+	if (w->flags & FI_CLAIM && !w->context)
+		return -FI_EINVAL;
 	report_peek(ep, w, m);
 	if (!m || !(w->flags & (FI_CLAIM | FI_DISCARD)))
 		return 0;
@@ -602,6 +604,7 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 
 	if (!m)
 		return -FI_EINVAL;
+	((struct fi_context *)w->context)->internal[0] = NULL; /* It is taken once. */
 	if (w->flags & FI_DISCARD) {
 		discard_message(m);
 		if (ofi_wants(&ep->receive, w->flags))
@@ -609,8 +612,10 @@ static ssize_t take_claimed(struct ofi_ep *ep, const struct ofi_wanted *w, pami_
 		return 0;
 	}
 	r = recv_get(ep);
-	if (!r)
+	if (!r) {
+		((struct fi_context *)w->context)->internal[0] = m;
 		return -FI_EAGAIN;
+	}
 	fill_recv(ep, r, w, source);
 	r->multi = false;
 	if (ep->unanswered)
@@ -679,9 +684,9 @@ ssize_t ofi_receive(struct ofi_ep *ep, const struct ofi_wanted *w)
 	if (ep->directed && w->source != FI_ADDR_UNSPEC) {
 		source = ofi_av_endpoint(ep->av, w->source);
 		if (source == OFI_NO_ENDPOINT)
-			return -FI_EINVAL;
+			return ofi_ep_no_peer(ep);
 	}
-	if (w->count > OFI_IOV_LIMIT || (w->flags & FI_MULTI_RECV && w->count != 1))
+	if (!ofi_is_list(w->iov, w->count) || (w->flags & FI_MULTI_RECV && w->count != 1))
 		return -FI_EINVAL;
 	ofi_ep_lock(ep);
 	if (w->flags & FI_PEEK)
@@ -835,6 +840,8 @@ ssize_t ofi_msg_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, 
 
 ssize_t ofi_msg_recvmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t flags)
 {
+	if (!m)
+		return -FI_EINVAL;
 	return receive_call(fid, m->msg_iov, m->iov_count, m->addr, 0, 0, m->context,
 			    FI_MSG | flags);
 }
@@ -857,6 +864,8 @@ ssize_t ofi_tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **des
 
 ssize_t ofi_tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uint64_t flags)
 {
+	if (!m)
+		return -FI_EINVAL;
 	return receive_call(fid, m->msg_iov, m->iov_count, m->addr, m->tag, m->ignore, m->context,
 			    FI_TAGGED | flags);
 }

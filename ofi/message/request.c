@@ -114,12 +114,18 @@ void ofi_requests_fini(struct ofi_requests *pool)
 	free(pool->chunk);
 }
 
+bool ofi_is_list(const struct iovec *iov, size_t count)
+{
+	return count <= OFI_IOV_LIMIT && (iov || !count);
+}
+
 size_t ofi_iov_bytes(const struct iovec *iov, size_t count)
 {
 	size_t sum = 0;
 
 	for (size_t i = 0; i < count; i++)
-		sum += iov[i].iov_len;
+		if (__builtin_add_overflow(sum, iov[i].iov_len, &sum))
+			return SIZE_MAX;
 	return sum;
 }
 

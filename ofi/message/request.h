@@ -62,6 +62,9 @@ void ofi_requests_fini(struct ofi_requests *pool);
 /* Copy between a list of buffers and a flat one; at most `bytes`. Return how many. */
 size_t ofi_gather(void *to, const struct iovec *from, size_t count, size_t bytes);
 size_t ofi_scatter(const struct iovec *to, size_t count, const void *from, size_t bytes);
+/* May an operation name these pieces? */
+bool ofi_is_list(const struct iovec *iov, size_t count);
+/* SIZE_MAX: more than a size_t holds. */
 size_t ofi_iov_bytes(const struct iovec *iov, size_t count);
 
 #endif

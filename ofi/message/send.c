@@ -211,7 +211,7 @@ static ssize_t send_message(struct ofi_handle *h, const struct outgoing *o)
 	int rc;
 
 	if (__builtin_expect(to == OFI_NO_ENDPOINT || o->bytes > OFI_MAX_BYTES, 0))
-		return to == OFI_NO_ENDPOINT ? -FI_EINVAL : -FI_EMSGSIZE;
+		return to == OFI_NO_ENDPOINT ? ofi_ep_no_peer(ep) : -FI_EMSGSIZE;
 	ofi_ep_lock(ep);
 	if (++ep->unpolled == UNPOLLED_MAX) {
 		ep->unpolled = 0;
@@ -316,13 +316,15 @@ static ssize_t send_list(struct fid_ep *fid, const struct iovec *iov, size_t cou
 {
 	struct outgoing o = {.iov = iov,
 			     .count = count,
-			     .bytes = ofi_iov_bytes(iov, count),
 			     .to = to,
 			     .header = header,
 			     .context = context,
 			     .flags = flags};
 
-	return count > OFI_IOV_LIMIT ? -FI_EINVAL : send_message(ofi_handle_of(fid), &o);
+	if (!ofi_is_list(iov, count))
+		return -FI_EINVAL;
+	o.bytes = ofi_iov_bytes(iov, count);
+	return send_message(ofi_handle_of(fid), &o);
 }
 
 static struct ofi_header header_of(uint64_t tag, uint64_t data, uint32_t flags)
@@ -348,6 +350,8 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *m, uint64_t 
 {
 	bool data = flags & FI_REMOTE_CQ_DATA;
 
+	if (!m)
+		return -FI_EINVAL;
 	return send_list(fid, m->msg_iov, m->iov_count, m->addr,
 			 header_of(0, data ? m->data : 0, data ? OFI_WIRE_DATA : 0), m->context,
 			 flags);
@@ -390,6 +394,8 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *m,
 {
 	bool data = flags & FI_REMOTE_CQ_DATA;
 
+	if (!m)
+		return -FI_EINVAL;
 	return send_list(
 	    fid, m->msg_iov, m->iov_count, m->addr,
 	    header_of(m->tag, data ? m->data : 0, OFI_WIRE_TAGGED | (data ? OFI_WIRE_DATA : 0)),
