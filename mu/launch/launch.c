@@ -170,14 +170,18 @@ static uint64_t processors_identity(void)
 	return mix_bytes(0xcbf29ce484222325ull, &set, sizeof set);
 }
 
+/* -ENOEXEC: of another version; -EPROTO: damaged. */
 static int info_parse(const char *text, struct task_info *c)
 {
 	unsigned long long host, machine, secret, key[2], cpus;
 	unsigned version;
+	int fields =
+	    sscanf(text, "%u:%llx:%llx:%llx:%llx:%llx:%llx:%d:%d:%5[0-9a-f]", &version, &host,
+		   &machine, &secret, &key[0], &key[1], &cpus, &c->seal, &c->reachable, c->socket);
 
-	if (sscanf(text, "%u:%llx:%llx:%llx:%llx:%llx:%llx:%d:%d:%5[0-9a-f]", &version, &host,
-		   &machine, &secret, &key[0], &key[1], &cpus, &c->seal, &c->reachable,
-		   c->socket) != 10)
+	if (fields >= 1 && version != MU_HOST_VERSION)
+		return -ENOEXEC;
+	if (fields != 10 || (c->seal != SEAL_AUTO && (c->seal < 0 || c->seal >= DRV_SEAL_KINDS)))
 		return -EPROTO;
 	c->host = host;
 	c->machine = machine;
@@ -185,7 +189,7 @@ static int info_parse(const char *text, struct task_info *c)
 	c->key[0] = key[0];
 	c->key[1] = key[1];
 	c->cpus = cpus;
-	return version == MU_HOST_VERSION ? 0 : -ENOEXEC;
+	return 0;
 }
 
 /* Exchange what each task says of itself, with one fence of the launcher. */
@@ -206,9 +210,15 @@ static int exchange_infos(struct task_info *own)
 	for (uint32_t i = 0; i < self.size && !rc; i++) {
 		snprintf(key, sizeof key, "qt-info-%u", i);
 		rc = self.by->get(i, key, text, sizeof text);
-		if (!rc && (rc = info_parse(text, &self.info[i])))
+		if (rc)
+			break;
+		rc = info_parse(text, &self.info[i]);
+		if (rc == -ENOEXEC)
 			drv_error("launcher (%s): task %u has another version of libpami",
 				  self.by->name, i);
+		else if (rc)
+			drv_error("launcher (%s): what task %u says of itself came damaged: %.200s",
+				  self.by->name, i, text);
 	}
 	return rc;
 }
@@ -480,18 +490,19 @@ static int peer_port(struct mu_host *host, uint32_t h)
 	rc = self.by->get(self.leader[h], key, text, sizeof text);
 	if (rc)
 		return rc;
-	if (!strcmp(text, "none") || strlen(text) / 2 >= sizeof peer->address) {
+	if (!*text || !strcmp(text, "none") || strlen(text) / 2 >= sizeof peer->address) {
 		drv_error("launch: the port of host %u (task %u) could not be opened", h,
 			  self.leader[h]);
 		return -EADDRNOTAVAIL;
 	}
 	if (h == self.host || self.leader[self.host] != self.rank)
 		return 0;
-	for (size_t i = 0; text[2 * i] && text[2 * i + 1]; i++) {
+	for (size_t i = 0; text[2 * i]; i++) {
 		unsigned c = 0;
 
-		if (sscanf(text + 2 * i, "%2x", &c) != 1) {
-			drv_error("launch: the address of host %u is damaged: %s", h, text);
+		if (strspn(text + 2 * i, "0123456789abcdef") < 2 ||
+		    sscanf(text + 2 * i, "%2x", &c) != 1 || !c) {
+			drv_error("launch: the address of host %u came damaged: %.200s", h, text);
 			return -EPROTO;
 		}
 		peer->address[i] = (char)c;
