@@ -118,16 +118,20 @@ static void send_surely(unsigned link, const struct tree_head *head, const void 
 static void deliver_packet(const MUHWI_PacketHeader_t *h, const unsigned char *data, uint32_t bytes)
 {
 	const MUHWI_CollectiveNetworkHeader_t *c = &h->NetworkHeader.collective;
+	int rc;
 
 	if ((c->Byte3.Byte3 & 0x18) == MUHWI_COLLECTIVE_TYPE_REDUCE &&
 	    c->Destination.Destination.Destination != emu_coord_word(&unit.job->coord))
 		return;
-	mu_lock_acquire(&unit.memory);
-	/* It has nowhere to wait but at its FIFO. */
-	if (unit_receive(unit.job->task, h, data, bytes, false) == -EAGAIN)
-		drv_error("MU: no memory for a packet of class route %u: it is lost",
-			  c->Byte2.Class_Route);
-	mu_lock_release(&unit.memory);
+	/* A FIFO that is full keeps it. Without memory it has nowhere else to wait. */
+	for (;;) {
+		mu_lock_acquire(&unit.memory);
+		rc = unit_receive(unit.job->task, h, data, bytes, false);
+		mu_lock_release(&unit.memory);
+		if (rc != -EAGAIN)
+			return;
+		mu_make_room(unit.ch);
+	}
 }
 
 static void pass_down(unsigned r, const MUHWI_PacketHeader_t *h, const unsigned char *data,
@@ -211,23 +215,22 @@ static int combine_route(unsigned r)
 	}
 }
 
-static void add_contribution(unsigned r, unsigned port, const MUHWI_PacketHeader_t *h,
-			     const unsigned char *data, uint32_t bytes)
+/* 0, or -EAGAIN: there is no memory, and nothing was done. */
+static int add_contribution(unsigned r, unsigned port, const MUHWI_PacketHeader_t *h,
+			    const unsigned char *data, uint32_t bytes)
 {
 	if (is_broadcast(h)) {
 		/* A contribution whose route is not programmed yet waits at its port, too. */
 		if (tree.route[r]) {
 			pass_up(r, h, data, bytes);
-			return;
+			return 0;
 		}
 	}
-	if (unit_list_add(&tree.port[r][port], 0, h, data, bytes)) {
-		drv_error("MU: no memory for a collective packet: class route %u will not go on",
-			  r);
-		return;
-	}
+	if (unit_list_add(&tree.port[r][port], 0, h, data, bytes))
+		return -EAGAIN;
 	tree.waits[r] += port == LOCAL;
 	combine_route(r);
+	return 0;
 }
 
 static void look_at_routes(void);
@@ -251,8 +254,7 @@ int unit_tree_contribute(const MUHWI_PacketHeader_t *h, const unsigned char *pay
 	if (tree.waits[r] >= QUEUE_MOST)
 		return -EAGAIN;
 	look_at_routes();
-	add_contribution(r, LOCAL, h, payload, bytes);
-	return 0;
+	return add_contribution(r, LOCAL, h, payload, bytes);
 }
 
 /* ---- global interrupts ---- */
@@ -399,19 +401,19 @@ bool unit_tree_is_busy(void)
 
 /* ---- what arrives ---- */
 
-static void handle_packet(const struct tree_head *head, const unsigned char *payload)
+/* 0, or -EAGAIN: later. */
+static int handle_packet(const struct tree_head *head, const unsigned char *payload)
 {
 	unsigned r = head->route % ROUTES, port = head->port;
 
 	if (port > LOCAL || head->bytes > MU_PACKET_PAYLOAD)
-		return;
+		return 0;
 	if (mu_routers_combine())
-		return; /* KICK: the caller looks */
+		return 0; /* KICK: the caller looks */
 	look_at_routes();
 	switch (head->kind) {
 	case UP:
-		add_contribution(r, port, &head->header, payload, head->bytes);
-		break;
+		return add_contribution(r, port, &head->header, payload, head->bytes);
 	case DOWN:
 		pass_down(r, &head->header, payload, head->bytes);
 		break;
@@ -429,6 +431,7 @@ static void handle_packet(const struct tree_head *head, const unsigned char *pay
 	default:
 		break; /* KICK: the caller looks */
 	}
+	return 0;
 }
 
 static struct part *find_part(uint32_t source)
@@ -452,10 +455,8 @@ static int take_piece(const struct unit_packet *p)
 
 	memcpy(&head, p->payload, p->bytes < sizeof head ? p->bytes : sizeof head);
 	if (!mu_fifo_offset(&p->header) && p->bytes >= sizeof head &&
-	    p->bytes == sizeof head + head.bytes) {
-		handle_packet(&head, p->payload + sizeof head);
-		return 0;
-	}
+	    p->bytes == sizeof head + head.bytes)
+		return handle_packet(&head, p->payload + sizeof head);
 	part = find_part(p->source);
 	if (!part)
 		return -EAGAIN;
@@ -471,8 +472,11 @@ static int take_piece(const struct unit_packet *p)
 	part->have += p->bytes;
 	memcpy(&head, part->data, sizeof head);
 	if (part->have >= sizeof head && part->have == sizeof head + head.bytes) {
+		if (handle_packet(&head, part->data + sizeof head)) {
+			part->have -= p->bytes; /* The piece comes again. */
+			return -EAGAIN;
+		}
 		part->have = 0;
-		handle_packet(&head, part->data + sizeof head);
 	}
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <spi/include/kernel/collective.h>
 #include <spi/include/kernel/location.h>
 #include <spi/include/l2/atomic.h>
+#include <spi/include/mu/Classroute.h>
 #include <spi/include/mu/InjFifo.h>
 #include <spi/include/mu/RecFifo.h>
 
@@ -20,7 +21,7 @@
 #include "drivers/base/atomic.h"
 #include "tests/harness/check_count.h"
 
-enum { PUTS = 500, GETS = 40, MESSAGES = 20, PACKETS = 16, PACKET = 512 };
+enum { PUTS = 500, GETS = 40, MESSAGES = 20, SUMS = 200, PACKETS = 16, PACKET = 512 };
 
 static atomic_u32 is_short, calls, denied;
 
@@ -224,6 +225,34 @@ static void packets_come_once(void)
 	REQUIRE(!MUSPI_getNextPacket(r, &bytes));
 }
 
+/* Each process adds to a sum over the nodes, that is to its own: the first has the route. */
+static void contributions_go_on(void)
+{
+	MUSPI_CollectiveDirectPutDescriptorInfo_t info = {0};
+	MUHWI_Descriptor_t d __attribute__((aligned(64)));
+	static uint64_t in[PACKET / 8] __attribute__((aligned(64)));
+
+	count = (uint64_t)SUMS * sizeof in;
+	MUSPI_SetBaseAddress(&own, PLACE, (uint64_t)message);
+	meet();
+	info.Base.Payload_Address = (uint64_t)in;
+	info.Base.Message_Length = sizeof in;
+	info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_CUSER;
+	info.Collective.Op_Code = MUHWI_COLLECTIVE_OP_CODE_SIGNED_ADD;
+	info.Collective.Word_Length = 8;
+	info.Collective.Misc =
+	    MUHWI_PACKET_VIRTUAL_CHANNEL_USER_COMM_WORLD | MUHWI_COLLECTIVE_TYPE_ALLREDUCE;
+	info.DirectPut.Rec_Payload_Base_Address_Id = (uint16_t)(SUBGROUP(me) * 8 + PLACE);
+	info.DirectPut.Rec_Counter_Base_Address_Id = (uint16_t)(SUBGROUP(me) * 8 + COUNT);
+	for (uint64_t i = 0; i < SUMS; i++) {
+		REQUIRE(!MUSPI_CreateCollectiveDirectPutDescriptor(&d, &info));
+		inject(&d);
+	}
+	while (count)
+		quintorus_mu_poll();
+	meet();
+}
+
 int main(void)
 {
 	set_up();
@@ -232,6 +261,7 @@ int main(void)
 	puts_are_done_once();
 	gets_are_run_once();
 	packets_come_once();
+	contributions_go_on();
 	atomic_store_relaxed(&is_short, 0);
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 	REQUIRE(atomic_load_relaxed(&denied) > 10);
