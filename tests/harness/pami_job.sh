@@ -18,6 +18,9 @@ if [ "${QT_SANITIZE:-}" = thread ] && [ "${QT_LONG:-0}" = 0 ] && ! grep -q pthre
 	share=11
 fi
 scale=$((${QT_SCALE:-1} * (${QT_LONG:-0} ? 5 : 1)))
+# It ends what hangs. A job of some seconds takes a minute on a machine with a load of 60.
+limit=$((60 * scale))
+[ $limit -ge 150 ] || limit=150
 for conf in "$@"; do
 	# One thread of a process runs there; for the sanitizer: programs that start their own.
 	if [ "${QT_SANITIZE:-}" = thread ] && [[ $conf = *virtual* ]] && ! grep -q pthread_create "$program"; then
@@ -30,7 +33,7 @@ for conf in "$@"; do
 	settings=${conf%%-*}
 	[[ $settings = *COMM* ]] && part=1 || part=$share # a communication thread is a thread
 	# shellcheck disable=SC2086
-	env QT_SHARE=$part $settings timeout -s KILL $((70 * scale)) torus run --timeout $((60 * scale)) ${conf#"$settings"} "$program" $argument
+	env QT_SHARE=$part $settings timeout -s KILL $((limit + 15)) torus run --timeout $limit ${conf#"$settings"} "$program" $argument
 	status=$?
 	echo "$conf: status $status, $((($(date +%s%N) - start) / 1000000)) ms"
 	[ $status = 0 ] || bad=1

@@ -4,6 +4,8 @@ set -u
 program=$1
 failed=0
 scale=${QT_SCALE:-1}
+limit=$((50 * scale)) # of a job; it ends what hangs
+[ $limit -ge 150 ] || limit=150
 repeat=2    # how often ends_same runs a case
 last_words= # regular expression of what a case prints at its end
 
@@ -16,7 +18,7 @@ fail() {
 job() {
 	local name=$1
 	shift
-	out=$(timeout -s KILL $((60 * scale)) torus run --clock virtual --timeout $((50 * scale)) "$@" "$program" "$name" 2>&1)
+	out=$(timeout -s KILL $((limit + 15)) torus run --clock virtual --timeout $limit "$@" "$program" "$name" 2>&1)
 	status=$?
 }
 

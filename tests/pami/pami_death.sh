@@ -6,6 +6,7 @@
 . "$QT_SOURCE/tests/harness/run.bash"
 . "$QT_SOURCE/tests/harness/jobs.bash"
 limit=$((60 * ${QT_SCALE:-1}))
+[ $limit -ge 150 ] || limit=150
 victims=23
 all=$((victims + 2))
 

@@ -5,6 +5,7 @@
 # usage: pami_pacing.sh PROGRAM
 . "$QT_SOURCE/tests/harness/run.bash"
 limit=$((60 * ${QT_SCALE:-1}))
+[ $limit -ge 200 ] || limit=200 # 32 tasks take turns, and each turn may wait for a time slice of another program
 pace=pacing_nodes=0
 export QUINTORUS_ERRORS=quiet
 

@@ -3,13 +3,13 @@
 # torus run: exit status, signals, time limit, and that nothing outlives a job.
 . "$QT_SOURCE/tests/harness/run.bash"
 
-# marked ARGS...: as t, and afterwards no process of it may live.
+# marked ARGS...: as t, and afterwards no process of it may live. It does not wait for the processes that sleep for a minute.
 marked() {
 	local m=$RANDOM.$RANDOM start=$SECONDS
 	env "$mark_name=$m" torus "$@" >"$dir/out" 2>"$dir/err" </dev/null
 	status=$?
 	none_left "$m" "$*"
-	[ $((SECONDS - start)) -le 20 ] || fail "$*: took $((SECONDS - start)) s"
+	[ $((SECONDS - start)) -lt 50 ] || fail "$*: took $((SECONDS - start)) s"
 }
 
 marked run -n 4 true
