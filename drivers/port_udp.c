@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -108,26 +109,49 @@ static void set_shared(int udp, int shared)
 }
 
 /*
- * Bind, where the address is in use beside sockets that udp_close() has closed and the kernel still
- * holds, but beside no open one: both sockets have to allow that they share. The kernel releases
- * the address of a killed process a little later: on a loaded machine its worker threads wait for a
- * processor.
+ * Bind beside sockets that udp_close() has closed and the kernel still holds, but beside no open
+ * one: an address is shared only if both sockets allow it, and each allows it for this moment. The
+ * abstract name keeps others of this network namespace from the address meanwhile. Returns 0, or
+ * -1: not now.
+ */
+static int bind_beside_closed(int udp, const struct sockaddr_in *self)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int guard = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (guard < 0)
+		return -1;
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "quintorus-udp-%08x-%u",
+		 ntohl(self->sin_addr.s_addr), ntohs(self->sin_port));
+	rc = bind(guard, (const void *)&name, sizeof name);
+	if (!rc) {
+		set_shared(udp, 1);
+		rc = bind(udp, (const void *)self, sizeof *self);
+		set_shared(udp, 0);
+	}
+	close(guard);
+	return rc;
+}
+
+/*
+ * The kernel releases the address of a killed process a little later: on a loaded machine its
+ * worker threads wait for a processor.
  */
 static int bind_patiently(int udp, const struct sockaddr_in *self)
 {
 	const struct timespec nap = {.tv_nsec = 5000000};
-	int rc;
 
-	for (int i = 0; (rc = bind(udp, (const void *)self, sizeof *self)) && i < 200; i++) {
+	for (int i = 0; i < 200; i++) {
+		if (!bind(udp, (const void *)self, sizeof *self))
+			return 0;
 		if (errno != EADDRINUSE)
-			break;
-		set_shared(udp, 1);
-		if (i)
-			nanosleep(&nap, NULL);
+			return -1;
+		if (!bind_beside_closed(udp, self))
+			return 0;
+		nanosleep(&nap, NULL);
 	}
-	if (!rc)
-		set_shared(udp, 0);
-	return rc;
+	errno = EADDRINUSE;
+	return -1;
 }
 
 static int set_up(int udp, struct sockaddr_in *self, uint32_t *frame_bytes,

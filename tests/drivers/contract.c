@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
+#include "drivers/port_udp.h"
 #include "tests/drivers/malformed.h"
 #include "tests/drivers/pair.h"
 
@@ -745,6 +747,42 @@ static void uring_reopens_at_once(void)
 	CHECK_EQ(t_wait(t_child(reopen_beside_child, "uring:127.0.0.1"), 60), 0);
 }
 
+/* Bind as a port does that opens at this very moment: for others it could be a closed one. */
+static int bind_as_opening_port(struct sockaddr_in *at, int *guard)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int udp = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
+	socklen_t bytes = sizeof *at;
+
+	*guard = socket(AF_UNIX, SOCK_DGRAM, 0);
+	REQUIRE(udp >= 0 && *guard >= 0);
+	REQUIRE_EQ(setsockopt(udp, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+	REQUIRE_EQ(bind(udp, (const void *)at, sizeof *at), 0);
+	REQUIRE_EQ(getsockname(udp, (void *)at, &bytes), 0);
+	snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "quintorus-udp-%08x-%u",
+		 ntohl(at->sin_addr.s_addr), ntohs(at->sin_port));
+	REQUIRE_EQ(bind(*guard, (const void *)&name, sizeof name), 0);
+	return udp;
+}
+
+/* Of two ports that open at one address at the same time, one gets it. */
+static void one_of_two_gets_an_address(void)
+{
+	struct sockaddr_in at, same;
+	struct drv_port_why why = {0};
+	uint32_t bytes = UDP_FRAME_MAX;
+	int first, second, guard;
+
+	REQUIRE_EQ(udp_parse_address("127.0.0.1", 0, &at), 0);
+	first = bind_as_opening_port(&at, &guard);
+	same = at;
+	CHECK_EQ(udp_open(&second, &same, &bytes, &why), -EADDRINUSE);
+	close(first);
+	CHECK_EQ(udp_open(&second, &same, &bytes, &why), 0);
+	udp_close(second);
+	close(guard);
+}
+
 static void dpdk_af_packet(unsigned mtu)
 {
 #ifdef __SANITIZE_THREAD__
@@ -845,6 +883,6 @@ T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(shm_
        T(shm_keeps_the_contract), T(shm_small_and_large), T(fault_free_shm), T(packet_threads),
        T(packet_loopback), T(packet_veth), T(packet_reaches_uring), T(fault_free_packet),
        T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth), T(fault_free_uring),
-       T(packet_reopens_at_once), T(uring_reopens_at_once), T(dpdk_af_packet_1500),
-       T(dpdk_af_packet_9000), T(dpdk_af_packet_65535), T(dpdk_af_packet_and_fault), T(dpdk_af_xdp),
-       T(dpdk_memif), T(dpdk_ring))
+       T(packet_reopens_at_once), T(uring_reopens_at_once), T(one_of_two_gets_an_address),
+       T(dpdk_af_packet_1500), T(dpdk_af_packet_9000), T(dpdk_af_packet_65535),
+       T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif), T(dpdk_ring))
