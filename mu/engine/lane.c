@@ -120,15 +120,23 @@ int mu_lane_receive(struct mu_channel *ch, uint32_t lanes, int budget, int dispa
 	return all;
 }
 
+/* Not if nobody has the lane, which is damaged then: mu_lane_receive() says so. */
+static bool is_of_unreachable(struct mu_channel *ch, unsigned i)
+{
+	uint32_t source = ch->rx.lane_source[i];
+
+	if (source == UINT32_MAX)
+		source = lane_source(ch, i);
+	return source != UINT32_MAX && mu_is_unreachable(ch->p, source);
+}
+
 int mu_lane_has_record(struct mu_channel *ch, int gone)
 {
 	for (uint32_t m = mu_lanes_in_use(ch); m; m &= m - 1) {
 		unsigned i = (unsigned)__builtin_ctz(m);
 
 		if (drv_lane_is_ready(&ch->a->lane[i], &ch->rx.lane[i]) &&
-		    (!gone || mu_is_unreachable(ch->p, ch->rx.lane_source[i] == UINT32_MAX
-							   ? lane_source(ch, i)
-							   : ch->rx.lane_source[i])))
+		    (!gone || is_of_unreachable(ch, i)))
 			return 1;
 	}
 	return 0;

@@ -15,6 +15,7 @@
 enum { READER, SICK };
 
 static void (*damage)(struct mu_channel_area *a); /* what the sick task does */
+static void owner_and_death(struct mu_channel_area *a);
 
 static void receive_nothing(void *arg, uint32_t source, const unsigned char *soft,
 			    const unsigned char *payload, uint32_t bytes, uint64_t offset)
@@ -32,6 +33,14 @@ static int run_task(const struct mu_job *job)
 		return 0;
 	}
 	REQUIRE_EQ(mu_channel_open(0, receive_nothing, NULL, &ch), 0);
+	if (damage == owner_and_death) { /* the death is applied before a record is taken */
+		mu_channel_allow_dispatch(ch, false);
+		while (!mu_death_count() && time(NULL) < end)
+			mu_poll_once(ch);
+		for (int i = 0; i < 1000; i++)
+			mu_poll_once(ch);
+		mu_channel_allow_dispatch(ch, true);
+	}
 	while (time(NULL) < end)
 		mu_poll_once(ch);
 	return 0; /* it has not noticed */
@@ -138,6 +147,12 @@ static void owner_of_a_lane(struct mu_channel_area *a)
 	put_in_lane(a, 8, 1ull << 50, DRV_LANE_DATA, 1);
 }
 
+static void owner_and_death(struct mu_channel_area *a)
+{
+	owner_of_a_lane(a);
+	mu_host_mark_task_ended(mu_self.host, SICK, MU_TASK_DIED);
+}
+
 static void damaged_rings_are_noticed(void)
 {
 	ends(bytes_of_a_record, "the ring");
@@ -154,6 +169,7 @@ static void damaged_lanes_are_noticed(void)
 	ends(pad_in_a_lane, "a lane");
 	ends(kind_in_a_lane, "a lane");
 	ends(owner_of_a_lane, "a lane");
+	ends(owner_and_death, "a lane");
 }
 
 T_MAIN(T(damaged_rings_are_noticed), T(damaged_lanes_are_noticed))
