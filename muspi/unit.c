@@ -8,9 +8,9 @@
  * and where a program spins without a call, the stand-in thread of its process does
  * (mu/vtime/vtask.h).
  */
+#define _GNU_SOURCE /* on_exit() */
 #include "muspi/unit.h"
 
-#define _GNU_SOURCE /* on_exit() */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -486,6 +486,8 @@ static bool has_siblings(void)
  */
 static void wait_for_siblings(void)
 {
+	const char *outer;
+
 	atomic_store_release(&unit.table->pid[unit.job->coord.t], 0);
 	for (unsigned t = 0; t < unit.job->shape.t && !unit.job->virtual_clock; t++) {
 		uint32_t task;
@@ -493,8 +495,10 @@ static void wait_for_siblings(void)
 		if (find_sibling(t, &task))
 			mu_wake_task(task);
 	}
+	outer = mu_call_waits("exit(), for the others of its node");
 	while (!mu_is_shared() && has_siblings())
 		poll_registers(pump_try(), MU_IDLE_WAIT);
+	mu_call_waits(outer);
 }
 
 /* A process that fails does not wait, since the others may wait for it: torus run ends them. */

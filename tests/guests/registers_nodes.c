@@ -321,10 +321,22 @@ static void fail_alone(void)
 		;
 }
 
+/* The last process has finished, and the others wait for what nobody sends. */
+static void wait_for_nothing(void)
+{
+	if (t == processes - 1)
+		exit(0);
+	done = 8;
+	while (done)
+		;
+}
+
 int main(int argc, char **argv)
 {
 	set_up();
 	enter_barrier();
+	if (argc > 1 && !strcmp(argv[1], "one_waits"))
+		wait_for_nothing();
 	if (argc > 1 && !strcmp(argv[1], "one_fails"))
 		fail_alone();
 	CASE(counts_for_the_node, "a counter of one process counts the puts to all of its node");
