@@ -33,8 +33,11 @@ enum unit_rule {
 	UNIT_RULES
 };
 
-/* Kinds of raw packets. A router delivers results, and makes a mismatch of one. A count is the
- * header of a put whose payload another process of the node received, and how many bytes. */
+/*
+ * Kinds of raw packets. A router delivers results; it turns a result into a mismatch. A count
+ * consists of the header of a put, whose payload another process of the node received, and the
+ * number of bytes of that payload.
+ */
 enum unit_kind { UNIT_PLAIN, UNIT_TREE, UNIT_RESULT, UNIT_RESULT_MISMATCH, UNIT_COUNT };
 
 /* A packet that waits: for room, or for the pump to handle it. */

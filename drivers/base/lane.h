@@ -194,7 +194,8 @@ static inline struct drv_lane_record *drv_lane_peek(struct drv_lane *l, struct d
 		*flag = f;
 		if (__builtin_expect(drv_lane_kind(f) == DRV_LANE_DATA, 1))
 			return rec;
-		/* Such a record has the units that its kind has: else it is not sound. */
+		/* A pad reaches to the end of the lane, and an AFTER record has one unit. No other
+		 * record is sound. */
 		if (__builtin_expect(
 			drv_lane_kind(f) > DRV_LANE_AFTER ||
 			    drv_lane_units(f) !=

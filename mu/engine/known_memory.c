@@ -53,8 +53,9 @@ void mu_known_start(struct mu_process *p)
 	if (!mu_known.is_sole)
 		return;
 	fastest = measure_unmapping();
-	mu_known.least_ns =
-	    fastest + fastest / 2; /* a signal's way there and back: as long again */
+	/* The way of a signal there and back takes about as long as unmapping does; half of that
+	 * leaves room. */
+	mu_known.least_ns = fastest + fastest / 2;
 	most = fastest / 4;
 	mu_known.most_ns = most < MOST_NS ? most : MOST_NS;
 }

@@ -11,11 +11,11 @@
  *
  * A signal handler of the program may run within a poll. So a poll that takes as long as one that
  * unmaps forgets what is remembered, and one in which a thread could have been started forgets that
- * there is none. So do free() and sleeps within a poll. Only the copies of that very poll race with
- * the handler, as any memcpy() does. A poll of a port that makes system calls takes as long, so
- * nothing is remembered there.
+ * there is none. free() and sleeps within a poll have the same effect. Only the copies of that very
+ * poll race with the handler, as any memcpy() does. A poll of a port that makes system calls takes
+ * as long, so nothing is remembered there.
  *
- * Not seen are other processes: one that cuts a file of which memory here is a mapping, or that
+ * Other processes are not seen: one that cuts a file of which memory here is a mapping, or one that
  * shares all memory with this one (CLONE_VM without CLONE_THREAD) and unmaps some.
  */
 #ifndef MU_ENGINE_KNOWN_MEMORY_H

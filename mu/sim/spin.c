@@ -502,8 +502,11 @@ void sim_spin_log_unanswered(struct mu_sim *s, uint32_t local)
 		       "PAMI_MAX_COMMTHREADS above 0; for ARMCI, ARMCI_PROGRESS_THREAD=1)");
 }
 
-/* How to have a wait of this task found sooner. Signals find loops that the simulator does not (of
- * processes with several threads), but no loop of a process whose commthreads serve contexts. */
+/*
+ * Return what the user can set so that a wait of this task is found sooner. Signals also find loops
+ * of processes with several threads, which the simulator does not find. They find no loop of a
+ * process whose commthreads serve contexts.
+ */
 static const char *advise_sooner(const struct mu_sim *s, uint32_t local)
 {
 	if (!s->spins.looks)

@@ -30,7 +30,8 @@ static void on_credits(pami_context_t context, void *cookie, const void *header,
 
 	if (header_bytes == sizeof(credits))
 		memcpy(&credits, header, sizeof(credits));
-	if (!credits || credits > c->used) { /* more than are out: no send would leave any more */
+	/* If more came back than are out, no send would leave any more. */
+	if (!credits || credits > c->used) {
 		pami_receive_refuse(ctx, pami_endpoint_task(origin), "it returns no credits");
 		return;
 	}
