@@ -102,8 +102,14 @@ int mu_launch_give(int listener, uint32_t count, uint64_t secret, const int *fds
 			return rc;
 		}
 		s = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-		if (s < 0)
+		if (s < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
+		if (s < 0) { /* no free descriptor: poll() would report the connection for ever */
+			rc = -errno;
+			drv_error("launch: no connection of a task of this host: %s",
+				  strerror(-rc));
+			return rc;
+		}
 		rc = give_one(s, secret, fds, n);
 		close(s);
 		if (rc && rc != -EPERM) {
