@@ -48,7 +48,7 @@ ended() {
 patiently() {
 	local before=$fails limit
 	for limit in $1; do
-		[ "$fails" = "$before" ] || echo "once more, with $limit s"
+		[ "$fails" = "$before" ] || echo "once more: $2 $limit"
 		fails=$before
 		"$2" "$limit"
 		[ "$fails" != "$before" ] || return

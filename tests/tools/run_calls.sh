@@ -30,7 +30,7 @@ check_limits() { # SECONDS
 # missing.
 busy=()
 if [ "${QT_SANITIZE:-none}" = none ] && command -v cc >/dev/null; then
-	busy=(6 60)
+	busy=(5 60)
 	for seconds in "${busy[@]}"; do
 		cc -shared -fPIC -o "$dir/busy$seconds.so" -xc - <<-END || fail "no library"
 			#include <string.h>
@@ -45,34 +45,44 @@ if [ "${QT_SANITIZE:-none}" = none ] && command -v cc >/dev/null; then
 		LD_PRELOAD=$dir/busy$seconds.so start "busy$seconds" run -n 2 --timeout 5 "$task" idle
 	done
 fi
-QUINTORUS_STALL=1 start stalls run -n 3 --hosts local,local "$task" idle
 patiently "6 25 100" check_limits
 
 # All wait: said once, and the job goes on. A second time would come after another QUINTORUS_STALL seconds.
-until_said "$dir/stalls.err" 'all tasks wait for messages'
-sleep 3
-kill -TERM "${started[stalls]}"
-ended stalls
-expect 143 "a job that stalls"
-[ "$(grep -c 'all tasks wait for messages, and none has come for 1 s; the job goes on' "$dir/err")" = 1 ] ||
-	fail "a job that stalls: $(cat "$dir/err")"
-[ "$(grep -c '^  task.*: mu_poll' "$dir/err")" -ge 2 ] || fail "a job that stalls has no table: $(cat "$dir/err")"
+check_stall() { # SECONDS
+	rm -f "$dir/stalls.err"
+	QUINTORUS_STALL=$1 start stalls run -n 3 --hosts local,local "$task" idle
+	until_said "$dir/stalls.err" 'all tasks wait for messages'
+	sleep $(($1 + 2))
+	kill -TERM "${started[stalls]}"
+	ended stalls
+	expect 143 "a job that stalls"
+	[ "$(grep -c "all tasks wait for messages, and none has come for $1 s; the job goes on" "$dir/err")" = 1 ] ||
+		fail "a job that stalls: $(cat "$dir/err")"
+	[ "$(grep -c '^  task.*: mu_poll' "$dir/err")" -ge 2 ] || fail "a job that stalls has no table: $(cat "$dir/err")"
+}
+patiently "1 2 3" check_stall
 
 for seconds in "${busy[@]}"; do
 	ended "busy$seconds"
 	expect 124 "a machine that is busy for $seconds s"
 	said err '^torus run: the job took longer than --timeout allows' "a machine that is busy for $seconds s"
-	[ "$seconds" = 60 ] || said err '^  tasks? [0-9, -]+: (has not joined.*|mu_poll)' "a machine that is busy for $seconds s"
-	[ "$seconds" != 60 ] || said err '^  tasks 0-1: not known: the machine was too busy' "a machine that is busy for $seconds s"
+	# If it is busy indeed, the rest of the 7 s may be too short.
+	words='not known: the machine was too busy'
+	[ "$seconds" = 60 ] || words="$words|has not joined|mu_poll"
+	said err "^  tasks? [0-9, -]+: ($words)" "a machine that is busy for $seconds s"
 done
 
-# A signal: the tasks get it, and the table is there.
-start signalled run -n 2 "$task" idle
-until_said "$dir/signalled.out" idle
-kill -TERM "${started[signalled]}"
-ended signalled
-expect 143 "SIGTERM"
-said err '^torus run: where the tasks were when SIGTERM came:' "SIGTERM"
-said err '^  task.*: mu_poll' "SIGTERM"
+# A signal: the tasks get it, and the table is there, unless it would put off the signal for more than 3 s.
+check_signal() {
+	rm -f "$dir/signalled.out"
+	start signalled run -n 2 "$task" idle
+	until_said "$dir/signalled.out" idle
+	kill -TERM "${started[signalled]}"
+	ended signalled
+	expect 143 "SIGTERM"
+	said err '^torus run: where the tasks were when SIGTERM came:' "SIGTERM"
+	said err '^  task.*: mu_poll' "SIGTERM"
+}
+patiently "1 2 3 4" check_signal
 unsound "the last job"
 finish
