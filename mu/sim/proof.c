@@ -128,7 +128,8 @@ static bool has_paused(long result)
 	return !result || result == -restart_block;
 }
 
-static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_struct *u)
+static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_struct *u,
+		       const struct user_fpregs_struct *f)
 {
 	struct reader r = {.memory = {read_stopped}, .pid = pid, .proof = p};
 	struct mu_loop l = {.memory = &r.memory,
@@ -137,8 +138,11 @@ static bool is_waiting(struct sim_proof *p, pid_t pid, const struct user_regs_st
 			    .ip = u->rip,
 			    .fs = u->fs_base,
 			    .flags = (uint32_t)u->eflags & MU_LOOP_FLAGS,
-			    .known = MU_LOOP_FLAGS};
+			    .known = MU_LOOP_FLAGS,
+			    .vectors_known = 0xffff};
 
+	for (unsigned i = 0; i < 16; i++)
+		memcpy(&l.vector[i], &f->xmm_space[4 * i], sizeof l.vector[i]);
 	if ((long)u->orig_rax >= 0) {
 		if (!mu_loop_is_pause(u->orig_rax, l.reg) || !has_paused((long)u->rax))
 			return false;
@@ -189,13 +193,15 @@ static bool stop_thread(pid_t pid, int *signal)
 bool sim_proof_make(struct sim_proof *p, pid_t pid, unsigned others)
 {
 	struct user_regs_struct u;
+	struct user_fpregs_struct f;
 	bool is_proved;
 	int signal = 0;
 
 	p->words = 0;
 	if (pid <= 1 || !is_one_thread(pid, others) || !stop_thread(pid, &signal))
 		return false;
-	is_proved = !signal && !ptrace(PTRACE_GETREGS, pid, NULL, &u) && is_waiting(p, pid, &u);
+	is_proved = !signal && !ptrace(PTRACE_GETREGS, pid, NULL, &u) &&
+		    !ptrace(PTRACE_GETFPREGS, pid, NULL, &f) && is_waiting(p, pid, &u, &f);
 	ptrace(PTRACE_DETACH, pid, NULL, (void *)(intptr_t)signal);
 	if (!is_proved)
 		p->words = 0;

@@ -10,6 +10,8 @@ static bool is_same_state(const struct mu_loop *a, const struct mu_loop *b)
 {
 	return a->ip == b->ip && a->flags == b->flags && a->known == b->known &&
 	       a->words == b->words && !memcmp(a->reg, b->reg, sizeof a->reg) &&
+	       a->vectors_known == b->vectors_known &&
+	       !memcmp(a->vector, b->vector, sizeof a->vector) &&
 	       !memcmp(a->word, b->word, a->words * sizeof *a->word);
 }
 
@@ -36,6 +38,15 @@ static bool are_stores_made(const struct mu_loop *l, uint64_t lowest, uint64_t t
 	return true;
 }
 
+/* Those that are known of `now`; the loop does not depend on how it found the others. */
+static bool are_vectors_same(const struct mu_loop *l, const struct mu_loop *now)
+{
+	for (unsigned n = 0; n < 16; n++)
+		if ((now->vectors_known >> n & 1) && l->vector[n] != now->vector[n])
+			return false;
+	return true;
+}
+
 /*
  * A word of which the loop changes the bits to and fro is in memory as the thread has left it. `l`
  * is in the loop, which takes at most `steps`: does it come to the point at which the thread is
@@ -46,7 +57,8 @@ static bool comes_to(struct mu_loop *l, const struct mu_loop *now, unsigned step
 {
 	for (unsigned n = 0; n < steps && mu_loop_step(l); n++)
 		if (l->ip == now->ip && !((l->flags ^ now->flags) & l->known) &&
-		    !memcmp(l->reg, now->reg, sizeof l->reg) && are_stores_made(l, lowest, top))
+		    !memcmp(l->reg, now->reg, sizeof l->reg) && are_vectors_same(l, now) &&
+		    are_stores_made(l, lowest, top))
 			return true;
 	return false;
 }

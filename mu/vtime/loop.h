@@ -7,9 +7,10 @@
  * memory from outside ends the loop. If a store was kept aside whose bytes are not in memory yet,
  * the thread has still to come to the loop, and is not said to wait. loop_step.c knows the
  * instructions of x86-64 that compilers make of such loops: loads, stores, integer arithmetic,
- * comparisons, jumps, calls of functions, fences, sched_yield() and sleeps for a time. A loop with
- * another instruction (another system call, an atomic operation, a time-stamp counter, a vector) is
- * not proved to wait, and neither is a loop that counts its rounds.
+ * comparisons, also of floating-point numbers, jumps, calls of functions, fences, atomic operations
+ * that store what is there, sched_yield() and sleeps for a time. A loop with another instruction
+ * (another system call, a time-stamp counter, a whole vector) is not proved to wait, and neither is
+ * a loop that counts its rounds.
  */
 #ifndef MU_VTIME_LOOP_H
 #define MU_VTIME_LOOP_H
@@ -52,6 +53,9 @@ struct mu_loop {
 	struct mu_loop_memory *memory; /* NULL: of this process */
 	uint64_t reg[16], ip, fs;      /* fs: base of the thread's own variables */
 	uint32_t flags, known;         /* known: the flags that the last instructions defined */
+	/* Vector registers: the lower 8 bytes, where one number is kept; known: a bit for each. */
+	uint64_t vector[16];
+	uint32_t vectors_known;
 	uint32_t words;
 	struct mu_loop_word word[MU_LOOP_WORDS];
 };

@@ -7,6 +7,7 @@
 #include "mu/vtime/loop.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /*
  * The loop's own loads have read, or will read, the same bytes; no sanitizer needs to check them.
@@ -43,7 +44,9 @@ struct insn {
 	uint8_t size;      /* of operands: 1, 2, 4 or 8 bytes */
 	uint8_t reg, rm;   /* register numbers; rm holds if the operand is no memory */
 	uint8_t extension; /* the field "reg" without REX: a part of some opcodes */
-	bool is_memory, uses_fs, has_66, is_unknown;
+	bool is_memory, uses_fs, has_66, is_locked, is_unknown;
+	uint8_t prefix; /* that tells instructions on vectors apart: 0, 0x66, 0xf3 or 0xf2 */
+	uint8_t second; /* number of the vector that is the first source */
 	uint64_t address;
 };
 
@@ -214,9 +217,24 @@ static uint64_t get_rm(struct insn *i)
 	return get_rm_sized(i, i->size);
 }
 
+/*
+ * An atomic operation may be a load, as an addition of 0, or fail, as an attempt to take a lock. One
+ * that changes memory is left out: another thread may take part. In the thread's own descriptor
+ * libc marks that the thread may be cancelled in the system call that follows.
+ */
+static void store_locked(struct insn *i, uint64_t value)
+{
+	if (i->address - i->l->fs < DESCRIPTOR)
+		store(i, i->address, i->size, value);
+	else if (value != load(i, i->address, i->size))
+		i->is_unknown = true;
+}
+
 static void set_rm(struct insn *i, uint64_t value)
 {
-	if (i->is_memory)
+	if (i->is_locked)
+		store_locked(i, value);
+	else if (i->is_memory)
 		store(i, i->address, i->size, value);
 	else
 		set_register(i, i->rm, i->size, value);
@@ -268,20 +286,27 @@ enum { ADD, OR, ADC, SBB, AND, SUB, XOR, CMP };
 /* Returns the result, and sets the flags. */
 static uint64_t calculate(struct insn *i, unsigned what, uint64_t a, uint64_t b)
 {
-	uint64_t mask = mask_of(i->size), r = 0;
+	uint64_t mask = mask_of(i->size), r = 0, carry = 0;
 	uint32_t carries = 0;
 	bool overflows = false;
 
+	if (what == ADC || what == SBB) {
+		carry = i->l->flags & MU_LOOP_CF;
+		if (!(i->l->known & MU_LOOP_CF))
+			i->is_unknown = true;
+	}
 	switch (what) {
 	case ADD:
-		r = (a + b) & mask;
-		carries = r < a;
+	case ADC:
+		r = (a + b + carry) & mask;
+		carries = carry ? r <= a : r < a;
 		overflows = (~(a ^ b) & (a ^ r)) >> (i->size * 8 - 1) & 1;
 		break;
 	case SUB:
+	case SBB:
 	case CMP:
-		r = (a - b) & mask;
-		carries = a < b;
+		r = (a - b - carry) & mask;
+		carries = carry ? a <= b : a < b;
 		overflows = ((a ^ b) & (a ^ r)) >> (i->size * 8 - 1) & 1;
 		break;
 	case OR:
@@ -359,6 +384,200 @@ static bool holds_condition(struct insn *i, unsigned number)
 		holds = f & reads;
 	}
 	return holds != (number & 1);
+}
+
+/* ---- vector registers that hold one number ---- */
+
+static uint64_t get_vector(struct insn *i, unsigned n)
+{
+	if (!(i->l->vectors_known >> n & 1))
+		i->is_unknown = true;
+	return i->l->vector[n];
+}
+
+static void set_vector(struct insn *i, unsigned n, uint64_t value)
+{
+	i->l->vector[n] = value;
+	i->l->vectors_known |= 1u << n;
+}
+
+static uint64_t get_vector_rm(struct insn *i, unsigned size)
+{
+	return (i->is_memory ? load(i, i->address, size) : get_vector(i, i->rm)) & mask_of(size);
+}
+
+/* Zero, or not too small for its exponent: a processor may be told to take the others for zero. */
+static double number_of(struct insn *i, uint64_t bits, unsigned size)
+{
+	uint64_t exponents = size == 4 ? 0x7f800000 : 0x7ff0000000000000;
+	uint32_t low = (uint32_t)bits;
+	double d;
+	float f;
+
+	if (!(bits & exponents) && (bits & (exponents - 1)) & mask_of(size) >> 1)
+		i->is_unknown = true;
+	memcpy(&f, &low, sizeof f);
+	memcpy(&d, &bits, sizeof d);
+	return size == 4 ? (double)f : d;
+}
+
+static void compare_numbers(struct insn *i, unsigned size)
+{
+	double a = number_of(i, get_vector(i, i->reg) & mask_of(size), size);
+	double b = number_of(i, get_vector_rm(i, size), size);
+	uint32_t f = 0;
+
+	if (a < b)
+		f = MU_LOOP_CF;
+	else if (!(a > b))
+		f = a == b ? MU_LOOP_ZF : MU_LOOP_ZF | MU_LOOP_PF | MU_LOOP_CF;
+	set_flags(i, f, MU_LOOP_FLAGS);
+}
+
+/* The processor raises an exception, as the older encoding of most instructions asks for. */
+static void refuse_unaligned(struct insn *i)
+{
+	if (i->is_memory && i->address & 15)
+		i->is_unknown = true;
+}
+
+/* The lower 8 bytes of a sum or of a combination of bits do not depend on the others. */
+static void combine_vectors(struct insn *i, uint8_t opcode)
+{
+	uint64_t a, b;
+
+	if (!i->is_memory && i->rm == i->second && (opcode == 0x57 || opcode == 0xef)) {
+		set_vector(i, i->reg, 0);
+		return;
+	}
+	refuse_unaligned(i);
+	a = get_vector(i, i->second);
+	b = get_vector_rm(i, 8);
+	switch (opcode) {
+	case 0x54:
+	case 0xdb:
+		set_vector(i, i->reg, a & b);
+		break;
+	case 0x56:
+	case 0xeb:
+		set_vector(i, i->reg, a | b);
+		break;
+	case 0x57:
+	case 0xef:
+		set_vector(i, i->reg, a ^ b);
+		break;
+	default:
+		set_vector(i, i->reg, a + b);
+	}
+}
+
+/* Opcodes of two bytes that are one of these with one of its prefixes. */
+static bool is_vector(uint8_t opcode, uint8_t prefix)
+{
+	switch (opcode) {
+	case 0x10:
+		return true;
+	case 0x11:
+		return prefix >= 0xf2;
+	case 0x28:
+	case 0x2e:
+	case 0x2f:
+	case 0x54:
+	case 0x56:
+	case 0x57:
+		return prefix < 0xf2;
+	case 0x6f:
+	case 0x7e:
+		return prefix == 0x66 || prefix == 0xf3;
+	case 0x6e:
+	case 0xd4:
+	case 0xd6:
+	case 0xdb:
+	case 0xeb:
+	case 0xef:
+		return prefix == 0x66;
+	default:
+		return false;
+	}
+}
+
+static void step_vector(struct insn *i, uint8_t opcode)
+{
+	i->size = i->rex & 8 ? 8 : 4; /* of an operand that is no vector */
+	fetch_modrm(i, 0);
+	switch (opcode) {
+	case 0x10:
+		if (i->prefix == 0xf3 && i->is_memory)
+			set_vector(i, i->reg, load(i, i->address, 4));
+		else if (i->prefix == 0xf3)
+			set_vector(i, i->reg,
+				   (get_vector(i, i->second) & ~mask_of(4)) | get_vector_rm(i, 4));
+		else
+			set_vector(i, i->reg, get_vector_rm(i, 8));
+		break;
+	case 0x11:
+		if (i->is_memory)
+			store(i, i->address, i->prefix == 0xf3 ? 4 : 8, get_vector(i, i->reg));
+		else
+			i->is_unknown = true;
+		break;
+	case 0x28:
+	case 0x6f:
+		if (i->prefix != 0xf3)
+			refuse_unaligned(i);
+		set_vector(i, i->reg, get_vector_rm(i, 8));
+		break;
+	case 0x2e:
+	case 0x2f:
+		compare_numbers(i, i->prefix ? 8 : 4);
+		break;
+	case 0x6e:
+		set_vector(i, i->reg, get_rm(i));
+		break;
+	case 0x7e:
+		if (i->prefix == 0xf3)
+			set_vector(i, i->reg, get_vector_rm(i, 8));
+		else
+			set_rm(i, get_vector(i, i->reg) & mask_of(i->size));
+		break;
+	case 0xd6:
+		if (i->is_memory)
+			store(i, i->address, 8, get_vector(i, i->reg));
+		else
+			set_vector(i, i->rm, get_vector(i, i->reg));
+		break;
+	default:
+		combine_vectors(i, opcode);
+	}
+}
+
+static void step_vector_behind_rex(struct insn *i, uint8_t opcode)
+{
+	/* The field "reg" of ModRM: the first source is also the target. */
+	i->second =
+	    (uint8_t)((mu_loop_read(i->l, i->l->ip, 1, false) >> 3 & 7) | (i->rex & 4) << 1);
+	step_vector(i, opcode);
+}
+
+/* The newer encoding, whose prefix of two or three bytes has the fields of REX, all but one of them
+ * upside down. bytes: of the prefix, behind the first. */
+static void step_vex(struct insn *i, unsigned bytes)
+{
+	static const uint8_t prefixes[4] = {0, 0x66, 0xf3, 0xf2};
+	uint8_t first = (uint8_t)fetch(i, 1), last = first, opcode;
+
+	i->rex = (uint8_t)(0x40 | (~first >> 7 & 1) << 2);
+	if (bytes == 2) {
+		last = (uint8_t)fetch(i, 1);
+		i->rex |= (uint8_t)((~first >> 6 & 1) << 1 | (~first >> 5 & 1) | last >> 7 << 3);
+	}
+	i->prefix = prefixes[last & 3];
+	i->second = ~(last >> 3) & 15;
+	opcode = (uint8_t)fetch(i, 1);
+	if ((bytes == 2 && (first & 31) != 1) || last & 4 || !is_vector(opcode, i->prefix))
+		i->is_unknown = true;
+	else
+		step_vector(i, opcode);
 }
 
 /* ---- opcodes ---- */
@@ -545,6 +764,10 @@ static void step_two_bytes(struct insn *i, bool is_f3)
 	uint8_t opcode = (uint8_t)fetch(i, 1);
 	uint64_t value;
 
+	if (is_vector(opcode, i->prefix)) {
+		step_vector_behind_rex(i, opcode);
+		return;
+	}
 	if (is_f3) { /* ENDBR64 */
 		i->is_unknown = opcode != 0x1e || fetch(i, 1) != 0xfa;
 		return;
@@ -725,6 +948,48 @@ static void step_others(struct insn *i, uint8_t opcode, bool is_f3)
 		i->is_unknown = true;
 }
 
+/* Store, if `wanted` is there; RAX becomes what is there. */
+static void step_compare_exchange(struct insn *i)
+{
+	uint64_t old, wanted = get_register(i, RAX, i->size);
+
+	fetch_modrm(i, 0);
+	old = get_rm(i);
+	calculate(i, CMP, wanted, old);
+	if (old == wanted)
+		set_rm(i, get_register(i, i->reg, i->size));
+	else
+		set_register(i, RAX, i->size, old);
+}
+
+static void step_exchange_add(struct insn *i)
+{
+	uint64_t old;
+
+	fetch_modrm(i, 0);
+	old = get_rm(i);
+	set_rm(i, calculate(i, ADD, old, get_register(i, i->reg, i->size)));
+	set_register(i, i->reg, i->size, old);
+}
+
+/* With memory it is atomic, with the prefix and without. */
+static void step_exchange(struct insn *i, uint8_t opcode)
+{
+	uint64_t old;
+
+	if (opcode == 0x86)
+		i->size = 1;
+	fetch_modrm(i, 0);
+	i->is_locked = true;
+	if (!i->is_memory) {
+		i->is_unknown = true;
+		return;
+	}
+	old = get_rm(i);
+	set_rm(i, get_register(i, i->reg, i->size));
+	set_register(i, i->reg, i->size, old);
+}
+
 static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 {
 	unsigned n = (opcode & 7u) | (i->rex & 1u) << 3;
@@ -756,47 +1021,34 @@ static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 		step_unary(i, opcode);
 	} else if (opcode == 0xfe || opcode == 0xff) {
 		step_group5(i, opcode);
+	} else if (opcode == 0x86 || opcode == 0x87) {
+		step_exchange(i, opcode);
 	} else {
 		step_others(i, opcode, false);
 	}
 }
 
-/* LOCK CMPXCHG in the thread's own descriptor: libc marks there that the thread may be cancelled in
- * the system call that follows. */
-static void step_compare_exchange(struct insn *i)
-{
-	uint64_t old, wanted = get_register(i, RAX, i->size);
-
-	fetch_modrm(i, 0);
-	if (!i->is_memory || i->address - i->l->fs >= DESCRIPTOR) {
-		i->is_unknown = true;
-		return;
-	}
-	old = get_rm(i);
-	calculate(i, CMP, wanted, old);
-	if (old == wanted)
-		set_rm(i, get_register(i, i->reg, i->size));
-	else
-		set_register(i, RAX, i->size, old);
-}
-
-/* LOCK OR with 0, which compilers make of a fence. It stores what is there. Other atomic operations
- * are left out: another thread may take part. */
 static void step_locked(struct insn *i, uint8_t opcode)
 {
-	if (opcode == 0x0f && fetch(i, 1) == 0xb1) {
-		step_compare_exchange(i);
-		return;
-	}
-	if (opcode != 0x83) {
+	uint8_t second = opcode == 0x0f ? (uint8_t)fetch(i, 1) : 0;
+
+	i->is_locked = true;
+	if ((second & 0xfe) == 0xb0 || (second & 0xfe) == 0xc0) {
+		if (!(second & 1))
+			i->size = 1;
+		if (second < 0xc0)
+			step_compare_exchange(i);
+		else
+			step_exchange_add(i);
+	} else if (opcode < 0x38 && (opcode & 7) < 2) {
+		step_arithmetic(i, opcode);
+	} else if (opcode == 0x80 || opcode == 0x81 || opcode == 0x83) {
+		step_arithmetic_immediate(i, opcode);
+	} else {
 		i->is_unknown = true;
-		return;
 	}
-	fetch_modrm(i, 1);
-	if (!i->is_memory || i->extension != 1 || fetch(i, 1))
+	if (!i->is_memory)
 		i->is_unknown = true;
-	else
-		calculate(i, i->extension, get_rm(i), 0);
 }
 
 /* A jump, call or return; next: the byte behind the opcode. */
@@ -810,15 +1062,23 @@ static bool is_jump(uint8_t opcode, uint8_t next)
 bool mu_loop_step(struct mu_loop *l)
 {
 	struct insn i = {.l = l, .size = 4};
-	bool is_f3 = false, is_locked = false;
+	bool is_f3 = false, is_f2 = false, is_locked = false;
 	uint8_t byte = (uint8_t)fetch(&i, 1);
 
-	for (; byte == 0x66 || byte == 0x64 || byte == 0xf3 || byte == 0xf0;
+	for (; byte == 0x66 || byte == 0x64 || byte == 0xf3 || byte == 0xf2 || byte == 0xf0;
 	     byte = (uint8_t)fetch(&i, 1)) {
 		is_locked |= byte == 0xf0;
 		i.has_66 |= byte == 0x66;
 		i.uses_fs |= byte == 0x64;
 		is_f3 |= byte == 0xf3;
+		is_f2 |= byte == 0xf2;
+	}
+	i.prefix = is_f3 ? 0xf3 : is_f2 ? 0xf2 : i.has_66 ? 0x66 : 0;
+	if (byte == 0xc4 || byte == 0xc5) {
+		if (i.prefix || is_locked)
+			return false;
+		step_vex(&i, byte == 0xc4 ? 2 : 1);
+		return !i.is_unknown;
 	}
 	if (i.has_66)
 		i.size = 2;
@@ -830,6 +1090,9 @@ bool mu_loop_step(struct mu_loop *l)
 	}
 	/* AMD's processors cut the address to 16 bits there, and Intel's do not. */
 	if (i.has_66 && is_jump(byte, (uint8_t)mu_loop_read(l, l->ip, 1, false)))
+		return false;
+	if (is_f2 && (byte != 0x0f || is_f3 || is_locked ||
+		      !is_vector((uint8_t)mu_loop_read(l, l->ip, 1, false), i.prefix)))
 		return false;
 	if (is_locked)
 		step_locked(&i, byte);

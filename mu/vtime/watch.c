@@ -137,6 +137,12 @@ static void load_registers(struct mu_loop *l, const ucontext_t *c)
 	l->known = MU_LOOP_FLAGS;
 	l->words = 0;
 	l->memory = NULL;
+	l->vectors_known = 0;
+	memset(l->vector, 0, sizeof l->vector);
+	for (int i = 0; c->uc_mcontext.fpregs && i < 16; i++) {
+		memcpy(&l->vector[i], &c->uc_mcontext.fpregs->_xmm[i], sizeof l->vector[i]);
+		l->vectors_known |= 1u << i;
+	}
 	__asm__("mov %%fs:0, %0" : "=r"(l->fs)); /* the first word there holds its own address */
 }
 

@@ -30,6 +30,7 @@
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R12 = 12, R13, R14, R15 };
 
+static bool has_avx;
 /* Shared with the child, at the same address: first code, then data. */
 static unsigned char *area;
 /* A copy of the data, as it is before the child runs. */
@@ -205,9 +206,89 @@ static unsigned char *emit_other(unsigned char *c)
 	return c;
 }
 
+/* Instructions on vectors that hold one number, in both encodings. */
+static unsigned char *emit_vector(unsigned char *c)
+{
+	static const struct {
+		unsigned char prefix, opcode;
+	} ones[] = {{0, 0x10},    {0x66, 0x10}, {0xf3, 0x10}, {0xf2, 0x10}, {0xf3, 0x11},
+		    {0xf2, 0x11}, {0, 0x28},    {0x66, 0x28}, {0, 0x2e},    {0x66, 0x2e},
+		    {0, 0x2f},    {0x66, 0x2f}, {0x66, 0x54}, {0, 0x56},    {0, 0x57},
+		    {0x66, 0x57}, {0xf3, 0x6f}, {0x66, 0x6e}, {0x66, 0x7e}, {0xf3, 0x7e},
+		    {0x66, 0xd4}, {0x66, 0xd6}, {0x66, 0xdb}, {0x66, 0xeb}, {0x66, 0xef}};
+	unsigned n = random_below(sizeof ones / sizeof *ones), reg = random_below(16);
+	unsigned opcode = ones[n].opcode, second = random_below(16);
+	unsigned char rest[16], *end, rex = 0, prefix = ones[n].prefix;
+	bool needs_fs = false, is_new = has_avx && random_below(2);
+
+	end = emit_modrm(rest, &rex, reg, &needs_fs);
+	if (is_new && needs_fs)
+		return c;
+	if (opcode == 0x6e || opcode == 0x7e)
+		rex |= random_below(2) ? 8 : 0;
+	if (!is_new) {
+		if (needs_fs)
+			*c++ = 0x64;
+		if (prefix)
+			*c++ = prefix;
+		if (rex)
+			*c++ = 0x40 | rex;
+		*c++ = 0x0f;
+	} else {
+		bool has_second = opcode >= 0xd4 ? opcode != 0xd6
+						 : (opcode >= 0x54 && opcode <= 0x57) ||
+						       ((opcode == 0x10 || opcode == 0x11) &&
+							prefix >= 0xf2 && rest[0] >> 6 == 3);
+		unsigned last = (has_second ? ~second & 15 : 15) << 3 | (prefix == 0x66   ? 1
+									 : prefix == 0xf3 ? 2
+									 : prefix == 0xf2 ? 3
+											  : 0);
+
+		if (rex & 11 || random_below(3) == 0) {
+			*c++ = 0xc4;
+			*c++ = (unsigned char)((~rex & 7) << 5 | 1);
+			*c++ = (unsigned char)((rex & 8) << 4 | last);
+		} else {
+			*c++ = 0xc5;
+			*c++ = (unsigned char)((rex & 4 ? 0 : 0x80) | last);
+		}
+	}
+	*c++ = (unsigned char)opcode;
+	memcpy(c, rest, (size_t)(end - rest));
+	return c + (end - rest);
+}
+
+/* Atomic operations; what changes memory is not known. */
+static unsigned char *emit_locked(unsigned char *c)
+{
+	static const unsigned char opcodes[] = {0x00, 0x01, 0x09, 0x21, 0x31, 0x29, 0xb0,
+						0xb1, 0xc0, 0xc1, 0x83, 0x87, 0x86};
+	unsigned opcode = opcodes[random_below(sizeof opcodes)];
+	unsigned char rest[16], *end, rex = 0;
+	bool needs_fs = false;
+
+	end =
+	    emit_modrm(rest, &rex, opcode == 0x83 ? random_below(7) : random_register(), &needs_fs);
+	if (rest[0] >> 6 == 3 || needs_fs)
+		return c;
+	rex |= random_below(2) ? 8 : 0;
+	if (opcode < 0x86 || opcode > 0x87)
+		*c++ = 0xf0;
+	if (rex)
+		*c++ = 0x40 | rex;
+	if (opcode >= 0xb0)
+		*c++ = 0x0f;
+	*c++ = (unsigned char)opcode;
+	memcpy(c, rest, (size_t)(end - rest));
+	c += end - rest;
+	if (opcode == 0x83)
+		*c++ = random_below(2) ? 0 : 0xff;
+	return c;
+}
+
 static unsigned char *emit_instruction(unsigned char *c)
 {
-	unsigned kind = random_below(10);
+	unsigned kind = random_below(12);
 	bool is_16 = random_below(5) == 0, needs_fs = false;
 	unsigned char rest[16], *end, rex = 0;
 	const struct form *f = &forms[random_below(sizeof forms / sizeof *forms)];
@@ -215,6 +296,10 @@ static unsigned char *emit_instruction(unsigned char *c)
 
 	if (kind == 0)
 		return emit_other(c);
+	if (kind == 10)
+		return emit_vector(c);
+	if (kind == 11)
+		return random_below(3) ? emit_vector(c) : emit_locked(c);
 	if (random_below(3))
 		rex = random_below(2) ? 0x48 : 0x40;
 	if (kind == 1 || kind == 2) {
@@ -281,6 +366,27 @@ static void random_state(struct user_regs_struct *u)
 	u->eflags = (u->eflags & ~(unsigned long long)(MU_LOOP_FLAGS | 0x100)) |
 		    (random_bits() & MU_LOOP_FLAGS);
 	u->orig_rax = UINT64_MAX;
+}
+
+/* Any bits, or numbers that compare well. */
+static void random_vectors(struct user_fpregs_struct *f)
+{
+	static const uint64_t numbers[] = {0,          0x3ff0000000000000, 0xbff0000000000000,
+					   0x3f800000, 0x7ff8000000000001, 0x7f800000,
+					   1,          0x8000000000000000};
+
+	for (unsigned i = 0; i < 32; i++) {
+		uint64_t v = random_below(2) ? numbers[random_below(8)] : random_bits();
+
+		memcpy(&f->xmm_space[2 * i], &v, 8);
+	}
+}
+
+static void load_vectors(struct mu_loop *l, const struct user_fpregs_struct *f)
+{
+	l->vectors_known = 0xffff;
+	for (unsigned i = 0; i < 16; i++)
+		memcpy(&l->vector[i], &f->xmm_space[4 * i], 8);
 }
 
 static void load_state(struct mu_loop *l, const struct user_regs_struct *u)
@@ -398,10 +504,16 @@ static void report(const struct mu_loop *said, const struct mu_loop *is, unsigne
 		if (said->reg[i] != is->reg[i])
 			fprintf(stderr, "register %u: %llx, is %llx\n", i,
 				(unsigned long long)said->reg[i], (unsigned long long)is->reg[i]);
+	for (unsigned i = 0; i < 16; i++)
+		if (said->vector[i] != is->vector[i])
+			fprintf(stderr, "vector %u: %llx, is %llx\n", i,
+				(unsigned long long)said->vector[i],
+				(unsigned long long)is->vector[i]);
 }
 
 /* One sequence. Returns the number of instructions. */
-static unsigned run_sequence(pid_t pid, const struct user_regs_struct *base)
+static unsigned run_sequence(pid_t pid, const struct user_regs_struct *base,
+			     struct user_fpregs_struct f)
 {
 	struct user_regs_struct u = *base;
 	struct mu_loop said, next, is;
@@ -415,7 +527,9 @@ static unsigned run_sequence(pid_t pid, const struct user_regs_struct *base)
 	fill_data();
 	memset(is_loaded, 0, sizeof is_loaded);
 	random_state(&u);
+	random_vectors(&f);
 	load_state(&said, &u);
+	load_vectors(&said, &f);
 	said.memory = &the_area;
 	has_wandered = false;
 	for (next = said; steps < most && mu_loop_step(&next) && is_in_area(&next); said = next)
@@ -424,6 +538,7 @@ static unsigned run_sequence(pid_t pid, const struct user_regs_struct *base)
 		return 0;
 	change_unread();
 	REQUIRE_EQ(ptrace(PTRACE_SETREGS, pid, NULL, &u), 0);
+	REQUIRE_EQ(ptrace(PTRACE_SETFPREGS, pid, NULL, &f), 0);
 	for (unsigned i = 0; i < steps; i++) {
 		REQUIRE_EQ(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
 		REQUIRE_EQ(waitpid(pid, &status, 0), pid);
@@ -432,9 +547,12 @@ static unsigned run_sequence(pid_t pid, const struct user_regs_struct *base)
 	}
 	CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
 	REQUIRE_EQ(ptrace(PTRACE_GETREGS, pid, NULL, &u), 0);
+	REQUIRE_EQ(ptrace(PTRACE_GETFPREGS, pid, NULL, &f), 0);
 	load_state(&is, &u);
-	if (said.ip != is.ip || memcmp(said.reg, is.reg, sizeof is.reg) ||
-	    ((said.flags ^ is.flags) & said.known) || !is_memory_as_said(&said)) {
+	load_vectors(&is, &f);
+	if (memcmp(said.vector, is.vector, sizeof is.vector) || said.ip != is.ip ||
+	    memcmp(said.reg, is.reg, sizeof is.reg) || ((said.flags ^ is.flags) & said.known) ||
+	    !is_memory_as_said(&said)) {
 		CHECK(!"the processor agrees");
 		report(&said, &is, steps);
 	}
@@ -452,11 +570,14 @@ static void steps_agree(void)
 {
 	pid_t pid = start_traced();
 	struct user_regs_struct base;
+	struct user_fpregs_struct vectors;
 	unsigned n = wanted("QT_STEPS", t_sanitized() ? 4000 : 20000), steps = 0;
 
+	has_avx = __builtin_cpu_supports("avx");
 	REQUIRE_EQ(ptrace(PTRACE_GETREGS, pid, NULL, &base), 0);
+	REQUIRE_EQ(ptrace(PTRACE_GETFPREGS, pid, NULL, &vectors), 0);
 	for (unsigned i = 0; i < n && t_failures() < 4; i++)
-		steps += run_sequence(pid, &base);
+		steps += run_sequence(pid, &base, vectors);
 	CHECK(steps > n); /* most instructions are known */
 	end_child(pid);
 }

@@ -37,11 +37,15 @@ static void load_registers(struct mu_loop *l, const ucontext_t *c)
 	l->flags = (uint32_t)c->uc_mcontext.gregs[REG_EFL] & MU_LOOP_FLAGS;
 	l->known = MU_LOOP_FLAGS;
 	__asm__("mov %%fs:0, %0" : "=r"(l->fs));
+	l->vectors_known = 0xffff;
+	for (int i = 0; i < 16; i++)
+		memcpy(&l->vector[i], &c->uc_mcontext.fpregs->_xmm[i], sizeof l->vector[i]);
 }
 
 static bool is_as_said(const struct mu_loop *says, const struct mu_loop *is)
 {
 	bool same = says->ip == is->ip && !memcmp(says->reg, is->reg, sizeof is->reg) &&
+		    !memcmp(says->vector, is->vector, sizeof is->vector) &&
 		    !((says->flags ^ is->flags) & says->known);
 
 	for (uint32_t i = 0; i < says->words; i++)
@@ -144,10 +148,11 @@ static void loops_that_wait(void)
 	static const struct {
 		const char *code;
 		bool stores;
-	} loops[] = {{loop_plain, false},  {loop_compare, false},    {loop_yields, false},
-		     {loop_fences, false}, {loop_stores, true},      {loop_calls, true},
-		     {loop_array, false},  {loop_after_store, true}, {loop_sleeps, false},
-		     {loop_toggles, false}};
+	} loops[] = {{loop_plain, false},     {loop_compare, false},    {loop_yields, false},
+		     {loop_fences, false},    {loop_stores, true},      {loop_calls, true},
+		     {loop_array, false},     {loop_after_store, true}, {loop_sleeps, false},
+		     {loop_toggles, false},   {loop_carries, false},    {loop_number, true},
+		     {loop_adds_zero, false}, {loop_swaps_zero, false}, {loop_takes_lock, false}};
 
 	/* Registers, global variables and the heap lie below the stack. */
 	static uint64_t below[4];
@@ -161,7 +166,7 @@ static void loops_that_wait(void)
 		memset(word, 0, sizeof above);
 		if (code != loop_after_store)
 			CHECK(!judge(code, word).in_loop); /* what it waits for has come */
-		word[0] = 7;
+		word[0] = 0x4000000000000007;              /* no zero as a number either */
 		j = judge(code, word);
 		CHECK_EQ(j.at_first, !loops[i / 2].stores);
 		CHECK(j.in_loop);
@@ -171,8 +176,9 @@ static void loops_that_wait(void)
 static void loops_that_do_more(void)
 {
 	static const char *const loops[] = {
-	    loop_sleeps_until, loop_exchanges, loop_counts, loop_counts_in_memory,
-	    loop_times,        loop_locks,     loop_asks,   loop_undefined};
+	    loop_sleeps_until, loop_exchanges, loop_counts,        loop_counts_in_memory,
+	    loop_times,        loop_locks,     loop_asks,          loop_undefined,
+	    loop_adds,         loop_swaps,     loop_unknown_vector};
 
 	for (unsigned i = 0; i < sizeof loops / sizeof *loops; i++) {
 		uint64_t word[4] = {7, 0, 0, 0};

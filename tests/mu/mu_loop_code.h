@@ -43,6 +43,28 @@ __asm__(
     "	cqto\n idivq 120(%rdi)\n mov $1, %edx\n mov $-2, %rbx\n div %rbx\n mov $2, %edx\n mov $-9, "
     "%ebx\n"
     "	div %ebx\n"
+    "	add %rcx, %rax\n adc %rdx, %rbx\n adcl $0, 120(%rdi)\n adc 124(%rdi), %r8d\n adc $-1, "
+    "%r9b\n"
+    "	cmp %rdx, %rcx\n sbb %rax, %rax\n sbbq $-1, 128(%rdi)\n sbb %bl, %dl\n sbb $7, %al\n"
+    /* atomic operations that store what is there */
+    "	xor %ebx, %ebx\n lock xadd %rbx, 120(%rdi)\n setz %cl\n mov 128(%rdi), %rax\n mov %rax, "
+    "%rbx\n"
+    "	lock cmpxchg %rbx, 128(%rdi)\n sete %dl\n not %eax\n lock cmpxchg %ebx, 128(%rdi)\n"
+    "	mov 120(%rdi), %edx\n xchg %edx, 120(%rdi)\n lock addl $0, 120(%rdi)\n"
+    "	mov 128(%rdi), %sil\n lock and %sil, 128(%rdi)\n"
+    /* vectors of one number */
+    "	movsd 120(%rdi), %xmm0\n movss 128(%rdi), %xmm1\n movq %rax, %xmm2\n movd %ecx, %xmm9\n"
+    "	pxor %xmm3, %xmm3\n movapd %xmm2, %xmm10\n movss %xmm0, %xmm10\n xorps %xmm0, %xmm2\n"
+    "	paddq %xmm9, %xmm2\n por %xmm1, %xmm9\n pand %xmm0, %xmm1\n movq %xmm2, %r8\n"
+    "	movd %xmm10, %r9d\n movsd %xmm9, 120(%rdi)\n movss %xmm2, 128(%rdi)\n movq %xmm1, "
+    "120(%rdi)\n"
+    "	movdqu 120(%rdi), %xmm4\n movq 128(%rdi), %xmm5\n movq %xmm4, %r10\n movq %xmm5, %r11\n"
+    "	mov $0x3ff8000000000000, %rbx\n movq %rbx, %xmm6\n comisd %xmm3, %xmm6\n seta %al\n"
+    "	ucomisd %xmm6, %xmm3\n setb %ah\n comisd %xmm6, %xmm6\n sete %bl\n not %rcx\n mov $-1, "
+    "%rcx\n"
+    "	movq %rcx, %xmm7\n ucomisd %xmm7, %xmm3\n setp %bh\n mov $0x40200000, %ecx\n movd %ecx, "
+    "%xmm8\n"
+    "	comiss %xmm8, %xmm3\n setae %cl\n"
     "	bt $5, %rax\n setc %bl\n bt %ecx, %edx\n setnc %bh\n"
     /* moves */
     "	mov %ah, %cl\n mov %ch, %ah\n mov %r9b, %sil\n mov $0x12, %dh\n mov $0x1234, %bp\n mov "
@@ -106,6 +128,21 @@ __asm__(
     "loop_after_store: movq $5, 8(%rdi)\n1: cmpq $0, (%rdi)\n jne 1b\n ud2\n"
     "loop_sleeps: xor %esi, %esi\n mov $230, %eax\n syscall\n cmpl $0, (%rdi)\n jne loop_sleeps\n "
     "ud2\n"
+    /* the length of a list: a sum of carries */
+    "loop_carries: xor %edx, %edx\n xor %ecx, %ecx\n"
+    "1:	cmpq $1, (%rdi,%rcx,8)\n sbb $-1, %edx\n inc %ecx\n cmp $4, %ecx\n jne 1b\n"
+    "	test %edx, %edx\n jne loop_carries\n ud2\n"
+    /* a number that the loop compares with one from before it */
+    "loop_number: pxor %xmm1, %xmm1\n1: movsd (%rdi), %xmm0\n movsd %xmm0, -16(%rsp)\n"
+    "	ucomisd %xmm1, %xmm0\n jp 1b\n jne 1b\n ud2\n"
+    /* atomic loads */
+    "loop_adds_zero: xor %eax, %eax\n lock xadd %rax, (%rdi)\n test %rax, %rax\n jne "
+    "loop_adds_zero\n ud2\n"
+    "loop_swaps_zero: xor %eax, %eax\n xor %ecx, %ecx\n lock cmpxchg %rcx, (%rdi)\n jne "
+    "loop_swaps_zero\n ud2\n"
+    /* a lock that another thread has: 7, and it stores 7 */
+    "loop_takes_lock: mov $7, %eax\n xchg %eax, (%rdi)\n test %eax, %eax\n jne "
+    "loop_takes_lock\n ud2\n"
     /* a word that changes to and fro */
     "loop_toggles: xorl $1, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_toggles\n ud2\n"
     /* these do not only wait */
@@ -114,6 +151,9 @@ __asm__(
     "loop_exchanges: mov $1, %ecx\n xor %eax, %eax\n lock cmpxchg %ecx, -8(%rsp)\n movl $0, "
     "-8(%rsp)\n"
     "	cmpl $0, (%rdi)\n jne loop_exchanges\n ud2\n"
+    "loop_adds: mov $1, %eax\n lock xadd %rax, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_adds\n ud2\n"
+    "loop_swaps: mov $3, %eax\n xchg %rax, -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_swaps\n ud2\n"
+    "loop_unknown_vector: comisd %xmm0, %xmm1\n jne loop_unknown_vector\n ud2\n"
     "loop_counts: dec %rcx\n je 1f\n cmpl $0, (%rdi)\n jne loop_counts\n1: ud2\n"
     "loop_counts_in_memory: incl -8(%rsp)\n cmpl $0, (%rdi)\n jne loop_counts_in_memory\n ud2\n"
     "loop_times: rdtsc\n cmpl $0, (%rdi)\n jne loop_times\n ud2\n"
@@ -123,6 +163,8 @@ __asm__(
 extern const char loop_plain[], loop_compare[], loop_yields[], loop_fences[], loop_stores[],
     loop_calls[], loop_array[], loop_stores_beside[], loop_after_store[], loop_toggles[],
     loop_counts[], loop_counts_in_memory[], loop_times[], loop_locks[], loop_asks[],
-    loop_undefined[], loop_sleeps[], loop_sleeps_until[], loop_exchanges[];
+    loop_undefined[], loop_sleeps[], loop_carries[], loop_number[], loop_adds_zero[],
+    loop_swaps_zero[], loop_takes_lock[], loop_adds[], loop_swaps[], loop_unknown_vector[],
+    loop_sleeps_until[], loop_exchanges[];
 
 #endif
