@@ -4,10 +4,9 @@
  * processor (Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2): prefixes,
  * opcode, ModRM, SIB, displacement, immediate.
  */
-#include "mu/vtime/loop.h"
+#include "mu/vtime/loop_insn.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /*
  * The loop's own loads have read, or will read, the same bytes; no sanitizer needs to check them.
@@ -37,24 +36,6 @@ READS_AS_PROGRAM uint64_t mu_loop_read(const struct mu_loop *l, uint64_t at, uns
 
 #ifdef __x86_64__
 
-/* An instruction while it is decoded and carried out. */
-struct insn {
-	struct mu_loop *l;
-	uint8_t rex;       /* 0: none */
-	uint8_t size;      /* of operands: 1, 2, 4 or 8 bytes */
-	uint8_t reg, rm;   /* register numbers; rm holds if the operand is no memory */
-	uint8_t extension; /* the field "reg" without REX: a part of some opcodes */
-	bool is_memory, uses_fs, has_66, is_locked, is_unknown;
-	uint8_t prefix; /* that tells instructions on vectors apart: 0, 0x66, 0xf3 or 0xf2 */
-	uint8_t second; /* number of the vector that is the first source */
-	uint64_t address;
-};
-
-static uint64_t mask_of(unsigned size)
-{
-	return size == 8 ? UINT64_MAX : (1ull << size * 8) - 1;
-}
-
 static int64_t sign_extend(uint64_t value, unsigned size)
 {
 	unsigned unused = 64 - size * 8;
@@ -72,7 +53,7 @@ static struct mu_loop_word *find_word(struct mu_loop *l, uint64_t at)
 	return NULL;
 }
 
-static uint64_t load(struct insn *i, uint64_t at, unsigned size)
+uint64_t mu_insn_load(struct insn *i, uint64_t at, unsigned size)
 {
 	uint64_t value = mu_loop_read(i->l, at, size, true);
 	unsigned shift = (unsigned)(at & 7) * 8;
@@ -89,7 +70,7 @@ static uint64_t load(struct insn *i, uint64_t at, unsigned size)
 			value = (value & ~(w->mask << (64 - shift))) | (w->value & w->mask)
 									   << (64 - shift);
 	}
-	return value & mask_of(size);
+	return value & mu_insn_mask(size);
 }
 
 static void store_bits(struct insn *i, uint64_t at, uint64_t value, uint64_t mask)
@@ -111,19 +92,19 @@ static void store_bits(struct insn *i, uint64_t at, uint64_t value, uint64_t mas
 	w->mask |= mask;
 }
 
-static void store(struct insn *i, uint64_t at, unsigned size, uint64_t value)
+void mu_insn_store(struct insn *i, uint64_t at, unsigned size, uint64_t value)
 {
 	unsigned shift = (unsigned)(at & 7) * 8;
 
-	store_bits(i, at & ~7ull, value << shift, mask_of(size) << shift);
+	store_bits(i, at & ~7ull, value << shift, mu_insn_mask(size) << shift);
 	if ((at & 7) + size > 8)
 		store_bits(i, (at & ~7ull) + 8, value >> (64 - shift),
-			   mask_of(size) >> (64 - shift));
+			   mu_insn_mask(size) >> (64 - shift));
 }
 
 /* ---- the bytes of the instruction ---- */
 
-static uint64_t fetch(struct insn *i, unsigned size)
+uint64_t mu_insn_fetch(struct insn *i, unsigned size)
 {
 	uint64_t value = mu_loop_read(i->l, i->l->ip, size, false);
 
@@ -133,20 +114,20 @@ static uint64_t fetch(struct insn *i, unsigned size)
 
 static int64_t fetch_signed(struct insn *i, unsigned size)
 {
-	return sign_extend(fetch(i, size), size);
+	return sign_extend(mu_insn_fetch(i, size), size);
 }
 
 /* An immediate operand: of the operand's size, but 4 bytes with 8. */
 static uint64_t fetch_immediate(struct insn *i)
 {
-	return (uint64_t)fetch_signed(i, i->size == 8 ? 4 : i->size) & mask_of(i->size);
+	return (uint64_t)fetch_signed(i, i->size == 8 ? 4 : i->size) & mu_insn_mask(i->size);
 }
 
 /* ModRM with what follows it. behind: bytes of immediate behind that, which an address that is
  * relative to the next instruction needs. */
-static void fetch_modrm(struct insn *i, unsigned behind)
+void mu_insn_fetch_modrm(struct insn *i, unsigned behind)
 {
-	uint8_t m = (uint8_t)fetch(i, 1), mod = m >> 6;
+	uint8_t m = (uint8_t)mu_insn_fetch(i, 1), mod = m >> 6;
 	const uint64_t *reg = i->l->reg;
 
 	i->extension = m >> 3 & 7;
@@ -156,7 +137,7 @@ static void fetch_modrm(struct insn *i, unsigned behind)
 	if (!i->is_memory)
 		return;
 	if ((m & 7) == 4) {
-		uint8_t sib = (uint8_t)fetch(i, 1);
+		uint8_t sib = (uint8_t)mu_insn_fetch(i, 1);
 		unsigned index = (sib >> 3 & 7u) | (i->rex & 2u) << 2,
 			 base = (sib & 7u) | (i->rex & 1u) << 3;
 
@@ -192,7 +173,7 @@ static uint64_t get_register(const struct insn *i, unsigned n, unsigned size)
 {
 	if (is_second_byte(i, n, size))
 		return i->l->reg[n - 4] >> 8 & 0xff;
-	return i->l->reg[n] & mask_of(size);
+	return i->l->reg[n] & mu_insn_mask(size);
 }
 
 static void set_register(struct insn *i, unsigned n, unsigned size, uint64_t value)
@@ -202,40 +183,40 @@ static void set_register(struct insn *i, unsigned n, unsigned size, uint64_t val
 	if (is_second_byte(i, n, size))
 		i->l->reg[n - 4] = (i->l->reg[n - 4] & ~0xff00ull) | (value & 0xff) << 8;
 	else if (size >= 4)
-		*r = value & mask_of(size); /* 4 bytes clear the upper half */
+		*r = value & mu_insn_mask(size); /* 4 bytes clear the upper half */
 	else
-		*r = (*r & ~mask_of(size)) | (value & mask_of(size));
+		*r = (*r & ~mu_insn_mask(size)) | (value & mu_insn_mask(size));
 }
 
 static uint64_t get_rm_sized(struct insn *i, unsigned size)
 {
-	return i->is_memory ? load(i, i->address, size) : get_register(i, i->rm, size);
+	return i->is_memory ? mu_insn_load(i, i->address, size) : get_register(i, i->rm, size);
 }
 
-static uint64_t get_rm(struct insn *i)
+uint64_t mu_insn_get_rm(struct insn *i)
 {
 	return get_rm_sized(i, i->size);
 }
 
 /*
- * An atomic operation may be a load, as an addition of 0, or fail, as an attempt to take a lock. One
- * that changes memory is left out: another thread may take part. In the thread's own descriptor
+ * An atomic operation may be a load, as an addition of 0, or fail, as an attempt to take a lock.
+ * One that changes memory is left out: another thread may take part. In the thread's own descriptor
  * libc marks that the thread may be cancelled in the system call that follows.
  */
 static void store_locked(struct insn *i, uint64_t value)
 {
 	if (i->address - i->l->fs < DESCRIPTOR)
-		store(i, i->address, i->size, value);
-	else if (value != load(i, i->address, i->size))
+		mu_insn_store(i, i->address, i->size, value);
+	else if (value != mu_insn_load(i, i->address, i->size))
 		i->is_unknown = true;
 }
 
-static void set_rm(struct insn *i, uint64_t value)
+void mu_insn_set_rm(struct insn *i, uint64_t value)
 {
 	if (i->is_locked)
 		store_locked(i, value);
 	else if (i->is_memory)
-		store(i, i->address, i->size, value);
+		mu_insn_store(i, i->address, i->size, value);
 	else
 		set_register(i, i->rm, i->size, value);
 }
@@ -243,12 +224,12 @@ static void set_rm(struct insn *i, uint64_t value)
 static void push(struct insn *i, uint64_t value)
 {
 	i->l->reg[RSP] -= 8;
-	store(i, i->l->reg[RSP], 8, value);
+	mu_insn_store(i, i->l->reg[RSP], 8, value);
 }
 
 static uint64_t pop(struct insn *i)
 {
-	uint64_t value = load(i, i->l->reg[RSP], 8);
+	uint64_t value = mu_insn_load(i, i->l->reg[RSP], 8);
 
 	i->l->reg[RSP] += 8;
 	return value;
@@ -256,7 +237,7 @@ static uint64_t pop(struct insn *i)
 
 /* ---- arithmetic ---- */
 
-static void set_flags(struct insn *i, uint32_t flags, uint32_t defined)
+void mu_insn_set_flags(struct insn *i, uint32_t flags, uint32_t defined)
 {
 	i->l->flags = (i->l->flags & ~defined) | (flags & defined);
 	i->l->known |= defined;
@@ -272,7 +253,7 @@ static uint32_t flags_of(const struct insn *i, uint64_t result)
 {
 	uint32_t f = 0;
 
-	if (!(result & mask_of(i->size)))
+	if (!(result & mu_insn_mask(i->size)))
 		f |= MU_LOOP_ZF;
 	if (result >> (i->size * 8 - 1) & 1)
 		f |= MU_LOOP_SF;
@@ -286,7 +267,7 @@ enum { ADD, OR, ADC, SBB, AND, SUB, XOR, CMP };
 /* Returns the result, and sets the flags. */
 static uint64_t calculate(struct insn *i, unsigned what, uint64_t a, uint64_t b)
 {
-	uint64_t mask = mask_of(i->size), r = 0, carry = 0;
+	uint64_t mask = mu_insn_mask(i->size), r = 0, carry = 0;
 	uint32_t carries = 0;
 	bool overflows = false;
 
@@ -321,7 +302,8 @@ static uint64_t calculate(struct insn *i, unsigned what, uint64_t a, uint64_t b)
 	default:
 		i->is_unknown = true;
 	}
-	set_flags(i, flags_of(i, r) | carries | (overflows ? MU_LOOP_OF : 0), MU_LOOP_FLAGS);
+	mu_insn_set_flags(i, flags_of(i, r) | carries | (overflows ? MU_LOOP_OF : 0),
+			  MU_LOOP_FLAGS);
 	return r;
 }
 
@@ -330,7 +312,7 @@ enum { SHL = 4, SHR, SAL, SAR };
 static void shift(struct insn *i, unsigned count)
 {
 	unsigned bits = i->size * 8u;
-	uint64_t a = get_rm(i), r;
+	uint64_t a = mu_insn_get_rm(i), r;
 	uint32_t carries;
 
 	count &= i->size == 8 ? 63 : 31;
@@ -344,15 +326,15 @@ static void shift(struct insn *i, unsigned count)
 		return;
 	}
 	if (i->extension == SHL) {
-		r = a << count & mask_of(i->size);
+		r = a << count & mu_insn_mask(i->size);
 		carries = a >> (bits - count) & 1;
 	} else {
 		r = i->extension == SHR ? a >> count : (uint64_t)(sign_extend(a, i->size) >> count);
-		r &= mask_of(i->size);
+		r &= mu_insn_mask(i->size);
 		carries = a >> (count - 1) & 1;
 	}
-	set_rm(i, r);
-	set_flags(i, flags_of(i, r) | carries, MU_LOOP_FLAGS & ~MU_LOOP_OF);
+	mu_insn_set_rm(i, r);
+	mu_insn_set_flags(i, flags_of(i, r) | carries, MU_LOOP_FLAGS & ~MU_LOOP_OF);
 	forget_flags(i, MU_LOOP_OF);
 }
 
@@ -386,200 +368,6 @@ static bool holds_condition(struct insn *i, unsigned number)
 	return holds != (number & 1);
 }
 
-/* ---- vector registers that hold one number ---- */
-
-static uint64_t get_vector(struct insn *i, unsigned n)
-{
-	if (!(i->l->vectors_known >> n & 1))
-		i->is_unknown = true;
-	return i->l->vector[n];
-}
-
-static void set_vector(struct insn *i, unsigned n, uint64_t value)
-{
-	i->l->vector[n] = value;
-	i->l->vectors_known |= 1u << n;
-}
-
-static uint64_t get_vector_rm(struct insn *i, unsigned size)
-{
-	return (i->is_memory ? load(i, i->address, size) : get_vector(i, i->rm)) & mask_of(size);
-}
-
-/* Zero, or not too small for its exponent: a processor may be told to take the others for zero. */
-static double number_of(struct insn *i, uint64_t bits, unsigned size)
-{
-	uint64_t exponents = size == 4 ? 0x7f800000 : 0x7ff0000000000000;
-	uint32_t low = (uint32_t)bits;
-	double d;
-	float f;
-
-	if (!(bits & exponents) && (bits & (exponents - 1)) & mask_of(size) >> 1)
-		i->is_unknown = true;
-	memcpy(&f, &low, sizeof f);
-	memcpy(&d, &bits, sizeof d);
-	return size == 4 ? (double)f : d;
-}
-
-static void compare_numbers(struct insn *i, unsigned size)
-{
-	double a = number_of(i, get_vector(i, i->reg) & mask_of(size), size);
-	double b = number_of(i, get_vector_rm(i, size), size);
-	uint32_t f = 0;
-
-	if (a < b)
-		f = MU_LOOP_CF;
-	else if (!(a > b))
-		f = a == b ? MU_LOOP_ZF : MU_LOOP_ZF | MU_LOOP_PF | MU_LOOP_CF;
-	set_flags(i, f, MU_LOOP_FLAGS);
-}
-
-/* The processor raises an exception, as the older encoding of most instructions asks for. */
-static void refuse_unaligned(struct insn *i)
-{
-	if (i->is_memory && i->address & 15)
-		i->is_unknown = true;
-}
-
-/* The lower 8 bytes of a sum or of a combination of bits do not depend on the others. */
-static void combine_vectors(struct insn *i, uint8_t opcode)
-{
-	uint64_t a, b;
-
-	if (!i->is_memory && i->rm == i->second && (opcode == 0x57 || opcode == 0xef)) {
-		set_vector(i, i->reg, 0);
-		return;
-	}
-	refuse_unaligned(i);
-	a = get_vector(i, i->second);
-	b = get_vector_rm(i, 8);
-	switch (opcode) {
-	case 0x54:
-	case 0xdb:
-		set_vector(i, i->reg, a & b);
-		break;
-	case 0x56:
-	case 0xeb:
-		set_vector(i, i->reg, a | b);
-		break;
-	case 0x57:
-	case 0xef:
-		set_vector(i, i->reg, a ^ b);
-		break;
-	default:
-		set_vector(i, i->reg, a + b);
-	}
-}
-
-/* Opcodes of two bytes that are one of these with one of its prefixes. */
-static bool is_vector(uint8_t opcode, uint8_t prefix)
-{
-	switch (opcode) {
-	case 0x10:
-		return true;
-	case 0x11:
-		return prefix >= 0xf2;
-	case 0x28:
-	case 0x2e:
-	case 0x2f:
-	case 0x54:
-	case 0x56:
-	case 0x57:
-		return prefix < 0xf2;
-	case 0x6f:
-	case 0x7e:
-		return prefix == 0x66 || prefix == 0xf3;
-	case 0x6e:
-	case 0xd4:
-	case 0xd6:
-	case 0xdb:
-	case 0xeb:
-	case 0xef:
-		return prefix == 0x66;
-	default:
-		return false;
-	}
-}
-
-static void step_vector(struct insn *i, uint8_t opcode)
-{
-	i->size = i->rex & 8 ? 8 : 4; /* of an operand that is no vector */
-	fetch_modrm(i, 0);
-	switch (opcode) {
-	case 0x10:
-		if (i->prefix == 0xf3 && i->is_memory)
-			set_vector(i, i->reg, load(i, i->address, 4));
-		else if (i->prefix == 0xf3)
-			set_vector(i, i->reg,
-				   (get_vector(i, i->second) & ~mask_of(4)) | get_vector_rm(i, 4));
-		else
-			set_vector(i, i->reg, get_vector_rm(i, 8));
-		break;
-	case 0x11:
-		if (i->is_memory)
-			store(i, i->address, i->prefix == 0xf3 ? 4 : 8, get_vector(i, i->reg));
-		else
-			i->is_unknown = true;
-		break;
-	case 0x28:
-	case 0x6f:
-		if (i->prefix != 0xf3)
-			refuse_unaligned(i);
-		set_vector(i, i->reg, get_vector_rm(i, 8));
-		break;
-	case 0x2e:
-	case 0x2f:
-		compare_numbers(i, i->prefix ? 8 : 4);
-		break;
-	case 0x6e:
-		set_vector(i, i->reg, get_rm(i));
-		break;
-	case 0x7e:
-		if (i->prefix == 0xf3)
-			set_vector(i, i->reg, get_vector_rm(i, 8));
-		else
-			set_rm(i, get_vector(i, i->reg) & mask_of(i->size));
-		break;
-	case 0xd6:
-		if (i->is_memory)
-			store(i, i->address, 8, get_vector(i, i->reg));
-		else
-			set_vector(i, i->rm, get_vector(i, i->reg));
-		break;
-	default:
-		combine_vectors(i, opcode);
-	}
-}
-
-static void step_vector_behind_rex(struct insn *i, uint8_t opcode)
-{
-	/* The field "reg" of ModRM: the first source is also the target. */
-	i->second =
-	    (uint8_t)((mu_loop_read(i->l, i->l->ip, 1, false) >> 3 & 7) | (i->rex & 4) << 1);
-	step_vector(i, opcode);
-}
-
-/* The newer encoding, whose prefix of two or three bytes has the fields of REX, all but one of them
- * upside down. bytes: of the prefix, behind the first. */
-static void step_vex(struct insn *i, unsigned bytes)
-{
-	static const uint8_t prefixes[4] = {0, 0x66, 0xf3, 0xf2};
-	uint8_t first = (uint8_t)fetch(i, 1), last = first, opcode;
-
-	i->rex = (uint8_t)(0x40 | (~first >> 7 & 1) << 2);
-	if (bytes == 2) {
-		last = (uint8_t)fetch(i, 1);
-		i->rex |= (uint8_t)((~first >> 6 & 1) << 1 | (~first >> 5 & 1) | last >> 7 << 3);
-	}
-	i->prefix = prefixes[last & 3];
-	i->second = ~(last >> 3) & 15;
-	opcode = (uint8_t)fetch(i, 1);
-	if ((bytes == 2 && (first & 31) != 1) || last & 4 || !is_vector(opcode, i->prefix))
-		i->is_unknown = true;
-	else
-		step_vector(i, opcode);
-}
-
 /* ---- opcodes ---- */
 
 /* Opcodes 0x00 to 0x3d: eight operations in six forms each. */
@@ -600,15 +388,15 @@ static void step_arithmetic(struct insn *i, uint8_t opcode)
 			set_register(i, RAX, i->size, r);
 		return;
 	}
-	fetch_modrm(i, 0);
+	mu_insn_fetch_modrm(i, 0);
 	if (form >= 2) {
-		r = calculate(i, what, get_register(i, i->reg, i->size), get_rm(i));
+		r = calculate(i, what, get_register(i, i->reg, i->size), mu_insn_get_rm(i));
 		if (what != CMP)
 			set_register(i, i->reg, i->size, r);
 	} else {
-		r = calculate(i, what, get_rm(i), get_register(i, i->reg, i->size));
+		r = calculate(i, what, mu_insn_get_rm(i), get_register(i, i->reg, i->size));
 		if (what != CMP)
-			set_rm(i, r);
+			mu_insn_set_rm(i, r);
 	}
 }
 
@@ -620,11 +408,11 @@ static void step_arithmetic_immediate(struct insn *i, uint8_t opcode)
 	if (opcode == 0x80)
 		i->size = 1;
 	bytes = opcode == 0x81 ? (i->size == 8 ? 4 : i->size) : 1;
-	fetch_modrm(i, bytes);
-	b = (uint64_t)fetch_signed(i, bytes) & mask_of(i->size);
-	r = calculate(i, i->extension, get_rm(i), b);
+	mu_insn_fetch_modrm(i, bytes);
+	b = (uint64_t)fetch_signed(i, bytes) & mu_insn_mask(i->size);
+	r = calculate(i, i->extension, mu_insn_get_rm(i), b);
 	if (i->extension != CMP)
-		set_rm(i, r);
+		mu_insn_set_rm(i, r);
 }
 
 static void set_quotient(struct insn *i, uint64_t quotient, uint64_t rest)
@@ -658,7 +446,7 @@ static void step_divide_signed(struct insn *i, uint64_t by)
 		b = sign_extend(by, i->size);
 	uint64_t high = get_register(i, RDX, i->size);
 
-	if (i->size < 4 || high != (low < 0 ? mask_of(i->size) : 0) || !b || b == -1)
+	if (i->size < 4 || high != (low < 0 ? mu_insn_mask(i->size) : 0) || !b || b == -1)
 		i->is_unknown = true;
 	else
 		set_quotient(i, (uint64_t)(low / b), (uint64_t)(low % b));
@@ -671,19 +459,19 @@ static void step_unary(struct insn *i, uint8_t opcode)
 	if (opcode == 0xf6)
 		i->size = 1;
 	/* The immediate of TEST is known to follow only once ModRM is read: look ahead. */
-	fetch_modrm(i, (mu_loop_read(i->l, i->l->ip, 1, false) >> 3 & 7)
-			   ? 0
-			   : (i->size == 8 ? 4 : i->size));
-	a = get_rm(i);
+	mu_insn_fetch_modrm(i, (mu_loop_read(i->l, i->l->ip, 1, false) >> 3 & 7)
+				   ? 0
+				   : (i->size == 8 ? 4 : i->size));
+	a = mu_insn_get_rm(i);
 	switch (i->extension) {
 	case 0:
 		calculate(i, AND, a, fetch_immediate(i));
 		break;
 	case 2:
-		set_rm(i, ~a & mask_of(i->size));
+		mu_insn_set_rm(i, ~a & mu_insn_mask(i->size));
 		break;
 	case 3:
-		set_rm(i, calculate(i, SUB, 0, a));
+		mu_insn_set_rm(i, calculate(i, SUB, 0, a));
 		break;
 	case 6:
 		step_divide(i, a);
@@ -703,9 +491,9 @@ static void step_group5(struct insn *i, uint8_t opcode)
 
 	if (opcode == 0xfe)
 		i->size = 1;
-	fetch_modrm(i, 0);
+	mu_insn_fetch_modrm(i, 0);
 	if (i->extension <= 1) {
-		set_rm(i, calculate(i, i->extension ? SUB : ADD, get_rm(i), 1));
+		mu_insn_set_rm(i, calculate(i, i->extension ? SUB : ADD, mu_insn_get_rm(i), 1));
 		i->l->flags = (i->l->flags & ~(uint32_t)MU_LOOP_CF) | carry;
 		i->l->known = (i->l->known & ~(uint32_t)MU_LOOP_CF) | carry_known;
 	} else if (opcode == 0xff && (i->extension == 2 || i->extension == 4)) {
@@ -730,7 +518,7 @@ static void step_extend(struct insn *i, uint8_t opcode)
 	unsigned from = opcode & 1 ? 2 : 1;
 	uint64_t value;
 
-	fetch_modrm(i, 0);
+	mu_insn_fetch_modrm(i, 0);
 	value = get_rm_sized(i, from);
 	if (opcode & 8)
 		value = (uint64_t)sign_extend(value, from);
@@ -761,15 +549,15 @@ static void step_system_call(struct insn *i)
 /* Opcodes of two bytes, the first 0x0f. */
 static void step_two_bytes(struct insn *i, bool is_f3)
 {
-	uint8_t opcode = (uint8_t)fetch(i, 1);
+	uint8_t opcode = (uint8_t)mu_insn_fetch(i, 1);
 	uint64_t value;
 
-	if (is_vector(opcode, i->prefix)) {
-		step_vector_behind_rex(i, opcode);
+	if (mu_insn_is_vector(opcode, i->prefix)) {
+		mu_insn_step_vector(i, opcode);
 		return;
 	}
 	if (is_f3) { /* ENDBR64 */
-		i->is_unknown = opcode != 0x1e || fetch(i, 1) != 0xfa;
+		i->is_unknown = opcode != 0x1e || mu_insn_fetch(i, 1) != 0xfa;
 		return;
 	}
 	switch (opcode) {
@@ -778,27 +566,27 @@ static void step_two_bytes(struct insn *i, bool is_f3)
 		return;
 	case 0x18: /* prefetch, and what older processors ignore */
 	case 0x1f:
-		fetch_modrm(i, 0);
+		mu_insn_fetch_modrm(i, 0);
 		return;
 	case 0xa3: /* BT */
 	case 0xba:
-		fetch_modrm(i, opcode == 0xba);
+		mu_insn_fetch_modrm(i, opcode == 0xba);
 		if (opcode == 0xba ? i->extension != 4 : i->is_memory) {
 			i->is_unknown = true;
 			return;
 		}
-		value = opcode == 0xba ? fetch(i, 1) : get_register(i, i->reg, i->size);
-		value = get_rm(i) >> (value & (i->size * 8u - 1)) & 1;
-		set_flags(i, value ? MU_LOOP_CF : 0, MU_LOOP_CF);
+		value = opcode == 0xba ? mu_insn_fetch(i, 1) : get_register(i, i->reg, i->size);
+		value = mu_insn_get_rm(i) >> (value & (i->size * 8u - 1)) & 1;
+		mu_insn_set_flags(i, value ? MU_LOOP_CF : 0, MU_LOOP_CF);
 		forget_flags(i, MU_LOOP_OF | MU_LOOP_SF | MU_LOOP_PF);
 		return;
 	case 0xae: /* fences; with the prefix 66, TPAUSE and others */
-		fetch_modrm(i, 0);
+		mu_insn_fetch_modrm(i, 0);
 		i->is_unknown = i->is_memory || i->extension < 5 || i->has_66;
 		return;
 	case 0xaf:
-		fetch_modrm(i, 0);
-		step_multiply(i, get_register(i, i->reg, i->size), get_rm(i));
+		mu_insn_fetch_modrm(i, 0);
+		step_multiply(i, get_register(i, i->reg, i->size), mu_insn_get_rm(i));
 		return;
 	case 0xb6:
 	case 0xb7:
@@ -818,8 +606,8 @@ static void step_two_bytes(struct insn *i, bool is_f3)
 	}
 	switch (opcode >> 4) {
 	case 4: /* conditional move: 4 bytes clear the upper half even if nothing moves */
-		fetch_modrm(i, 0);
-		value = get_rm(i);
+		mu_insn_fetch_modrm(i, 0);
+		value = mu_insn_get_rm(i);
 		set_register(i, i->reg, i->size,
 			     holds_condition(i, opcode) ? value : get_register(i, i->reg, i->size));
 		return;
@@ -832,8 +620,8 @@ static void step_two_bytes(struct insn *i, bool is_f3)
 	}
 	case 9:
 		i->size = 1;
-		fetch_modrm(i, 0);
-		set_rm(i, holds_condition(i, opcode));
+		mu_insn_fetch_modrm(i, 0);
+		mu_insn_set_rm(i, holds_condition(i, opcode));
 		return;
 	default:
 		i->is_unknown = true;
@@ -847,18 +635,18 @@ static void step_move(struct insn *i, uint8_t opcode)
 	if (opcode >= 0xc6) {
 		unsigned bytes = i->size == 8 ? 4 : i->size;
 
-		fetch_modrm(i, bytes);
+		mu_insn_fetch_modrm(i, bytes);
 		if (i->extension)
 			i->is_unknown = true;
 		else
-			set_rm(i, fetch_immediate(i));
+			mu_insn_set_rm(i, fetch_immediate(i));
 		return;
 	}
-	fetch_modrm(i, 0);
+	mu_insn_fetch_modrm(i, 0);
 	if (opcode & 2)
-		set_register(i, i->reg, i->size, get_rm(i));
+		set_register(i, i->reg, i->size, mu_insn_get_rm(i));
 	else
-		set_rm(i, get_register(i, i->reg, i->size));
+		mu_insn_set_rm(i, get_register(i, i->reg, i->size));
 }
 
 /* Opcodes of one byte that stand alone. */
@@ -869,27 +657,27 @@ static void step_others(struct insn *i, uint8_t opcode, bool is_f3)
 
 	switch (opcode) {
 	case 0x63: /* MOVSXD */
-		fetch_modrm(i, 0);
+		mu_insn_fetch_modrm(i, 0);
 		set_register(i, i->reg, i->size, (uint64_t)sign_extend(get_rm_sized(i, 4), 4));
 		break;
 	case 0x69:
-		fetch_modrm(i, i->size == 8 ? 4 : i->size);
-		step_multiply(i, get_rm(i), fetch_immediate(i));
+		mu_insn_fetch_modrm(i, i->size == 8 ? 4 : i->size);
+		step_multiply(i, mu_insn_get_rm(i), fetch_immediate(i));
 		break;
 	case 0x6b:
-		fetch_modrm(i, 1);
-		step_multiply(i, get_rm(i), (uint64_t)fetch_signed(i, 1));
+		mu_insn_fetch_modrm(i, 1);
+		step_multiply(i, mu_insn_get_rm(i), (uint64_t)fetch_signed(i, 1));
 		break;
 	case 0x84:
 	case 0x85: /* TEST */
 		if (opcode == 0x84)
 			i->size = 1;
-		fetch_modrm(i, 0);
-		calculate(i, AND, get_rm(i), get_register(i, i->reg, i->size));
+		mu_insn_fetch_modrm(i, 0);
+		calculate(i, AND, mu_insn_get_rm(i), get_register(i, i->reg, i->size));
 		break;
 	case 0x8d: /* LEA: the address itself, without the base of FS */
 		i->uses_fs = false;
-		fetch_modrm(i, 0);
+		mu_insn_fetch_modrm(i, 0);
 		i->is_unknown = !i->is_memory;
 		set_register(i, i->reg, i->size, i->address);
 		break;
@@ -913,14 +701,14 @@ static void step_others(struct insn *i, uint8_t opcode, bool is_f3)
 	case 0xc1:
 		if (opcode == 0xc0)
 			i->size = 1;
-		fetch_modrm(i, 1);
-		shift(i, (unsigned)fetch(i, 1));
+		mu_insn_fetch_modrm(i, 1);
+		shift(i, (unsigned)mu_insn_fetch(i, 1));
 		break;
 	case 0xd0:
 	case 0xd1:
 		if (opcode == 0xd0)
 			i->size = 1;
-		fetch_modrm(i, 0);
+		mu_insn_fetch_modrm(i, 0);
 		shift(i, 1);
 		break;
 	case 0xc3:
@@ -953,11 +741,11 @@ static void step_compare_exchange(struct insn *i)
 {
 	uint64_t old, wanted = get_register(i, RAX, i->size);
 
-	fetch_modrm(i, 0);
-	old = get_rm(i);
+	mu_insn_fetch_modrm(i, 0);
+	old = mu_insn_get_rm(i);
 	calculate(i, CMP, wanted, old);
 	if (old == wanted)
-		set_rm(i, get_register(i, i->reg, i->size));
+		mu_insn_set_rm(i, get_register(i, i->reg, i->size));
 	else
 		set_register(i, RAX, i->size, old);
 }
@@ -966,9 +754,9 @@ static void step_exchange_add(struct insn *i)
 {
 	uint64_t old;
 
-	fetch_modrm(i, 0);
-	old = get_rm(i);
-	set_rm(i, calculate(i, ADD, old, get_register(i, i->reg, i->size)));
+	mu_insn_fetch_modrm(i, 0);
+	old = mu_insn_get_rm(i);
+	mu_insn_set_rm(i, calculate(i, ADD, old, get_register(i, i->reg, i->size)));
 	set_register(i, i->reg, i->size, old);
 }
 
@@ -979,14 +767,14 @@ static void step_exchange(struct insn *i, uint8_t opcode)
 
 	if (opcode == 0x86)
 		i->size = 1;
-	fetch_modrm(i, 0);
+	mu_insn_fetch_modrm(i, 0);
 	i->is_locked = true;
 	if (!i->is_memory) {
 		i->is_unknown = true;
 		return;
 	}
-	old = get_rm(i);
-	set_rm(i, get_register(i, i->reg, i->size));
+	old = mu_insn_get_rm(i);
+	mu_insn_set_rm(i, get_register(i, i->reg, i->size));
 	set_register(i, i->reg, i->size, old);
 }
 
@@ -1016,7 +804,7 @@ static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 	} else if (opcode >= 0xb0 && opcode <= 0xbf) {
 		if (opcode < 0xb8)
 			i->size = 1;
-		set_register(i, n, i->size, fetch(i, i->size));
+		set_register(i, n, i->size, mu_insn_fetch(i, i->size));
 	} else if (opcode == 0xf6 || opcode == 0xf7) {
 		step_unary(i, opcode);
 	} else if (opcode == 0xfe || opcode == 0xff) {
@@ -1030,7 +818,7 @@ static void step_opcode(struct insn *i, uint8_t opcode, bool is_f3)
 
 static void step_locked(struct insn *i, uint8_t opcode)
 {
-	uint8_t second = opcode == 0x0f ? (uint8_t)fetch(i, 1) : 0;
+	uint8_t second = opcode == 0x0f ? (uint8_t)mu_insn_fetch(i, 1) : 0;
 
 	i->is_locked = true;
 	if ((second & 0xfe) == 0xb0 || (second & 0xfe) == 0xc0) {
@@ -1063,10 +851,10 @@ bool mu_loop_step(struct mu_loop *l)
 {
 	struct insn i = {.l = l, .size = 4};
 	bool is_f3 = false, is_f2 = false, is_locked = false;
-	uint8_t byte = (uint8_t)fetch(&i, 1);
+	uint8_t byte = (uint8_t)mu_insn_fetch(&i, 1);
 
 	for (; byte == 0x66 || byte == 0x64 || byte == 0xf3 || byte == 0xf2 || byte == 0xf0;
-	     byte = (uint8_t)fetch(&i, 1)) {
+	     byte = (uint8_t)mu_insn_fetch(&i, 1)) {
 		is_locked |= byte == 0xf0;
 		i.has_66 |= byte == 0x66;
 		i.uses_fs |= byte == 0x64;
@@ -1077,7 +865,7 @@ bool mu_loop_step(struct mu_loop *l)
 	if (byte == 0xc4 || byte == 0xc5) {
 		if (i.prefix || is_locked)
 			return false;
-		step_vex(&i, byte == 0xc4 ? 2 : 1);
+		mu_insn_step_vex(&i, byte == 0xc4 ? 2 : 1);
 		return !i.is_unknown;
 	}
 	if (i.has_66)
@@ -1086,13 +874,13 @@ bool mu_loop_step(struct mu_loop *l)
 		i.rex = byte;
 		if (byte & 8)
 			i.size = 8;
-		byte = (uint8_t)fetch(&i, 1);
+		byte = (uint8_t)mu_insn_fetch(&i, 1);
 	}
 	/* AMD's processors cut the address to 16 bits there, and Intel's do not. */
 	if (i.has_66 && is_jump(byte, (uint8_t)mu_loop_read(l, l->ip, 1, false)))
 		return false;
 	if (is_f2 && (byte != 0x0f || is_f3 || is_locked ||
-		      !is_vector((uint8_t)mu_loop_read(l, l->ip, 1, false), i.prefix)))
+		      !mu_insn_is_vector((uint8_t)mu_loop_read(l, l->ip, 1, false), i.prefix)))
 		return false;
 	if (is_locked)
 		step_locked(&i, byte);
