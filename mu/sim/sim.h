@@ -71,8 +71,9 @@ void mu_sim_destroy(struct mu_sim *sim); /* NULL is fine */
  * ended and the network is empty. Returns 0, the result of check(), or -EDEADLK. The latter means
  * that nothing is under way and either each task is in a call that returns only after an event, or
  * all tasks only polled, without reading the clock, for QUINTORUS_DEADLOCK_S seconds (5; 0: for
- * ever) of real time and QUINTORUS_DEADLOCK_POLLS polls each (2000). The log then names the call in
- * which each task is. The tasks still wait for their turn, so the caller must end them.
+ * ever) of real time and QUINTORUS_DEADLOCK_POLLS polls each (20,000), or for ten times as
+ * long. The log then names the call in which each task is. The tasks still wait for their turn, so
+ * the caller must end them.
  */
 int mu_sim_run(struct mu_sim *sim);
 

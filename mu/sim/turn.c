@@ -50,9 +50,10 @@
  */
 #define BLOCKED_POLLS 256u
 /*
- * QUINTORUS_DEADLOCK_S is meant for tasks that poll at full speed, which takes less than
+ * QUINTORUS_DEADLOCK_S is meant for a few tasks that poll at full speed, which takes less than
  * POLL_MOST_NS a turn. Slower ones (valgrind, a crowded machine, sleeps between polls) get as many
- * turns, but at most SLOW_FACTOR times as long.
+ * turns, and each of many tasks gets QUINTORUS_DEADLOCK_POLLS, but at most SLOW_FACTOR times as
+ * long.
  */
 #define POLL_MOST_NS 50000u
 #define SLOW_FACTOR  10u
@@ -283,9 +284,10 @@ static bool is_deadlocked(struct mu_sim *s)
 		return true;
 	}
 	ns = drv_clock_ns() - s->quiet_from_ns;
-	if (!s->deadlock_ns || ns < s->deadlock_ns || polls < s->deadlock_polls)
+	if (!s->deadlock_ns || ns < s->deadlock_ns)
 		return false;
-	if (s->quiet < s->deadlock_ns / POLL_MOST_NS && ns / SLOW_FACTOR < s->deadlock_ns)
+	if (ns / SLOW_FACTOR < s->deadlock_ns &&
+	    (polls < s->deadlock_polls || s->quiet < s->deadlock_ns / POLL_MOST_NS))
 		return false;
 	drv_error("virtual clock: deadlock at %.3f us of virtual time: nothing is under way, and "
 		  "the %u tasks did nothing but poll, %llu times each and for %.1f s of real time, "

@@ -18,6 +18,10 @@ no_time=$!
 QUINTORUS_DEADLOCK_S=1 QUINTORUS_DEADLOCK_POLLS=1000000000000 torus run --clock virtual --timeout 3 -n 2 "$program" forever \
 	>"$dir/many polls" 2>&1 &
 many_polls=$!
+# Ten times as much time is the end.
+QUINTORUS_DEADLOCK_S=1 QUINTORUS_DEADLOCK_POLLS=1000000000000 torus run --clock virtual --timeout 100 -n 2 "$program" forever \
+	>"$dir/ten times" 2>&1 &
+ten_times=$!
 
 # A run under a sanitizer, on a crowded machine, takes longer for its polls than the default allows.
 [ "${QT_SCALE:-1}" = 1 ] || export QUINTORUS_DEADLOCK_S=$((20 * QT_SCALE))
@@ -51,4 +55,6 @@ wait $no_time
 [ $? = 124 ] || fail "QUINTORUS_DEADLOCK_S=0: $(cat "$dir/no time")"
 wait $many_polls
 [ $? = 124 ] || fail "QUINTORUS_DEADLOCK_POLLS: $(cat "$dir/many polls")"
+wait $ten_times
+[ $? != 124 ] && grep -q 'polls in PAMI_Context_advance since' "$dir/ten times" || fail "ten times as long: $(cat "$dir/ten times")"
 exit $failed
