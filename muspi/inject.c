@@ -460,14 +460,7 @@ static bool is_pointer_valid(const struct unit_inj *f, uint64_t at, const char *
 /* The program can store anything to the registers of a FIFO. Returns false after a line. */
 static bool are_registers_valid(const struct unit_inj *f, uint64_t tail)
 {
-	uint64_t start = f->hw->pa_start;
-
-	if (!unit_is_in_place(f->hw, &f->place)) {
-		unit_refuse(RULE_fifo_place, start != f->place.start ? "pa_start" : "size - 1",
-			    start != f->place.start ? start : f->hw->size_1);
-		return false;
-	}
-	return is_pointer_valid(f, tail, "pa_tail") &&
+	return unit_check_place(f->hw, &f->place) && is_pointer_valid(f, tail, "pa_tail") &&
 	       is_pointer_valid(f, atomic_load_acquire(&f->hw->pa_head), "pa_head");
 }
 

@@ -213,12 +213,8 @@ static bool are_registers_valid(struct unit_rec *r, MUHWI_Fifo_t *now)
 	now->size_1 = r->hw->size_1;
 	now->pa_head = atomic_load_acquire(&r->hw->pa_head);
 	now->pa_tail = r->hw->pa_tail;
-	if (!unit_is_in_place(now, place)) {
-		unit_refuse(RULE_fifo_place,
-			    now->pa_start != place->start ? "pa_start" : "size - 1",
-			    now->pa_start != place->start ? now->pa_start : now->size_1);
+	if (!unit_check_place(now, place))
 		return false;
-	}
 	is_tail_bad = now->pa_tail - place->start >= place->size || now->pa_tail % 32;
 	if (!is_tail_bad && now->pa_head - place->start < place->size && now->pa_head % 32 == 0)
 		return true;

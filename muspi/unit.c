@@ -101,6 +101,17 @@ void unit_refuse(enum unit_rule rule, const char *field, uint64_t value)
 	atomic_fetch_add_release(&unit.refused[rule], 1);
 }
 
+bool unit_check_place(const MUHWI_Fifo_t *hw, const struct unit_place *place)
+{
+	uint64_t start = hw->pa_start;
+
+	if (unit_is_in_place(hw, place))
+		return true;
+	unit_refuse(RULE_fifo_place, start != place->start ? "pa_start" : "size - 1",
+		    start != place->start ? start : hw->size_1);
+	return false;
+}
+
 /* How often a rule was broken in this process; UINT64_MAX: there is no such rule. For programs and
  * tests that ask. */
 UNIT_API uint64_t quintorus_mu_refused(const char *name);

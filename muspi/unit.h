@@ -121,7 +121,9 @@ extern struct unit unit;
 
 /* 0, or a positive errno (logged). Any thread. */
 int unit_attach(void);
-/* Do the registers that name the place of a FIFO still say it? */
+/* Do the registers that name the place of a FIFO still say it? Say so if not. */
+bool unit_check_place(const MUHWI_Fifo_t *hw, const struct unit_place *place);
+/* The same without a word. */
 static inline bool unit_is_in_place(const MUHWI_Fifo_t *hw, const struct unit_place *place)
 {
 	return hw->pa_start == place->start && hw->size_1 + 1 == place->size;

@@ -132,11 +132,12 @@ int mu_receive_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint
 /* Tell the initiator, `channel` of `task`, that memory which its put named was not there. error:
  * positive errno. 0, -EINVAL, or -EAGAIN: no memory. */
 int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel, int error);
-/* Build the same for a get. answer: header of the put that it asked for, which names the channel of
- * `task`. 0 or -EINVAL. */
-int mu_access_error_answer(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *answer,
-			   int error, MUHWI_Descriptor_t *report);
-/* Build such a report of channel `from`; answer (NULL: of a put) and error as above. */
+/* Build this report, or that of a get. answer: header of the put that a get asked for; NULL: the
+ * operation is a put. 0 or -EINVAL. */
+int mu_access_error_build(struct mu_channel *ch, uint32_t task, unsigned channel,
+			  const MUHWI_PacketHeader_t *answer, int error,
+			  MUHWI_Descriptor_t *report);
+/* The same of channel `from`, to a destination. */
 void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsigned from,
 			  const MUHWI_PacketHeader_t *answer, int error);
 

@@ -322,7 +322,9 @@ static bool become_report(struct mu_channel *ch, MUHWI_Descriptor_t *d, int rc)
 	    mu_header_number(&d->PacketHeader));
 	MUHWI_Descriptor_t report;
 
-	if (!is_put(d) || mu_access_error_answer(ch, task, &d->PacketHeader, -rc, &report))
+	if (!is_put(d) ||
+	    mu_access_error_build(ch, task, mu_header_origin_channel(&d->PacketHeader),
+				  &d->PacketHeader, -rc, &report))
 		return false;
 	*d = report;
 	return true;

@@ -368,14 +368,14 @@ void mu_access_error_desc(MUHWI_Descriptor_t *d, const struct mu_dest *to, unsig
 	mu_desc_fifo(d, 0, 0, to, &m, 1);
 }
 
-int mu_access_error_answer(struct mu_channel *ch, uint32_t task, const MUHWI_PacketHeader_t *answer,
-			   int error, MUHWI_Descriptor_t *report)
+int mu_access_error_build(struct mu_channel *ch, uint32_t task, unsigned channel,
+			  const MUHWI_PacketHeader_t *answer, int error, MUHWI_Descriptor_t *report)
 {
 	struct mu_dest to;
 
 	if (task >= ch->p->host->tasks)
 		return -EINVAL;
-	to = answer_to(ch, task, mu_header_origin_channel(answer));
+	to = answer_to(ch, task, channel);
 	mu_access_error_desc(report, &to, ch->index, answer, error);
 	return 0;
 }
@@ -383,14 +383,10 @@ int mu_access_error_answer(struct mu_channel *ch, uint32_t task, const MUHWI_Pac
 /* The report travels in order with acknowledgements. */
 int mu_access_error_report(struct mu_channel *ch, uint32_t task, unsigned channel, int error)
 {
-	struct mu_dest to;
 	MUHWI_Descriptor_t d;
+	int rc = mu_access_error_build(ch, task, channel, NULL, error, &d);
 
-	if (task >= ch->p->host->tasks)
-		return -EINVAL;
-	to = answer_to(ch, task, channel);
-	mu_access_error_desc(&d, &to, ch->index, NULL, error);
-	return mu_rget_append(ch, (const unsigned char *)&d, 64);
+	return rc ? rc : mu_rget_append(ch, (const unsigned char *)&d, 64);
 }
 
 /* Dispatch a packet of the reception FIFO. Returns false if there is none. */

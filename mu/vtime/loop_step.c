@@ -123,8 +123,6 @@ static uint64_t fetch_immediate(struct insn *i)
 	return (uint64_t)fetch_signed(i, i->size == 8 ? 4 : i->size) & mu_insn_mask(i->size);
 }
 
-/* ModRM with what follows it. behind: bytes of immediate behind that, which an address that is
- * relative to the next instruction needs. */
 void mu_insn_fetch_modrm(struct insn *i, unsigned behind)
 {
 	uint8_t m = (uint8_t)mu_insn_fetch(i, 1), mod = m >> 6;

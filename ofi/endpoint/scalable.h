@@ -7,7 +7,7 @@
 
 struct ofi_scalable;
 
-/* Note that a transmit or receive context was closed. */
+/* Note that a transmit or receive context, or an alias of one, was opened or closed. */
 void ofi_scalable_use(struct ofi_scalable *s);
 void ofi_scalable_put(struct ofi_scalable *s);
 

@@ -233,7 +233,6 @@ static ssize_t start_list(struct fid_ep *fid, const struct iovec *iov, size_t co
 {
 	struct transfer t = {.iov = iov,
 			     .count = count,
-			     .bytes = ofi_is_list(iov, count) ? ofi_iov_bytes(iov, count) : 0,
 			     .peer = peer,
 			     .address = address,
 			     .key = key,
@@ -241,7 +240,10 @@ static ssize_t start_list(struct fid_ep *fid, const struct iovec *iov, size_t co
 			     .context = context,
 			     .flags = flags};
 
-	return ofi_is_list(iov, count) ? start_transfer(ofi_handle_of(fid), &t) : -FI_EINVAL;
+	if (!ofi_is_list(iov, count))
+		return -FI_EINVAL;
+	t.bytes = ofi_iov_bytes(iov, count);
+	return start_transfer(ofi_handle_of(fid), &t);
 }
 
 static ssize_t start_message(struct fid_ep *fid, const struct fi_msg_rma *m, uint64_t flags)

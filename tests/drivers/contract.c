@@ -21,6 +21,7 @@
 #include "drivers/base/clock.h"
 #include "drivers/port_udp.h"
 #include "tests/drivers/malformed.h"
+#include "tests/drivers/modules.h"
 #include "tests/drivers/pair.h"
 
 /* The frame with this key goes from side `from` to the other, which checks all of it. */
@@ -554,21 +555,6 @@ static void run_pair(const struct pair *p)
 		T_SKIP("%s", why);
 	CHECK_EQ(pair_run(p, check_contract, 90), 0);
 }
-
-static int module_there(const char *name)
-{
-	char path[512];
-
-	snprintf(path, sizeof path, "%s/drivers/libqt_port_%s.so",
-		 getenv("QT_BUILD") ? getenv("QT_BUILD") : ".", name);
-	return !access(path, R_OK);
-}
-
-#define NEEDS_MODULE(name)                                                                         \
-	do {                                                                                       \
-		if (!module_there(name))                                                           \
-			T_SKIP("the " name " module was not built");                               \
-	} while (0)
 
 static void loop_keeps_the_contract(void)
 {

@@ -13,7 +13,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/port.h"
-#include "tests/harness/t.h"
+#include "tests/drivers/modules.h"
 
 #define QUEUES   2u
 #define FRAMES   32
@@ -137,26 +137,15 @@ static void check_deaths(enum end stays, enum end dies, unsigned rounds)
 	CHECK_EQ(t_wait(stayer, 20), 0);
 }
 
-static bool is_there(void)
-{
-	const char *build = getenv("QT_BUILD");
-	char path[512];
-
-	snprintf(path, sizeof path, "%s/drivers/libqt_port_dpdk.so", build ? build : ".");
-	return !access(path, R_OK);
-}
-
 static void clients_die(void)
 {
-	if (!is_there())
-		T_SKIP("the dpdk module was not built");
+	NEEDS_MODULE("dpdk");
 	check_deaths(SERVER, CLIENT, 10);
 }
 
 static void servers_die(void)
 {
-	if (!is_there())
-		T_SKIP("the dpdk module was not built");
+	NEEDS_MODULE("dpdk");
 	check_deaths(CLIENT, SERVER, 5);
 }
 

@@ -20,7 +20,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/port.h"
-#include "tests/harness/t.h"
+#include "tests/drivers/modules.h"
 
 /* The control protocol of memif 2.0: datagrams of 128 bytes; the first word is the type. */
 enum { ACK = 1, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED, DISCONNECT };
@@ -326,15 +326,6 @@ static void see_that_server_lives(void)
 	leave_server();
 }
 
-static bool is_there(void)
-{
-	const char *build = getenv("QT_BUILD");
-	char path[512];
-
-	snprintf(path, sizeof path, "%s/drivers/libqt_port_dpdk.so", build ? build : ".");
-	return !access(path, R_OK);
-}
-
 static pid_t begin_server(void)
 {
 	snprintf(name, sizeof name, "qt-test-hostile-%d", (int)getpid());
@@ -355,8 +346,7 @@ static void frames_that_lie_are_dropped(void)
 	struct frame *f;
 	unsigned at, bad = 0;
 
-	if (!is_there())
-		T_SKIP("the dpdk module was not built");
+	NEEDS_MODULE("dpdk");
 	server = begin_server();
 	REQUIRE(join_server());
 	for (unsigned round = 0; round < 500; round++) {
@@ -427,8 +417,7 @@ static void handshakes_that_end_early_end_nothing(void)
 {
 	pid_t server;
 
-	if (!is_there())
-		T_SKIP("the dpdk module was not built");
+	NEEDS_MODULE("dpdk");
 	server = begin_server();
 	for (unsigned n = 0; n <= 5; n++) {
 		close_after(n, -1);
@@ -443,8 +432,7 @@ static void messages_that_lie_end_nothing(void)
 	struct message m;
 	static const unsigned char nothing[4096];
 
-	if (!is_there())
-		T_SKIP("the dpdk module was not built");
+	NEEDS_MODULE("dpdk");
 	server = begin_server();
 	for (unsigned i = 0; i < 12; i++) {
 		struct message hello, init = make_init();

@@ -3,12 +3,9 @@
  * Programs of the MU's registers wait by loads of registers and memory, without a call: they spin,
  * also where there are more tasks than processors.
  */
-#include <spi/include/kernel/MU.h>
-#include <spi/include/kernel/location.h>
 #include <spi/include/mu/GIBarrier.h>
-#include <spi/include/mu/InjFifo.h>
 
-#include "tests/guests/guest.h"
+#include "tests/guests/registers.h"
 
 #define ROUNDS 100
 #define MOST   1000u /* bytes of a put: two packets */
@@ -45,30 +42,11 @@ static void stores_the_control(void)
 	}
 }
 
-/* Puts go to the partner, which is the task itself where the number of tasks is odd. */
 static void set_up_puts(void)
 {
-	static BG_CoordinateMapping_t map[64];
-	uint32_t id = 3, entries[2] = {0, 1}, me = Kernel_GetRank(), to;
-	Kernel_InjFifoAttributes_t attributes = {0};
-	Kernel_MemoryRegion_t region;
-	uint64_t ranks;
-
-	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
-	to = ranks % 2 ? me : me ^ 1;
-	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &attributes));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo));
-	REQUIRE(!Kernel_InjFifoInit(&inj, id, &region, 0, sizeof fifo - 1));
-	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
-	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
-	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)arrived));
-	REQUIRE(!MUSPI_SetBaseAddress(
-	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)&counter, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
-	put.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_PRIORITY;
-	MUSPI_SetUpDestination(&put.Base.Dest, map[to].a, map[to].b, map[to].c, map[to].d,
-			       map[to].e);
-	put.Pt2Pt.Misc2 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
-	put.DirectPut.Rec_Counter_Base_Address_Id = 1;
+	set_up_fifo(&inj, 3, fifo, sizeof fifo);
+	set_up_table(&bat, arrived, &counter);
+	address_partner(&put);
 }
 
 static uint64_t inject_put(unsigned at, unsigned bytes)

@@ -4,12 +4,9 @@
  * compilers turn into atomic operations, carries, and comparisons of floating-point numbers. In
  * virtual time each is found to wait; else each packet would cost a preemption of the task.
  */
-#include <spi/include/kernel/MU.h>
-#include <spi/include/kernel/location.h>
 #include <spi/include/mu/GIBarrier.h>
-#include <spi/include/mu/InjFifo.h>
 
-#include "tests/guests/guest.h"
+#include "tests/guests/registers.h"
 
 #define ROUNDS   150
 #define CHANNELS 4
@@ -120,34 +117,16 @@ static void waits_for_a_large_number(void)
 	rounds(until_number_is_large);
 }
 
-/* Puts go to the partner, which is the task itself where the number of tasks is odd. */
 static void set_up(void)
 {
-	static BG_CoordinateMapping_t map[64];
-	uint32_t id = 0, entries[2] = {0, 1}, me = Kernel_GetRank(), to;
-	Kernel_InjFifoAttributes_t attributes = {0};
 	MUSPI_Pt2PtDirectPutDescriptorInfo_t info;
-	Kernel_MemoryRegion_t region;
-	uint64_t ranks;
 
-	REQUIRE(!Kernel_RanksToCoords(sizeof map, map, &ranks));
-	to = ranks % 2 ? me : me ^ 1;
-	REQUIRE(!Kernel_AllocateInjFifos(0, &inj, 1, &id, &attributes));
-	REQUIRE(!Kernel_CreateMemoryRegion(&region, fifo, sizeof fifo));
-	REQUIRE(!Kernel_InjFifoInit(&inj, id, &region, 0, sizeof fifo - 1));
-	REQUIRE(!Kernel_InjFifoActivate(&inj, 1, &id, KERNEL_INJ_FIFO_ACTIVATE));
-	REQUIRE(!Kernel_AllocateBaseAddressTable(0, &bat, 2, entries, 0));
-	REQUIRE(!MUSPI_SetBaseAddress(&bat, 0, (uint64_t)arrived));
-	REQUIRE(!MUSPI_SetBaseAddress(
-	    &bat, 1, MUSPI_GetAtomicAddress((uint64_t)counters, MUHWI_ATOMIC_OPCODE_STORE_ADD)));
+	set_up_fifo(&inj, 0, fifo, sizeof fifo);
+	set_up_table(&bat, arrived, counters);
 	memset(&info, 0, sizeof info);
 	info.Base.Payload_Address = (uint64_t)sent;
 	info.Base.Message_Length = sizeof sent;
-	info.Base.Torus_FIFO_Map = MUHWI_DESCRIPTOR_TORUS_FIFO_MAP_PRIORITY;
-	MUSPI_SetUpDestination(&info.Base.Dest, map[to].a, map[to].b, map[to].c, map[to].d,
-			       map[to].e);
-	info.Pt2Pt.Misc2 = MUHWI_PACKET_VIRTUAL_CHANNEL_DETERMINISTIC;
-	info.DirectPut.Rec_Counter_Base_Address_Id = 1;
+	address_partner(&info);
 	REQUIRE(!MUSPI_CreatePt2PtDirectPutDescriptor(&put, &info));
 	for (int i = 0; i < CHANNELS; i++)
 		channels[i] =
