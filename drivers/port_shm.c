@@ -433,9 +433,9 @@ static unsigned shm_source_rx(struct shm_port *s, struct shm_source *o, struct d
 	return got;
 }
 
-static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
+/* Receive up to n frames from all sources, beginning with another one each time. */
+static unsigned shm_sources_rx(struct shm_port *s, struct drv_frame *f, unsigned n)
 {
-	struct shm_port *s = (struct shm_port *)port;
 	unsigned got = 0;
 
 	for (unsigned k = 0; k < s->sources && got < n; k++) {
@@ -444,9 +444,22 @@ static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
 		s->turn = s->turn + 1 == s->sources ? 0 : s->turn + 1;
 		got += shm_source_rx(s, o, f + got, n - got);
 	}
+	return got;
+}
+
+static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
+{
+	struct shm_port *s = (struct shm_port *)port;
+	unsigned got = shm_sources_rx(s, f, n);
+
 	if (!got && ++s->empty_polls >= SHM_CONTROL_EVERY) {
 		s->empty_polls = 0;
 		shm_read_socket(s);
+		/*
+		 * A wake-up that was read here announces a frame that may have come after the first
+		 * look, and an armed port will not be woken for that frame again.
+		 */
+		got = shm_sources_rx(s, f, n);
 	}
 	return (int)got;
 }
@@ -491,6 +504,7 @@ static int shm_ring_make(const struct shm_port *s, struct shm_ring **ring, size_
 	r->magic = SHM_MAGIC;
 	r->slots = s->slots;
 	r->slot_bytes = slot_bytes;
+	r->armed = 1; /* the receiver may sleep already, armed before it had this ring */
 	*ring = r;
 	return fd;
 

@@ -406,6 +406,65 @@ static void check_sleep(struct side *s)
 	exchange_frame(s, 1, 64, 32);
 }
 
+static uint32_t wakes_round; /* that the reader of check_wakes() is about to sleep in */
+
+static void wait_for_round(uint32_t round)
+{
+	for (unsigned i = 1; atomic_load_acquire(&wakes_round) != round; i++) {
+		drv_cpu_relax();
+		if (i % 1024 == 0) /* the reader may want this processor */
+			sched_yield();
+	}
+}
+
+static void spin_for_ns(uint64_t ns)
+{
+	uint64_t until = drv_clock_ns() + ns;
+
+	while (drv_clock_ns() < until)
+		drv_cpu_relax();
+}
+
+/*
+ * Frames come at each moment at which their reader polls, arms the port and falls asleep. The last
+ * one is longer. With less than two processors free there are few, since each costs a time slice.
+ */
+static void check_wakes(struct side *s)
+{
+	enum { ROUNDS = 60000, SPREAD_NS = 6000, POLLS = 80, LAST = 72 };
+	uint64_t until = drv_clock_ns() + 3000000000u;
+	struct drv_frame f = {.bytes = 0};
+
+	side_open(s);
+	s->peer = drv_port_peer(s->port, s->other);
+	REQUIRE(s->peer >= 0);
+	side_sync(s);
+	exchange_frame(s, 0, 64, 41);
+	exchange_frame(s, 1, 64, 42);
+	for (uint32_t i = 1, bytes = 64; bytes != LAST; i++) {
+		uint64_t polls = drv_rng_below(&s->rng, POLLS);
+
+		if (s->index == 0) {
+			wait_for_round(i);
+			bytes = i == ROUNDS || drv_clock_ns() > until ? LAST : bytes;
+			f = side_get(s);
+			pattern_fill(f.data, bytes, i);
+			f.bytes = bytes;
+			spin_for_ns(drv_rng_below(&s->rng, SPREAD_NS));
+			side_send(s, &f);
+			continue;
+		}
+		while (polls-- && !drv_port_rx(s->port, &f, 1))
+			;
+		atomic_store_release(&wakes_round, i);
+		sleep_for_frame(s, &f);
+		bytes = f.bytes;
+		REQUIRE(pattern_is(f.data, bytes, i));
+		drv_port_rx_done(s->port, &f, 1);
+	}
+	side_sync(s);
+}
+
 struct handed {
 	struct side *side;
 	uint32_t key;
@@ -596,6 +655,13 @@ static void shm_small_and_large(void)
 static void fault_free_shm(void)
 {
 	run_pair(&(struct pair){{"fault()+shm:t", "fault()+shm:t"}, PAIR_PROCESSES, .lossless = 1});
+}
+
+static void shm_wakes_sleeper(void)
+{
+	const struct pair p = {{"shm:t", "shm:t"}, PAIR_THREADS, .lossless = 1};
+
+	CHECK_EQ(pair_run(&p, check_wakes, 120), 0);
 }
 
 /* Packet sockets need CAP_NET_RAW. */
@@ -866,9 +932,10 @@ static void dpdk_ring(void)
 }
 
 T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(shm_threads),
-       T(shm_keeps_the_contract), T(shm_small_and_large), T(fault_free_shm), T(packet_threads),
-       T(packet_loopback), T(packet_veth), T(packet_reaches_uring), T(fault_free_packet),
-       T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth), T(fault_free_uring),
-       T(packet_reopens_at_once), T(uring_reopens_at_once), T(one_of_two_gets_an_address),
-       T(dpdk_af_packet_1500), T(dpdk_af_packet_9000), T(dpdk_af_packet_65535),
-       T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif), T(dpdk_ring))
+       T(shm_keeps_the_contract), T(shm_small_and_large), T(shm_wakes_sleeper), T(fault_free_shm),
+       T(packet_threads), T(packet_loopback), T(packet_veth), T(packet_reaches_uring),
+       T(fault_free_packet), T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth),
+       T(fault_free_uring), T(packet_reopens_at_once), T(uring_reopens_at_once),
+       T(one_of_two_gets_an_address), T(dpdk_af_packet_1500), T(dpdk_af_packet_9000),
+       T(dpdk_af_packet_65535), T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif),
+       T(dpdk_ring))
