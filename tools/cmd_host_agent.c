@@ -21,6 +21,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "mu/launch/launch.h"
 #include "mu/transport/port_holder.h"
 #include "tools/cmd.h"
 
@@ -138,6 +139,7 @@ int cmd_host_agent(void)
 	a.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (a.wake_fd < 0 || mu_host_map(SEGMENT, &a.host))
 		return CMD_USAGE;
+	mu_launch_begin_agent(a.host);
 	if (pthread_create(&thread, NULL, wake_forward, &a))
 		return 1;
 	rc = mu_holder_open(a.host, &a.holder);

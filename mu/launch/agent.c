@@ -9,15 +9,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "drivers/base/settings.h"
 #include "mu/launch/launch.h"
+#include "mu/process.h"
 
 /*
  * Paths relative to libpami in a build tree (build/pami/libpami.so) and in an installation (lib/,
@@ -106,4 +109,24 @@ int mu_launch_agent(int segment, int life)
 	if (error)
 		drv_error("launch: cannot start %s: %s", path, strerror(error));
 	return -error;
+}
+
+void mu_launch_begin_agent(struct mu_host *host)
+{
+	pthread_mutex_lock(&host->agent_life);
+}
+
+void mu_launch_check_agent(struct mu_host *host)
+{
+	int rc = pthread_mutex_trylock(&host->agent_life);
+
+	if (!rc) /* the agent is only starting */
+		pthread_mutex_unlock(&host->agent_life);
+	if (rc != EOWNERDEAD)
+		return;
+	if (!atomic_exchange_acquire(&host->ending, 1))
+		drv_error("launch: the agent of this host (torus agent --host), which carried its "
+			  "messages to the other hosts, was killed or has failed; the tasks of "
+			  "this host end");
+	mu_end_task();
 }

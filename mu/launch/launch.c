@@ -447,6 +447,11 @@ int mu_launch_join(struct mu_host **host, int *fd, uint32_t *task)
 	return rc;
 }
 
+bool mu_launch_has_agent(const struct mu_host *host)
+{
+	return self.joined && host->holder == MU_HOLDER_AGENT;
+}
+
 uint32_t mu_launch_sharers(uint32_t *before)
 {
 	const struct task_info *own;

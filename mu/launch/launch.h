@@ -17,6 +17,7 @@
 #ifndef MU_LAUNCH_H
 #define MU_LAUNCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,5 +74,13 @@ int mu_launch_take(const char *name, uint64_t secret, int *fds, unsigned n);
 /* launch/agent.c: a process that holds the port of this host until `life` (a pipe) is closed by
  * all. */
 int mu_launch_agent(int segment, int life);
+/* The agent calls it in the thread that runs until its end: from then on its death is noticed. */
+void mu_launch_begin_agent(struct mu_host *host);
+/*
+ * Has this process an agent of that kind, with which it must end? If so, and the agent has died,
+ * mu_launch_check_agent() logs that and ends the process with status 1. Any thread.
+ */
+bool mu_launch_has_agent(const struct mu_host *host);
+void mu_launch_check_agent(struct mu_host *host);
 
 #endif

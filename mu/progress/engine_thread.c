@@ -23,10 +23,13 @@
 #include "drivers/base/cpu.h"
 #include "drivers/base/log.h"
 #include "mu/engine/engine.h"
+#include "mu/launch/launch.h"
 #include "mu/process.h"
 #include "mu/progress/commthread.h"
 #include "mu/progress/idle.h"
 #include "mu/transport/transport.h"
+
+#define AGENT_PERIOD_NS 100000000u /* between two looks whether the agent lives */
 
 /*
  * Yield, and tell by its duration which thread ran. After a short while a partner gave the core
@@ -153,6 +156,7 @@ struct engine {
 	bool shared;          /* another thread wants this core: sleep at once when idle */
 	bool alone;           /* no channel is polled: sleep until something arrives */
 	bool held;            /* a thread has held a channel's engine for long */
+	uint64_t agent_at_ns; /* look then whether the agent lives; UINT64_MAX: never */
 };
 
 /* One round of the engine thread. Returns the number of events. */
@@ -164,6 +168,10 @@ static int engine_round(struct mu_process *p, struct engine *e)
 
 	if (now < e->next_ns)
 		return 0;
+	if (__builtin_expect(now >= e->agent_at_ns, 0)) {
+		mu_launch_check_agent(p->host);
+		e->agent_at_ns = now + AGENT_PERIOD_NS;
+	}
 	waiting = atomic_load_relaxed(&p->waiting) != 0;
 	polled = is_any_polled(p, now - e->last_ns, &e->held);
 	n = run_once(p, !polled && !waiting, now - e->last_ns);
@@ -255,7 +263,8 @@ static void engine_sleep(struct mu_process *p, struct engine *e)
 static void *engine_thread(void *arg)
 {
 	struct mu_process *p = arg;
-	struct engine e = {.tick_ns = MU_SERVICE_TICK_MIN_NS};
+	struct engine e = {.tick_ns = MU_SERVICE_TICK_MIN_NS,
+			   .agent_at_ns = mu_launch_has_agent(p->host) ? 0 : UINT64_MAX};
 	struct mu_comm_passes at = {0};
 	int bound = 0, spins;
 

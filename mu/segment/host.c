@@ -153,6 +153,17 @@ static void layout_segment(struct mu_host *h, const struct mu_host_conf *c)
 	h->bytes = at + h->arena_bytes * h->locals;
 }
 
+static void init_agent_life(struct mu_host *h)
+{
+	pthread_mutexattr_t robust;
+
+	pthread_mutexattr_init(&robust);
+	pthread_mutexattr_setpshared(&robust, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&h->agent_life, &robust);
+	pthread_mutexattr_destroy(&robust);
+}
+
 int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_out)
 {
 	struct mu_host *head /* too large for a small stack */, *h = NULL;
@@ -215,6 +226,7 @@ int mu_host_create(const struct mu_host_conf *c, struct mu_host **host, int *fd_
 	DRV_ASSERT(h);
 	entries_fill(h, c);
 	nodes_fill(h);
+	init_agent_life(h);
 	for (uint32_t i = 0; i < h->locals; i++) {
 		for (unsigned k = 0; k < MU_WAKES; k++)
 			drv_wake_init(&mu_host_area(h, i)->wake[k], -1);

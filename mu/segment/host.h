@@ -26,6 +26,7 @@
 #ifndef MU_HOST_H
 #define MU_HOST_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,7 +46,7 @@
 #include "mu/segment/node_table.h"
 
 #define MU_HOST_MAGIC    0x51543544u /* "QT5D" */
-#define MU_HOST_VERSION  13u
+#define MU_HOST_VERSION  14u
 #define MU_CHANNELS_MAX  64 /* channels of a task at most */
 #define MU_HOSTS_MAX     256
 #define MU_ADDRESS_BYTES 512 /* addresses of all queues of a port, as text */
@@ -364,6 +365,9 @@ struct mu_host {
 	/* Tasks ring it after an outbound record, the holder after own_ready. The agent sets its
 	 * eventfd. */
 	struct drv_wake agent_wake;
+	/* Robust. The agent of a host under another launcher holds it as long as it lives, so a
+	 * task that gets it knows that the agent has died. */
+	pthread_mutex_t agent_life;
 	/* MU_ON_DEATH_ERROR: tasks that have ended plus (fabric torus) hosts that are lost, of the
 	 * whole job. Each poll reads it. */
 	_Alignas(64) atomic_u32 deaths;

@@ -398,6 +398,14 @@ static void threads_talk_at_once(void)
 		pthread_join(t[i], NULL);
 }
 
+/* Kill the agents of this job, which have the mark of the test in their environment. */
+static void kill_agents(void)
+{
+	CHECK(!system("for p in $(grep -lzs \"^QT_MARK=$QT_MARK$\" /proc/[0-9]*/environ); do "
+		      "p=${p%/environ}; [ $(cat $p/comm) != torus-agent ] || kill -9 ${p#/proc/}; "
+		      "done"));
+}
+
 /* Dies in the way that `how` names, and writes the time in ms into the file first. */
 static void die_now(const char *how, const char *file)
 {
@@ -413,6 +421,10 @@ static void die_now(const char *how, const char *file)
 		MPI_Abort(MPI_COMM_WORLD, 7);
 	if (!strcmp(how, "segv"))
 		raise(SIGSEGV);
+	if (!strcmp(how, "agent")) {
+		kill_agents();
+		return;
+	}
 	_Exit(3);
 }
 
@@ -476,7 +488,8 @@ static void spawn_itself(char *program)
 /*
  * "PASS RANK of SIZE" and status 0, if all is right. "single": one thread. "single hosts N": on
  * several hosts of N tasks. "die HOW WORK FILE": task 1 dies and writes the time into FILE, while
- * all do that work. "spawn": starts another job.
+ * all do that work; if HOW is "agent" it kills the agents of the hosts instead. "spawn": starts
+ * another job.
  */
 int main(int argc, char **argv)
 {

@@ -67,6 +67,19 @@ dies() {
 }
 dies mpirun.openmpi -np 3 --mca odls_base_sigkill_timeout 0
 
+# An agent that dies takes its host along, whatever the tasks do.
+for work in compute receive allreduce; do
+	out=$(QT_MARK=$$ timeout $limit mpirun.openmpi -np 4 "$QT_SOURCE/tests/harness/part.sh" 2 shm: \
+		"$tmp/program" die agent $work "$tmp/at" 2>&1 </dev/null)
+	rc=$?
+	ms=$(($(date +%s%3N) - $(cat "$tmp/at" 2>/dev/null || echo 0)))
+	if [ $rc = 1 ] && grep -q 'error: launch: the agent of this host .* was killed or has failed' <<<"$out"; then
+		say ok "mpirun.openmpi: an agent that dies during $work ends the job: $ms ms"
+	else
+		say FAIL "mpirun.openmpi: an agent that dies during $work: status $rc after $ms ms: $(tail -n 5 <<<"$out")"
+	fi
+done
+
 out=$(timeout $limit mpirun.openmpi -np 2 "$tmp/program" spawn 2>&1)
 rc=$?
 if [ $rc != 0 ] && [ $rc != 124 ] && grep -q 'quintorus: a process of another job cannot be reached' <<<"$out"; then
