@@ -151,7 +151,7 @@ int wire_ack_receive(struct drv_wires *ws, struct wire *w, const struct drv_fram
 		arrived += mark_sacked(w, h);
 	/* The peer has received the oldest frame but has no room for its runs. */
 	if (__builtin_expect(h->sack[0] & 1, 0) && h->ack == w->una)
-		w->stuck_since = 0;
+		w->stuck_at = 0;
 	if (w->una == w->sent) {
 		w->rto_at = WIRE_TIMER_OFF;
 		w->rto_backoff = 0;

@@ -164,28 +164,34 @@ static void restart_handshake(struct drv_wires *ws, struct wire *w)
 /*
  * Called when the timer of the handshake or of the oldest frame has expired. The wire is stuck if
  * that frame has made no progress for WIRE_STUCK_NS although frames come from the peer: a forged or
- * damaged frame has made the states of the two ends differ. A seal excludes that.
+ * damaged frame has made the states of the two ends differ. A seal excludes that. Time in which
+ * this process or the whole machine was stopped counts as one step, since nothing could progress.
  */
 void wire_check_stuck(struct drv_wires *ws, struct wire *w)
 {
-	if (!w->stuck_since || w->una != w->stuck_una) {
+	uint64_t step = ws->now - w->stuck_at;
+
+	if (!w->stuck_at || w->una != w->stuck_una) {
 		if (w->una != w->stuck_una)
 			w->restarts = 0;
-		w->stuck_since = ws->now;
+		w->stuck_at = ws->now;
+		w->stuck_ns = 0;
 		w->stuck_una = w->una;
 		w->peer_sent = 0;
 		return;
 	}
-	if (ws->seal || ws->now - w->stuck_since < WIRE_STUCK_NS / 5)
+	w->stuck_at = ws->now;
+	w->stuck_ns += step < WIRE_STUCK_STEP ? step : WIRE_STUCK_STEP;
+	if (ws->seal || w->stuck_ns < WIRE_STUCK_STEP)
 		return;
 	/* Such a port has lost nothing, and gathered frames could not be sent to a later epoch. */
 	if (ws->gathers && wire_is_connected(w))
 		return;
 	if (wire_is_connected(w) && ws->now >= w->query_at) {
 		send_hello(ws, w, w->peer_epoch, 1); /* if the peer is alive, it answers */
-		w->query_at = ws->now + WIRE_STUCK_NS / 5;
+		w->query_at = ws->now + WIRE_STUCK_STEP;
 	}
-	if (ws->now - w->stuck_since < WIRE_STUCK_NS || !w->peer_sent)
+	if (w->stuck_ns < WIRE_STUCK_NS || !w->peer_sent)
 		return;
 	if (w->restarts++ >= WIRE_RESTARTS_MAX) {
 		if (!ws->error)
@@ -203,7 +209,7 @@ void wire_check_stuck(struct drv_wires *ws, struct wire *w)
 	    "no message has reached host %u for %u s although it sends frames: the wire starts "
 	    "again",
 	    w->host, (unsigned)(WIRE_STUCK_NS / 1000000000u));
-	w->stuck_since = ws->now;
+	w->stuck_ns = 0;
 	w->peer_sent = 0;
 	restart_handshake(ws, w);
 }

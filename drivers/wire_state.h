@@ -43,6 +43,7 @@
 #define WIRE_PROBE_TRIES 5
 /* The handshake restarts after this time without progress while frames come from the peer. */
 #define WIRE_STUCK_NS     5000000000u
+#define WIRE_STUCK_STEP   (WIRE_STUCK_NS / 5) /* between two queries of a wire that is stuck */
 #define WIRE_WINDOW_MAX   4096u /* frames; the largest window of either end */
 #define WIRE_RESTARTS_MAX 4     /* restarts in a row without progress before the wire is broken */
 /* Interval between the queries of a wire that became idle, and their number. */
@@ -109,7 +110,7 @@ struct wire {
 	} previous;
 	uint8_t rx_has_data;
 	uint8_t bye_queries; /* queries left to find out whether a goodbye is true */
-	uint8_t peer_sent;   /* a frame has come from this host since stuck_since */
+	uint8_t peer_sent;   /* a frame has come from this host while una was stuck */
 	uint8_t restarts;    /* restarts of the handshake in a row without progress */
 	uint32_t nonce;      /* nonce of the last query of this end; 0: none */
 	uint32_t peer_nonce; /* nonce of the last query of the peer */
@@ -123,7 +124,8 @@ struct wire {
 	uint32_t confirm_una;
 	uint8_t confirm_tries; /* queries left */
 	bool confirm_asked;    /* `nonce` belongs to this query */
-	uint64_t stuck_since;  /* una has equalled stuck_una since this time; 0: not known */
+	uint64_t stuck_at; /* time of the last check of una against stuck_una; 0: none */
+	uint64_t stuck_ns; /* una has equalled stuck_una for so long; a pause counts as one step */
 
 	/* sending */
 	uint32_t una, sent, next;
