@@ -34,7 +34,9 @@
 #define PIECE_ROUNDS   0x3ffu
 #define PUBLISH_ROUNDS 0x1fffu
 #define TICK_NS        50000 /* sleep where the port cannot wake us */
-#define OUTBOUND_MAX   256   /* records of tasks per round */
+/* The longest sleep. A wake-up that a device or the kernel loses costs no more than that. */
+#define SLEEP_NS     1000000000
+#define OUTBOUND_MAX 256 /* records of tasks per round */
 
 /* In a task several threads may use the port: assert that one holds its lock. */
 static void assert_locked(const struct mu_holder *h)
@@ -477,11 +479,9 @@ int mu_holder_arm(struct mu_holder *h, struct pollfd *fds, unsigned max, int64_t
 	/* Only now: that round may have set timers. */
 	deadline = drv_wires_deadline(h->wires);
 	now = wires_now_ns();
-	*timeout_ns = deadline == UINT64_MAX ? -1 : deadline > now ? (int64_t)(deadline - now) : 0;
-	if (h->unconnected && (*timeout_ns < 0 || *timeout_ns > CONNECT_NS))
-		*timeout_ns = CONNECT_NS;
-	if (fd < 0 && (*timeout_ns < 0 || *timeout_ns > TICK_NS))
-		*timeout_ns = TICK_NS;
+	*timeout_ns = fd < 0 ? TICK_NS : h->unconnected ? CONNECT_NS : SLEEP_NS;
+	if (deadline < now + (uint64_t)*timeout_ns)
+		*timeout_ns = deadline > now ? (int64_t)(deadline - now) : 0;
 	return n;
 }
 

@@ -62,8 +62,8 @@ int mu_holder_poll(struct mu_holder *holder);
 int mu_holder_drain(struct mu_holder *holder, int timeout_ms);
 
 /*
- * Before sleeping: fill up to `max` (4 is enough) poll entries, set *timeout_ns (-1: none) and
- * return their number. Sleep in ppoll(), then call mu_holder_disarm() and poll again. Returns
+ * Before sleeping: fill up to `max` (4 is enough) poll entries, set *timeout_ns (a second at most)
+ * and return their number. Sleep in ppoll(), then call mu_holder_disarm() and poll again. Returns
  * -EAGAIN if there is work: do not sleep.
  */
 int mu_holder_arm(struct mu_holder *holder, struct pollfd *fds, unsigned max, int64_t *timeout_ns);
