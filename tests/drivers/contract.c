@@ -657,11 +657,21 @@ static void fault_free_shm(void)
 	run_pair(&(struct pair){{"fault()+shm:t", "fault()+shm:t"}, PAIR_PROCESSES, .lossless = 1});
 }
 
-static void shm_wakes_sleeper(void)
+static void run_wakes(const char *spec, const char *other)
 {
-	const struct pair p = {{"shm:t", "shm:t"}, PAIR_THREADS, .lossless = 1};
+	const struct pair p = {{spec, other}, PAIR_THREADS};
 
 	CHECK_EQ(pair_run(&p, check_wakes, 120), 0);
+}
+
+static void loop_wakes_sleeper(void)
+{
+	run_wakes("loop:t", "loop:t");
+}
+
+static void shm_wakes_sleeper(void)
+{
+	run_wakes("shm:t", "shm:t");
 }
 
 /* Packet sockets need CAP_NET_RAW. */
@@ -678,6 +688,12 @@ static void packet_threads(void)
 {
 	need_packet_sockets();
 	run_pair(&(struct pair){{"packet:127.0.0.1", "packet:127.0.0.2,frame=1400"}, PAIR_THREADS});
+}
+
+static void packet_wakes_sleeper(void)
+{
+	need_packet_sockets();
+	run_wakes("packet:127.0.0.1", "packet:127.0.0.2");
 }
 
 static void packet_loopback(void)
@@ -714,6 +730,12 @@ static void uring_threads(void)
 {
 	NEEDS_MODULE("uring");
 	run_pair(&(struct pair){{"uring:127.0.0.1", "uring:127.0.0.2,frame=1400"}, PAIR_THREADS});
+}
+
+static void uring_wakes_sleeper(void)
+{
+	NEEDS_MODULE("uring");
+	run_wakes("uring:127.0.0.1", "uring:127.0.0.2");
 }
 
 static void uring_loopback(void)
@@ -931,10 +953,11 @@ static void dpdk_ring(void)
 	drv_port_close(p);
 }
 
-T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(shm_threads),
-       T(shm_keeps_the_contract), T(shm_small_and_large), T(shm_wakes_sleeper), T(fault_free_shm),
-       T(packet_threads), T(packet_loopback), T(packet_veth), T(packet_reaches_uring),
-       T(fault_free_packet), T(uring_threads), T(uring_loopback), T(uring_zero_copy), T(uring_veth),
+T_MAIN(T(loop_keeps_the_contract), T(loop_two_sizes), T(fault_free_loop), T(loop_wakes_sleeper),
+       T(shm_threads), T(shm_keeps_the_contract), T(shm_small_and_large), T(shm_wakes_sleeper),
+       T(fault_free_shm), T(packet_threads), T(packet_wakes_sleeper), T(packet_loopback),
+       T(packet_veth), T(packet_reaches_uring), T(fault_free_packet), T(uring_threads),
+       T(uring_wakes_sleeper), T(uring_loopback), T(uring_zero_copy), T(uring_veth),
        T(fault_free_uring), T(packet_reopens_at_once), T(uring_reopens_at_once),
        T(one_of_two_gets_an_address), T(dpdk_af_packet_1500), T(dpdk_af_packet_9000),
        T(dpdk_af_packet_65535), T(dpdk_af_packet_and_fault), T(dpdk_af_xdp), T(dpdk_memif),
