@@ -17,8 +17,8 @@
  *             bytes.
  *   sleeping  drv_port_arm() returns a file descriptor that polls readable when there may be a
  *             frame (no frame after waking is normal), or -ENOTSUP if the port cannot provide one
- *             now or ever; then poll periodically. After arming, call drv_port_rx() once more,
- *             since the descriptor does not report frames that arrived before.
+ *             now or ever; then poll periodically. After arming, call drv_port_rx() once, since
+ *             the descriptor does not report frames that arrived before, and sleep or arm again.
  *
  * A port whose keep_max is not 0 lets a caller keep buffers that it sends. If `keep` of a frame is
  * set, tx_send() leaves the buffer with the caller, who may read it, neither changes it nor sends

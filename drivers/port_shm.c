@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,7 @@ struct shm_port {
 	int socket;
 	int unsent; /* number of peers with memfd >= 0 */
 	unsigned empty_polls, turn;
+	bool is_armed; /* no poll since drv_port_arm() */
 
 	struct shm_peer *peer;
 	int peers;
@@ -433,9 +435,9 @@ static unsigned shm_source_rx(struct shm_port *s, struct shm_source *o, struct d
 	return got;
 }
 
-/* Receive up to n frames from all sources, beginning with another one each time. */
-static unsigned shm_sources_rx(struct shm_port *s, struct drv_frame *f, unsigned n)
+static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
 {
+	struct shm_port *s = (struct shm_port *)port;
 	unsigned got = 0;
 
 	for (unsigned k = 0; k < s->sources && got < n; k++) {
@@ -444,23 +446,15 @@ static unsigned shm_sources_rx(struct shm_port *s, struct drv_frame *f, unsigned
 		s->turn = s->turn + 1 == s->sources ? 0 : s->turn + 1;
 		got += shm_source_rx(s, o, f + got, n - got);
 	}
-	return got;
-}
-
-static int shm_rx(struct drv_port *port, struct drv_frame *f, unsigned n)
-{
-	struct shm_port *s = (struct shm_port *)port;
-	unsigned got = shm_sources_rx(s, f, n);
-
-	if (!got && ++s->empty_polls >= SHM_CONTROL_EVERY) {
+	/*
+	 * The caller may sleep after the poll that follows arming. A wake-up that this poll read
+	 * would be lost, and its sender has cleared `armed`, so no later frame would bring another.
+	 */
+	if (!got && ++s->empty_polls >= SHM_CONTROL_EVERY && !s->is_armed) {
 		s->empty_polls = 0;
 		shm_read_socket(s);
-		/*
-		 * A wake-up that was read here announces a frame that may have come after the first
-		 * look, and an armed port will not be woken for that frame again.
-		 */
-		got = shm_sources_rx(s, f, n);
 	}
+	s->is_armed = false;
 	return (int)got;
 }
 
@@ -475,6 +469,7 @@ static int shm_arm(struct drv_port *port)
 	struct shm_port *s = (struct shm_port *)port;
 
 	shm_read_socket(s);
+	s->is_armed = true;
 	for (unsigned i = 0; i < s->sources; i++)
 		atomic_store_relaxed(&s->source[i].ring->armed, 1);
 	if (!atomic_load_relaxed(&drv_wake_needs_fence))
@@ -504,7 +499,6 @@ static int shm_ring_make(const struct shm_port *s, struct shm_ring **ring, size_
 	r->magic = SHM_MAGIC;
 	r->slots = s->slots;
 	r->slot_bytes = slot_bytes;
-	r->armed = 1; /* the receiver may sleep already, armed before it had this ring */
 	*ring = r;
 	return fd;
 
