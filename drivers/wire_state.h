@@ -44,8 +44,8 @@
 /* The handshake restarts after this time without progress while frames come from the peer. */
 #define WIRE_STUCK_NS     5000000000u
 #define WIRE_STUCK_STEP   (WIRE_STUCK_NS / 5) /* between two queries of a wire that is stuck */
-#define WIRE_WINDOW_MAX   4096u /* frames; the largest window of either end */
-#define WIRE_RESTARTS_MAX 4     /* restarts in a row without progress before the wire is broken */
+#define WIRE_WINDOW_MAX   4096u               /* frames; the largest window of either end */
+#define WIRE_RESTARTS_MAX 4 /* restarts in a row without progress before the wire is broken */
 /* Interval between the queries of a wire that became idle, and their number. */
 #define WIRE_CONFIRM_NS    1000000000u
 #define WIRE_CONFIRM_TRIES 3
@@ -124,7 +124,7 @@ struct wire {
 	uint32_t confirm_una;
 	uint8_t confirm_tries; /* queries left */
 	bool confirm_asked;    /* `nonce` belongs to this query */
-	uint64_t stuck_at; /* time of the last check of una against stuck_una; 0: none */
+	uint64_t stuck_at;     /* time of the last check of una against stuck_una; 0: none */
 	uint64_t stuck_ns; /* una has equalled stuck_una for so long; a pause counts as one step */
 
 	/* sending */
