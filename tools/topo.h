@@ -68,12 +68,26 @@ struct topo_path {
 	struct topo_time time;
 };
 
+/* Trees of more nodes are not listed: their order says all. */
+#define TOPO_TREE_NODES 64
+
+struct topo_member {
+	uint32_t node;
+	unsigned level, link; /* links to the root; the first of them */
+};
+
 /* The class route of a rectangle of nodes, and the colours of a broadcast from the same root. */
 struct topo_tree {
 	struct emu_box box;
 	struct emu_coord root;
 	unsigned depth;
 	unsigned links; /* from the root to its children (a mask) */
+	unsigned dims;  /* how many of order */
+	uint8_t
+	    order[EMU_DIMS]; /* dimensions in which a node's packets go up, one after the other */
+	bool is_listed;      /* the nodes below are those of the tree */
+	unsigned members;    /* without the root, by level and number */
+	struct topo_member member[TOPO_TREE_NODES];
 	unsigned colours;
 	struct emu_lines lines[EMU_LINES_COLOURS]; /* of the root */
 };

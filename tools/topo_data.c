@@ -177,6 +177,57 @@ void topo_find_path(struct topo *t, uint32_t from, uint32_t to)
 
 /* ---- the tree ---- */
 
+/* The next node of the box by number. Returns false behind the last. */
+static bool step_in_box(const struct emu_box *box, struct emu_coord *x)
+{
+	for (int d = EMU_DIMS - 1; d >= 0; d--) {
+		if (x->c[d] < box->high.c[d]) {
+			x->c[d]++;
+			return true;
+		}
+		x->c[d] = box->low.c[d];
+	}
+	return false;
+}
+
+/* List the nodes of a level, 1 or more. */
+static void list_level(const struct emu_shape *s, struct topo_tree *k, int first, unsigned level)
+{
+	struct emu_coord x = k->box.low;
+
+	do {
+		struct topo_member *m = &k->member[k->members];
+		unsigned away = 0;
+		ClassRoute_t c;
+
+		for (int d = 0; d < EMU_DIMS; d++)
+			away += (unsigned)abs(x.c[d] - k->root.c[d]);
+		if (away != level)
+			continue;
+		emu_class_build(&k->box, &k->root, &x, NULL, first, &c);
+		m->node = emu_coord_node(s, &x);
+		m->level = level;
+		m->link = (unsigned)__builtin_ctz(emu_class_links(c.output));
+		k->members++;
+	} while (step_in_box(&k->box, &x));
+}
+
+static void find_members(const struct emu_shape *s, struct topo_tree *k, int first)
+{
+	uint64_t nodes = 1;
+
+	for (int i = 0; i < EMU_DIMS; i++) {
+		int d = (first + i) % EMU_DIMS, extent = k->box.high.c[d] - k->box.low.c[d] + 1;
+
+		nodes *= (unsigned)extent;
+		if (extent > 1)
+			k->order[k->dims++] = (uint8_t)d;
+	}
+	k->is_listed = nodes <= TOPO_TREE_NODES;
+	for (unsigned level = 1; k->is_listed && level <= k->depth; level++)
+		list_level(s, k, first, level);
+}
+
 void topo_find_tree(struct topo *t, const struct emu_box *box)
 {
 	const struct emu_shape *s = &t->route.shape;
@@ -197,6 +248,7 @@ void topo_find_tree(struct topo *t, const struct emu_box *box)
 	}
 	emu_class_build(box, &k->root, &k->root, NULL, first, &c);
 	k->links = emu_class_links(c.input);
+	find_members(s, k, first);
 	k->colours = emu_lines_colours(s, box);
 	for (unsigned i = 0; i < k->colours; i++)
 		emu_lines_at(s, box, &k->root, &k->root, i, &k->lines[i]);

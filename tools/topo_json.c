@@ -159,6 +159,25 @@ static void print_path(FILE *f, const struct topo *t)
 
 /* ---- the tree ---- */
 
+static void print_members(FILE *f, const struct emu_shape *s, const struct topo_tree *k)
+{
+	fprintf(f, ", \"order\": \"");
+	for (unsigned i = 0; i < k->dims; i++)
+		fputc("ABCDE"[k->order[i]], f);
+	fprintf(f, "\", \"nodes\": %s", k->is_listed ? "[" : "null");
+	for (unsigned i = 0; i < k->members; i++) {
+		const struct topo_member *m = &k->member[i];
+
+		fprintf(f, "%s{", i ? ", " : "");
+		print_node(f, s, m->node);
+		fprintf(f, ", \"level\": %u, ", m->level);
+		print_link(f, "link", m->link);
+		fprintf(f, ", \"parent\": %u}", emu_node_neighbour(s, m->node, m->link));
+	}
+	if (k->is_listed)
+		fputc(']', f);
+}
+
 static void print_class_route(FILE *f, const struct topo *t)
 {
 	const struct emu_shape *s = &t->route.shape;
@@ -182,7 +201,9 @@ static void print_class_route(FILE *f, const struct topo *t)
 			fputc('}', f);
 			comma = ", ";
 		}
-	fprintf(f, "]}");
+	fputc(']', f);
+	print_members(f, s, k);
+	fputc('}', f);
 }
 
 static void print_colours(FILE *f, const struct topo_tree *k)

@@ -147,6 +147,30 @@ static void print_time(FILE *f, const struct topo_path *p)
 
 /* ---- the tree ---- */
 
+/* The whole tree: the rule, and for few nodes the link of each to its parent. */
+static void print_members(FILE *f, const struct topo_tree *k)
+{
+	if (!k->dims)
+		return;
+	fprintf(f, "  up the tree a packet goes in dimension %c to the root's coordinate",
+		"ABCDE"[k->order[0]]);
+	for (unsigned i = 1; i < k->dims; i++)
+		fprintf(f, ", then %c", "ABCDE"[k->order[i]]);
+	fputc('\n', f);
+	for (unsigned i = 0; i < k->members; i++) {
+		const struct topo_member *m = &k->member[i];
+
+		if (!i || m->level != m[-1].level)
+			fprintf(f, "%s  level %u:", i ? "\n" : "", m->level);
+		fprintf(f, " %u", m->node);
+		print_links(f, 1u << m->link);
+		if (i + 1 < k->members && m[1].level == m->level)
+			fputc(',', f);
+	}
+	if (k->members)
+		fputc('\n', f);
+}
+
 static void print_tree(FILE *f, const struct topo *t)
 {
 	const struct emu_shape *s = &t->route.shape;
@@ -163,7 +187,9 @@ static void print_tree(FILE *f, const struct topo *t)
 		draw_node(s, emu_coord_node(s, &k->root), root, sizeof root), k->depth);
 	fprintf(f, k->links ? "children of the root over" : "no children");
 	print_links(f, k->links);
-	fprintf(f, "\ncolours of a rectangle broadcast: %u edge-disjoint tree%s%s\n", k->colours,
+	fputc('\n', f);
+	print_members(f, k);
+	fprintf(f, "colours of a rectangle broadcast: %u edge-disjoint tree%s%s\n", k->colours,
 		k->colours == 1 ? "" : "s", k->colours ? "; the root's lines:" : "");
 	for (unsigned i = 0; i < k->colours; i++) {
 		fprintf(f, "  colour %u:", i);

@@ -16,6 +16,8 @@ said out '1 hops of 1000 ns' "topo: time"
 t topo 4x4x2x1x1
 said out '6 edge-disjoint trees' "topo: colours"
 said out 'class route of all nodes: root [(]2,2,1,0,0[)], depth 5, children' "topo: the tree of the class route"
+said out 'up the tree a packet goes in dimension C to the root.s coordinate, then A, then B' "topo: the order of the tree"
+said out 'level 1: 13 A[+], 19 B[+], 20 C[+], 23 B-, 29 A-' "topo: the nodes of the tree"
 t topo 4x4x2x1x1 --rectangle 0,1,0,0,0:0,3,1,0,0
 said out 'class route of the rectangle [(]0,1,0,0,0[)] to [(]0,3,1,0,0[)]: root [(]0,2,1,0,0[)], depth 2, children of the root over B- B[+] C-' "topo: a rectangle"
 LC_ALL=C t topo 2x2x2x2x2 0 31

@@ -156,6 +156,22 @@ def path(case, ps):
             "dynamic": dynamic(case, hops, link) if steps else None, "time_ns": times(len(steps), ps) if steps else None}
 
 
+def members(case, root, order):
+    """Each node of the tree but the root: a packet goes up in the first dimension of the order in which it is not at the root's coordinate."""
+    low, high = case.box
+    if math.prod(high[d] - low[d] + 1 for d in DIMS) > 64:
+        return None
+    found = []
+    for x in itertools.product(*(range(low[d], high[d] + 1) for d in DIMS)):
+        d = next((d for d in order if x[d] != root[d]), None)
+        if d is None:
+            continue
+        up = [c + (i == d) * (1 if x[d] < root[d] else -1) for i, c in enumerate(x)]
+        found.append({**case.node(list(x)), "level": sum(abs(a - b) for a, b in zip(x, root)), "link": LETTERS[d] + "-+"[x[d] < root[d]],
+                      "parent": case.number(up)})
+    return sorted(found, key=lambda m: (m["level"], m["node"]))
+
+
 def tree(case):
     low, high = case.box
     root = [low[d] + (high[d] - low[d] + 1) // 2 for d in DIMS]
@@ -165,6 +181,8 @@ def tree(case):
         for sign, room, step in ("-", down[d], -1), ("+", up[d], 1):
             if room:
                 children.append({"link": LETTERS[d] + sign, **case.node([x + step * (i == d) for i, x in enumerate(root)])})
+    order = [(max(spread, default=0) + i) % 5 for i in DIMS] if (spread := [d for d in DIMS if high[d] > low[d]]) else []
+    order = [d for d in order if d in spread]
     whole = all(high[d] - low[d] + 1 == case.n[d] and (case.n[d] == 1 or case.wraps(d)) for d in DIMS)
     lines = []
     for d in DIMS:
@@ -172,7 +190,8 @@ def tree(case):
             lines += [[{"link": LETTERS[d] + sign, "hops": case.n[d] - 1}] for sign in "-+"]
         elif low[d] < high[d]:  # a colour for each dimension: both ways to the ends
             lines.append([{"link": LETTERS[d] + sign, "hops": room} for sign, room in (("+", up[d]), ("-", down[d])) if room])
-    return {"class_route": {"low": low, "high": high, "root": case.node(root), "depth": sum(map(max, down, up)), "children": children},
+    return {"class_route": {"low": low, "high": high, "root": case.node(root), "depth": sum(map(max, down, up)), "children": children,
+                            "order": "".join(LETTERS[d] for d in order), "nodes": members(case, root, order)},
             "colours": [{"colour": i, "lines": x} for i, x in enumerate(lines)]}
 
 
@@ -236,6 +255,10 @@ def render_tree(o):
     yield ""
     yield (f"class route of {'all nodes' if whole else 'the rectangle ' + place(c['low']) + ' to ' + place(c['high'])}: "
            f"root {place(c['root']['coordinates'])}, depth {c['depth']}, {children}")
+    if c["order"]:
+        yield f"  up the tree a packet goes in dimension {c['order'][0]} to the root's coordinate" + "".join(f", then {x}" for x in c["order"][1:])
+    for level, at in itertools.groupby(c["nodes"] or [], lambda m: m["level"]):
+        yield f"  level {level}: " + ", ".join(f"{m['node']} {m['link']}" for m in at)
     n = len(o["colours"])
     yield f"colours of a rectangle broadcast: {n} edge-disjoint tree{'' if n == 1 else 's'}{'; the root' + chr(39) + 's lines:' if n else ''}"
     for x in o["colours"]:
