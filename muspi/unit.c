@@ -114,7 +114,6 @@ bool unit_check_place(const MUHWI_Fifo_t *hw, const struct unit_place *place)
 
 /* How often a rule was broken in this process; UINT64_MAX: there is no such rule. For programs and
  * tests that ask. */
-UNIT_API uint64_t quintorus_mu_refused(const char *name);
 UNIT_API uint64_t quintorus_mu_refused(const char *name)
 {
 	for (unsigned i = 0; i < UNIT_RULES; i++)

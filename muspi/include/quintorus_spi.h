@@ -23,4 +23,19 @@
 #include "spi/include/kernel/spec.h"
 #include "spi/include/kernel/thread.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * How often this process's MU has refused, kept or noted a descriptor or packet by the rule of this
+ * name, which is in the line on standard error, such as "map_empty"; UINT64_MAX: there is no such
+ * rule.
+ */
+uint64_t quintorus_mu_refused(const char *rule);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

@@ -16,8 +16,6 @@
 #include <spi/include/kernel/collective.h>
 #include <spi/include/mu/InjFifo.h>
 
-uint64_t quintorus_mu_refused(const char *rule);
-
 static MUSPI_InjFifoSubGroup_t inj;
 static MUSPI_RecFifoSubGroup_t rec;
 static MUSPI_BaseAddressTableSubGroup_t bat;

@@ -11,8 +11,6 @@
 
 #include <spi/include/mu/GIBarrier.h>
 
-uint64_t quintorus_mu_refused(const char *rule);
-
 #define WORDS  32768u
 #define ROUNDS 10
 #define MHZ    1600.0
