@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "mu/hw/packetize.h"
 #include "mu/hw/rec_append.h"
@@ -259,6 +260,31 @@ static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const v
 	return 0;
 }
 
+#define FULL_WARN_NS 2000000000u
+
+/*
+ * A strict FIFO is full, and what follows waits in the network. Say so once if that lasts. In
+ * virtual time the simulator says what waits for what.
+ */
+static void note_full(struct unit_rec *r)
+{
+	const uint8_t *c = unit.job->coord.c;
+	uint64_t now = drv_clock_ns(), head = r->hw->pa_head;
+
+	if (r->full_said || unit.job->virtual_clock)
+		return;
+	if (!r->full_ns || head != r->full_head) {
+		r->full_ns = now;
+		r->full_head = head;
+	} else if (now - r->full_ns > FULL_WARN_NS) {
+		r->full_said = true;
+		drv_warn("rec_fifo=strict: at (%u,%u,%u,%u,%u) reception FIFO %u is full for 2 s, "
+			 "and packets wait in the network: does the program move pa_head? (In "
+			 "virtual time the run would name what waits for what)",
+			 c[0], c[1], c[2], c[3], c[4], r->id);
+	}
+}
+
 /* may_refuse: -EAGAIN if there is no room and FIFOs are strict. */
 static int receive_fifo(uint32_t source, const MUHWI_PacketHeader_t *h,
 			const unsigned char *payload, uint32_t bytes, bool may_refuse)
@@ -282,8 +308,10 @@ static int receive_fifo(uint32_t source, const MUHWI_PacketHeader_t *h,
 		unit_refuse(RULE_rec_enabled, "Rec_FIFO_Id", id);
 	else
 		atomic_fetch_add_relaxed(&unit.refused[RULE_rec_full], 1);
-	if (unit.is_strict && may_refuse && r->is_enabled && r->is_set)
+	if (unit.is_strict && may_refuse && r->is_enabled && r->is_set) {
+		note_full(r);
 		return -EAGAIN;
+	}
 	if (list_add(&r->waits, source, h, payload, bytes))
 		return -EAGAIN;
 	unit.waiting++;

@@ -87,6 +87,9 @@ struct unit_rec {
 	uint16_t id;
 	bool is_set, is_enabled, on_threshold, on_arrival;
 	bool was_below;
+	bool full_said;   /* that it is full for long */
+	uint64_t full_ns; /* strict: it is full since then, with this head */
+	uint64_t full_head;
 	struct unit_list waits; /* packets that found it full or disabled */
 };
 

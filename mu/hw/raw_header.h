@@ -24,6 +24,12 @@ static inline unsigned mu_raw_kind(const MUHWI_PacketHeader_t *h)
 	return h->NetworkHeader.pt2pt.Injection_Info.Reserved4 >> MU_RAW_KIND_SHIFT & 31;
 }
 
+/* The id that software wrote. */
+static inline unsigned mu_raw_id(const MUHWI_PacketHeader_t *h)
+{
+	return h->NetworkHeader.pt2pt.Injection_Info.Reserved4 & 1023;
+}
+
 /* Exchange the id field of a header; the result is what was there. */
 static inline unsigned mu_raw_exchange_id(MUHWI_PacketHeader_t *h, unsigned id)
 {
@@ -62,7 +68,7 @@ static inline void mu_raw_mark_mismatch(MUHWI_PacketHeader_t *h)
 
 static inline void mu_raw_header_unwrap(MUHWI_PacketHeader_t *h)
 {
-	mu_raw_exchange_id(h, h->NetworkHeader.pt2pt.Injection_Info.Reserved4 & 1023);
+	mu_raw_exchange_id(h, mu_raw_id(h));
 	h->NetworkHeader.pt2pt.Injection_Info.Reserved4 = 0;
 }
 

@@ -150,6 +150,27 @@ static bool find_own_queue(struct mu_sim *s, uint32_t local, struct place *at)
 	return false;
 }
 
+/* Packets for registers wait in turn for the MU of their task, which waits for one of its FIFOs. */
+static void log_full(struct mu_sim *s, const char *here, uint32_t packet, uint32_t channel,
+		     uint32_t task)
+{
+	const MUHWI_PacketHeader_t *h = &s->pool[packet].hdr;
+	uint32_t from = s->pool[packet].task;
+
+	if (!mu_header_is_raw(h))
+		drv_error("  at %s a packet of task %u waits for the reception FIFO of context %u "
+			  "of task %u, which is full",
+			  here, from, channel % s->channels, task);
+	else if (mu_packet_type(h) == MUHWI_PACKET_TYPE_FIFO)
+		drv_error("  at %s a packet of task %u for reception FIFO %u waits for the MU of "
+			  "task %u, where a reception FIFO of the program is full",
+			  here, from, mu_raw_id(h), task);
+	else
+		drv_error("  at %s a packet of task %u waits for the MU of task %u, where a "
+			  "reception FIFO of the program is full",
+			  here, from, task);
+}
+
 /* Go on to what the head waits for, and log it if asked. Returns false at the end of the chain. */
 static bool follow_blocked(struct mu_sim *s, struct place *at, bool logs)
 {
@@ -176,9 +197,7 @@ static bool follow_blocked(struct mu_sim *s, struct place *at, bool logs)
 	if (local == SIM_NONE)
 		return false;
 	if (logs)
-		drv_error("  at %s a packet of task %u waits for the reception FIFO of context %u "
-			  "of task %u, which is full",
-			  here, s->pool[b.packet].task, channel % s->channels, s->task[local].task);
+		log_full(s, here, b.packet, channel, s->task[local].task);
 	if (find_own_queue(s, local, at)) {
 		if (logs)
 			drv_error("  task %u takes nothing from it, and its own packets wait",
