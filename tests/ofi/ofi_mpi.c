@@ -402,8 +402,8 @@ static void threads_talk_at_once(void)
 static void kill_agents(void)
 {
 	CHECK(!system("for p in $(grep -lzs \"^QT_MARK=$QT_MARK$\" /proc/[0-9]*/environ); do "
-		      "p=${p%/environ}; [ $(cat $p/comm) != torus-agent ] || kill -9 ${p#/proc/}; "
-		      "done"));
+		      "p=${p%/environ}; [ \"$(cat $p/comm 2>&1)\" != torus-agent ] || "
+		      "kill -9 ${p#/proc/}; done"));
 }
 
 /* Dies in the way that `how` names, and writes the time in ms into the file first. */
