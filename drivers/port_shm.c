@@ -5,10 +5,12 @@
  *   spec      shm:NAME[,frame=BYTES][,slots=N]   BYTES 64 .. 65536 (9000), N 4 .. 4096 (128)
  *   address   NAME/PID.RANDOM                    ports opened with the same NAME reach each other
  *
- * For each peer the sender creates a ring in a memfd and passes it once, in a datagram to the
- * abstract socket of the peer. Nothing has a name in a file system, so killed processes leave
- * nothing behind. (Abstract sockets belong to a network namespace: both ends must be in the same
- * one.)
+ * For each peer the sender creates a ring in a memfd and passes it in a datagram to the abstract
+ * socket of the peer. Nothing has a name in a file system, so killed processes leave nothing
+ * behind. (Abstract sockets belong to a network namespace: both ends must be in the same one.) A
+ * receiver that has no memory or descriptor for a ring refuses it, as it does beyond SHM_STRANGERS
+ * rings of senders that it does not know. So the sender keeps the memfd until the receiver has
+ * emptied a slot, and passes the ring again now and then.
  *
  *     line 0         magic, slots, slot_bytes     constant
  *     line 1         armed                        the receiver sleeps: a sender clears it and wakes
@@ -42,6 +44,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "drivers/base/log.h"
 #include "drivers/base/wake.h"
 
 #define SHM_MAGIC         0x51547368u /* "QTsh" */
@@ -51,6 +54,10 @@
 #define SHM_SLOTS         128u
 #define SHM_SLOT_HEADER   16u
 #define SHM_CONTROL_EVERY 64u /* empty polls between two reads of the socket */
+#define SHM_SLOTS_MAX     4096u
+#define SHM_SLOT_MAX      (1u << 17)
+#define SHM_STRANGERS     256u /* rings of senders that are no peers, or not yet */
+#define SHM_SWEEP_FIRST   16u  /* rings, before those of closed senders are looked for */
 #define SHM_SOCKET        "quintorus/shm/"
 #define SHM_SEALS         (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
@@ -65,8 +72,10 @@ struct shm_peer {
 	char *address;
 	struct shm_ring *ring; /* the ring to this peer; NULL: the peer has closed */
 	size_t ring_bytes;
-	uint32_t next; /* next slot to fill */
-	int memfd;     /* >= 0: not yet passed to the peer */
+	uint32_t next;    /* next slot to fill */
+	int memfd;        /* >= 0: the peer may not have the ring yet */
+	bool is_passed;   /* the socket of the peer has taken the ring */
+	uint32_t pass_at; /* pass it again when this slot is the next one and none is empty yet */
 };
 
 struct shm_source {
@@ -83,9 +92,12 @@ struct shm_port {
 	char name[64], address[DRV_PORT_ADDRESS_BYTES];
 	uint32_t slots;
 	int socket;
-	int unsent; /* number of peers with memfd >= 0 */
+	int unsent; /* number of peers whose ring their socket has not taken */
 	unsigned empty_polls, turn;
-	bool is_armed; /* no poll since drv_port_arm() */
+	bool is_armed;     /* no poll since drv_port_arm() */
+	unsigned sweep_at; /* number of sources at which those of closed senders are removed */
+	bool is_swept;     /* they were, in this reading of the socket */
+	bool has_refused;  /* a line was printed about a ring that was refused */
 
 	struct shm_peer *peer;
 	int peers;
@@ -148,29 +160,49 @@ static int shm_datagram(const struct shm_port *s, const char *address, int fd)
 
 /* ---- sending ---- */
 
+static void shm_release_memfd(struct shm_port *s, struct shm_peer *p)
+{
+	if (p->memfd < 0)
+		return;
+	close(p->memfd);
+	p->memfd = -1;
+	s->unsent -= !p->is_passed;
+	p->is_passed = true;
+}
+
 static void shm_close_peer(struct shm_port *s, struct shm_peer *p)
 {
-	if (p->memfd >= 0) {
-		close(p->memfd);
-		p->memfd = -1;
-		s->unsent--;
-	}
+	shm_release_memfd(s, p);
 	if (p->ring)
 		munmap(p->ring, p->ring_bytes);
 	p->ring = NULL;
 }
 
-/* Pass the ring to the peer, or find that the peer has closed. */
+/* Pass the ring to the peer, or wake a peer that has it, or find that the peer has closed. */
 static void shm_pass_ring(struct shm_port *s, struct shm_peer *p)
 {
 	int rc = shm_datagram(s, p->address, p->memfd);
 
 	if (!rc) {
-		close(p->memfd);
-		p->memfd = -1;
-		s->unsent--;
+		s->unsent -= !p->is_passed;
+		p->is_passed = true;
 	} else if (rc != -EAGAIN) {
 		shm_close_peer(s, p);
+	}
+}
+
+/* The peer may not have the ring yet: pass it, or find that the peer has emptied the first slot. */
+static void shm_settle_ring(struct shm_port *s, struct shm_peer *p)
+{
+	bool is_first_full =
+	    p->ring &&
+	    atomic_load_acquire(shm_slot(p->ring, shm_slot_bytes(s->port.frame_bytes_max), 0));
+
+	if (p->is_passed && p->next && !is_first_full) {
+		shm_release_memfd(s, p);
+	} else if (!p->is_passed || p->next >= p->pass_at) {
+		p->pass_at = p->next ? 2 * p->next : 1;
+		shm_pass_ring(s, p);
 	}
 }
 
@@ -182,13 +214,8 @@ static int shm_send_one(struct shm_port *s, struct shm_peer *p, const struct drv
 		return 0;
 	flag = shm_slot(p->ring, shm_slot_bytes(s->port.frame_bytes_max), p->next);
 	if (atomic_load_acquire(flag)) { /* R2: full */
-		int rc = p->memfd >= 0 ? -EAGAIN : shm_datagram(s, p->address, -1);
-
-		if (rc && rc != -EAGAIN) {
-			shm_close_peer(s, p);
-			return 0;
-		}
-		return -EAGAIN;
+		shm_pass_ring(s, p);     /* or wake the peer, if it has the ring */
+		return p->ring ? -EAGAIN : 0;
 	}
 	memcpy((unsigned char *)flag + SHM_SLOT_HEADER, f->data, f->bytes);
 	atomic_store_release(flag, f->bytes); /* W1 */
@@ -232,7 +259,7 @@ static int shm_tx_send(struct drv_port *port, struct drv_frame *f, unsigned n)
 		struct shm_peer *p = &s->peer[f[i].peer];
 
 		if (__builtin_expect(p->memfd >= 0, 0))
-			shm_pass_ring(s, p);
+			shm_settle_ring(s, p);
 		if (shm_send_one(s, p, &f[i])) {
 			port->stat.tx_busy++;
 			break;
@@ -276,6 +303,8 @@ static void shm_remove_ended_sources(struct shm_port *s)
 		else
 			i++;
 	}
+	s->sweep_at = 2 * s->sources > SHM_SWEEP_FIRST ? 2 * s->sources : SHM_SWEEP_FIRST;
+	s->is_swept = true;
 }
 
 /* Map a ring that a sender has passed. Returns 0 or a negative errno. */
@@ -284,20 +313,24 @@ static int shm_source_map(int fd, struct shm_source *o)
 	struct stat st;
 	struct shm_ring *r;
 	int seals = fcntl(fd, F_GET_SEALS);
+	uint32_t magic;
 
 	if (seals < 0 || (seals & SHM_SEALS) != SHM_SEALS || fstat(fd, &st) ||
-	    st.st_size < (off_t)sizeof *r)
+	    st.st_size < (off_t)sizeof *r ||
+	    st.st_size > (off_t)shm_ring_bytes(SHM_SLOTS_MAX, SHM_SLOT_MAX))
 		return -EBADMSG;
 	r = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (r == MAP_FAILED)
 		return -errno;
 	o->ring = r;
 	o->ring_bytes = (size_t)st.st_size;
-	o->slots = r->slots;
-	o->slot_bytes = r->slot_bytes;
+	/* The sender can change these at any time: each is read once. */
+	magic = atomic_load_relaxed(&r->magic);
+	o->slots = atomic_load_relaxed(&r->slots);
+	o->slot_bytes = atomic_load_relaxed(&r->slot_bytes);
 	o->next = 0;
-	if (r->magic != SHM_MAGIC || o->slots < 4 || o->slots > 4096 || o->slot_bytes < 64 ||
-	    o->slot_bytes > 1u << 17 || o->slot_bytes % 64 ||
+	if (magic != SHM_MAGIC || o->slots < 4 || o->slots > SHM_SLOTS_MAX || o->slot_bytes < 64 ||
+	    o->slot_bytes > SHM_SLOT_MAX || o->slot_bytes % 64 ||
 	    shm_ring_bytes(o->slots, o->slot_bytes) != o->ring_bytes) {
 		munmap(r, o->ring_bytes);
 		return -EBADMSG;
@@ -305,17 +338,40 @@ static int shm_source_map(int fd, struct shm_source *o)
 	return 0;
 }
 
+/* Is there room for the ring of another sender that is no peer? */
+static bool shm_has_room_for_stranger(struct shm_port *s)
+{
+	unsigned strangers;
+
+	do {
+		strangers = 0;
+		for (unsigned i = 0; i < s->sources; i++)
+			strangers += s->source[i].peer < 0;
+		if (strangers < SHM_STRANGERS)
+			return true;
+		if (s->is_swept)
+			return false;
+		shm_remove_ended_sources(s);
+	} while (true);
+}
+
 /* Add a ring from `address`. Returns 0, or an error if the ring is not wanted. */
 static int shm_source_add(struct shm_port *s, const char *address, int fd)
 {
 	struct shm_source o, *grown;
+	int rc;
 
-	shm_remove_ended_sources(s);
 	for (unsigned i = 0; i < s->sources; i++)
 		if (!strcmp(s->source[i].address, address))
-			return -EEXIST;
-	if (s->sources == DRV_PORT_PEERS_MAX || shm_source_map(fd, &o))
-		return -EBADMSG;
+			return 0; /* the sender could not know that it was taken */
+	if (s->sources >= s->sweep_at && !s->is_swept)
+		shm_remove_ended_sources(s);
+	o.peer = shm_peer_of(s, address);
+	if (o.peer < 0 && !shm_has_room_for_stranger(s))
+		return -ENOSPC;
+	rc = shm_source_map(fd, &o);
+	if (rc)
+		return rc;
 	grown = realloc(s->source, sizeof *grown * (s->sources + 1));
 	if (grown)
 		s->source = grown;
@@ -325,18 +381,50 @@ static int shm_source_add(struct shm_port *s, const char *address, int fd)
 		munmap(o.ring, o.ring_bytes);
 		return -ENOMEM;
 	}
-	o.peer = shm_peer_of(s, address);
 	s->source[s->sources++] = o;
 	return 0;
 }
 
+/* Say once why a ring is refused: until its sender passes it again, nothing is received from it. */
+static void shm_refuse_ring(struct shm_port *s, const char *address, int error)
+{
+	s->port.stat.rx_dropped++;
+	if (s->has_refused)
+		return;
+	s->has_refused = true;
+	drv_warn("port shm:%s: the ring of %s is refused: %s (said once)", s->name, address,
+		 error == -EBADMSG  ? "it is not one; run the same release everywhere"
+		 : error == -EMFILE ? "no free descriptor; raise ulimit -n"
+		 : error == -ENOSPC ? "there are as many of other unknown senders as are allowed"
+				    : strerror(-error));
+}
+
+/* Read the name of the sender of a datagram. Returns false if no port of our name sends from it. */
+static bool shm_sender(const struct shm_port *s, const struct msghdr *m, char *address)
+{
+	const struct sockaddr_un *a = m->msg_name;
+	const size_t prefix = 1 + strlen(SHM_SOCKET), name = strlen(s->name);
+	size_t n = m->msg_namelen - offsetof(struct sockaddr_un, sun_path);
+
+	if (m->msg_namelen <= offsetof(struct sockaddr_un, sun_path) || n <= prefix + name + 1 ||
+	    n > sizeof a->sun_path || a->sun_path[0] ||
+	    memcmp(a->sun_path + 1, SHM_SOCKET, prefix - 1))
+		return false;
+	n -= prefix;
+	memcpy(address, a->sun_path + prefix, n);
+	address[n] = 0;
+	/* A zero byte inside would make it the name of another. */
+	return strlen(address) == n && !memcmp(address, s->name, name) && address[name] == '/';
+}
+
 /*
- * Return the descriptor in a datagram, or -1 if there is none or the sender is another user's
- * process.
+ * Return the descriptor in a datagram; -1: there is none, or the sender is another user's process;
+ * -EMFILE: this process had no place for it.
  */
 static int shm_received_fd(struct msghdr *m)
 {
-	int fd = -1, is_trusted = 0;
+	int fd = -1;
+	bool is_trusted = false;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
@@ -362,47 +450,44 @@ static int shm_received_fd(struct msghdr *m)
 		close(fd);
 		fd = -1;
 	}
-	return fd;
+	return fd < 0 && is_trusted && m->msg_flags & MSG_CTRUNC ? -EMFILE : fd;
 }
 
 /* Read all datagrams from the socket: wake-ups, and rings from new senders. */
 static void shm_read_socket(struct shm_port *s)
 {
-	const size_t prefix = 1 + strlen(SHM_SOCKET);
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 	} control;
 	struct sockaddr_un a;
 
+	s->is_swept = false;
 	for (int i = 0; i < 64; i++) {
 		struct msghdr m = {.msg_name = &a,
 				   .msg_namelen = sizeof a,
 				   .msg_control = control.bytes,
 				   .msg_controllen = sizeof control};
 		char address[sizeof a.sun_path + 1];
-		size_t n;
-		int fd;
+		int fd, rc;
 
 		if (recvmsg(s->socket, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
 			break;
 		fd = shm_received_fd(&m);
-		if (fd < 0)
+		if (fd == -1)
 			continue;
-		n = m.msg_namelen - offsetof(struct sockaddr_un, sun_path);
-		if (m.msg_namelen > offsetof(struct sockaddr_un, sun_path) && n > prefix &&
-		    !memcmp(a.sun_path + 1, SHM_SOCKET, prefix - 1)) {
-			memcpy(address, a.sun_path + prefix, n - prefix);
-			address[n - prefix] = 0;
-			if (shm_source_add(s, address, fd))
-				s->port.stat.rx_dropped++;
+		if (shm_sender(s, &m, address)) {
+			rc = fd < 0 ? fd : shm_source_add(s, address, fd);
+			if (rc)
+				shm_refuse_ring(s, address, rc);
 		} else {
 			s->port.stat.rx_dropped++;
 		}
-		close(fd);
+		if (fd >= 0)
+			close(fd);
 	}
 	for (int i = 0; s->unsent && i < s->peers; i++)
-		if (s->peer[i].memfd >= 0)
+		if (!s->peer[i].is_passed)
 			shm_pass_ring(s, &s->peer[i]);
 }
 
@@ -534,6 +619,7 @@ static int shm_peer(struct drv_port *port, const char *address)
 		free(p.address);
 		return p.memfd;
 	}
+	p.pass_at = 1;
 	grown[s->peers] = p;
 	s->unsent++;
 	shm_pass_ring(s, &grown[s->peers]);
@@ -596,7 +682,7 @@ static int shm_parse(const char *args, struct shm_port *s, struct drv_port_why *
 		if (!strcmp(word, "frame"))
 			rc = drv_port_arg_u64(value, 64, 65536, &frame);
 		else if (!strcmp(word, "slots"))
-			rc = drv_port_arg_u64(value, 4, 4096, &slots);
+			rc = drv_port_arg_u64(value, 4, SHM_SLOTS_MAX, &slots);
 		else
 			rc = -EINVAL;
 		if (rc < 0)
@@ -649,6 +735,7 @@ int drv_port_shm_open(const char *args, struct drv_port **port, struct drv_port_
 		return -ENOMEM;
 	s->socket = -1;
 	s->port.ops = &shm_ops;
+	s->sweep_at = SHM_SWEEP_FIRST;
 	rc = shm_parse(args, s, why);
 	if (!rc)
 		rc = shm_bind(s, why);
