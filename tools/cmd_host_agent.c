@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,8 +14,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -123,6 +126,21 @@ static void serve_port(struct host_agent *a)
 	}
 }
 
+static const char starts[] = "; the first task of a host under mpirun starts this command";
+
+/* With anything but the reading end of a pipe the agent would end at once, or never. */
+static bool check_life(void)
+{
+	struct stat st;
+
+	if (!fstat(LIFE, &st) && S_ISFIFO(st.st_mode) &&
+	    (fcntl(LIFE, F_GETFL) & O_ACCMODE) == O_RDONLY)
+		return true;
+	drv_error("torus agent --host: descriptor %d is not the reading end of a pipe%s", LIFE,
+		  starts);
+	return false;
+}
+
 int cmd_host_agent(void)
 {
 	struct host_agent a = {0};
@@ -137,9 +155,19 @@ int cmd_host_agent(void)
 	drv_log_name("agent");
 	drv_wake_process_init();
 	a.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (a.wake_fd < 0 || mu_host_map(SEGMENT, &a.host))
+	if (a.wake_fd < 0) {
+		drv_error("torus agent --host: no event descriptor: %s; raise ulimit -n",
+			  strerror(errno));
+		return 1;
+	}
+	if (!check_life() || mu_host_map(SEGMENT, &a.host))
 		return CMD_USAGE;
-	mu_launch_begin_agent(a.host);
+	if (a.host->holder != MU_HOLDER_AGENT) {
+		drv_error("torus agent --host: the host of this segment needs no agent%s", starts);
+		return CMD_USAGE;
+	}
+	if (mu_launch_begin_agent(a.host))
+		return 1;
 	if (pthread_create(&thread, NULL, wake_forward, &a))
 		return 1;
 	rc = mu_holder_open(a.host, &a.holder);

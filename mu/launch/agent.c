@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
@@ -21,6 +22,8 @@
 #include "drivers/base/settings.h"
 #include "mu/launch/launch.h"
 #include "mu/process.h"
+
+#define BEGIN_S 5
 
 /*
  * Paths relative to libpami in a build tree (build/pami/libpami.so) and in an installation (lib/,
@@ -111,9 +114,22 @@ int mu_launch_agent(int segment, int life)
 	return -error;
 }
 
-void mu_launch_begin_agent(struct mu_host *host)
+int mu_launch_begin_agent(struct mu_host *host)
 {
-	pthread_mutex_lock(&host->agent_life);
+	struct timespec until;
+	int rc;
+
+	/* A task has the lock for a moment only (below). */
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += BEGIN_S;
+	rc = pthread_mutex_clocklock(&host->agent_life, CLOCK_MONOTONIC, &until);
+	if (rc)
+		drv_error("torus agent --host: %s",
+			  rc == ETIMEDOUT ? "another agent serves this host already"
+			  : rc == EOWNERDEAD
+			      ? "the agent of this host has died, and with it the job"
+			      : strerror(rc));
+	return -rc;
 }
 
 void mu_launch_check_agent(struct mu_host *host)

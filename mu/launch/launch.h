@@ -75,7 +75,7 @@ int mu_launch_take(const char *name, uint64_t secret, int *fds, unsigned n);
  * all. */
 int mu_launch_agent(int segment, int life);
 /* The agent calls it in the thread that runs until its end: from then on its death is noticed. */
-void mu_launch_begin_agent(struct mu_host *host);
+int mu_launch_begin_agent(struct mu_host *host);
 /*
  * Has this process an agent of that kind, with which it must end? If so, and the agent has died,
  * mu_launch_check_agent() logs that and ends the process with status 1. Any thread.

@@ -263,15 +263,23 @@ int mu_host_map(int fd, struct mu_host **host)
 	void *m;
 
 	_Static_assert(offsetof(struct mu_host, bytes) == 8, "magic, version, bytes come first");
+	errno = 0;
 	if (fstat(fd, &st) || pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head) {
 		drv_error(
 		    "host segment: descriptor %d is not one (%s); start the program with torus run "
 		    "and keep inherited descriptors open",
-		    fd, strerror(errno));
+		    fd, errno ? strerror(errno) : "it is too short");
 		return -EBADF;
 	}
-	if (head.magic != MU_HOST_MAGIC || head.version != MU_HOST_VERSION ||
-	    (uint64_t)st.st_size != head.bytes) {
+	/* Memory behind the end of a short file would be a signal at the first access. */
+	if (head.magic == MU_HOST_MAGIC && head.version == MU_HOST_VERSION &&
+	    ((uint64_t)st.st_size != head.bytes || head.bytes < sizeof(struct mu_host))) {
+		drv_error("host segment: descriptor %d has %llu bytes, and says %llu: it was cut "
+			  "short or is damaged",
+			  fd, (unsigned long long)st.st_size, (unsigned long long)head.bytes);
+		return -EPROTO;
+	}
+	if (head.magic != MU_HOST_MAGIC || head.version != MU_HOST_VERSION) {
 		drv_error("host segment: descriptor %d has magic %08x version %u, expected %08x "
 			  "version %u: "
 			  "torus and libpami are of different builds",
