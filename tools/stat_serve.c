@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "drivers/base/clock.h"
@@ -19,6 +18,7 @@
 
 #define REQUEST_BYTES 4096
 #define REQUEST_MS    2000 /* a client that is slower is let go */
+#define CLIENTS_MAX   64u  /* of one more the oldest is let go */
 
 /* ---- the text ---- */
 
@@ -133,86 +133,151 @@ static int parse_address(const char *text, struct sockaddr_storage *to, socklen_
 	return 0;
 }
 
-/* Read up to the end of the request's head. Returns false if the head did not come whole, or not in
- * time. */
-static bool read_request(int fd, char *text, size_t bytes)
+/* A connection. A client that has said little, or reads nothing, holds up no other. */
+struct client {
+	int fd;
+	uint64_t until_ns; /* then it is let go */
+	char request[REQUEST_BYTES];
+	size_t request_bytes;
+	char *answer; /* NULL: the head of its request is not there yet */
+	size_t answer_bytes, sent;
+};
+
+struct server {
+	int fd;
+	const char *which; /* the job */
+	struct client client[CLIENTS_MAX];
+	unsigned clients;
+};
+
+static void drop_client(struct server *s, unsigned i)
 {
-	uint64_t end = drv_clock_ns() + REQUEST_MS * 1000000ull;
-	size_t n = 0;
-
-	while (n + 1 < bytes) {
-		ssize_t got = recv(fd, text + n, bytes - 1 - n, 0);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0 || drv_clock_ns() > end)
-			return false;
-		n += (size_t)got;
-		text[n] = '\0';
-		if (strstr(text, "\r\n\r\n") || strstr(text, "\n\n"))
-			return true;
-	}
-	return false;
+	close(s->client[i].fd);
+	free(s->client[i].answer);
+	s->clients--;
+	memmove(&s->client[i], &s->client[i + 1], (s->clients - i) * sizeof *s->client);
 }
 
-static void send_all(int fd, const char *data, size_t bytes)
+static void make_answer(struct client *c, const char *status, const char *body, size_t bytes)
 {
-	uint64_t end = drv_clock_ns() + REQUEST_MS * 1000000ull;
+	FILE *f = open_memstream(&c->answer, &c->answer_bytes);
 
-	while (bytes && drv_clock_ns() < end) {
-		ssize_t n = send(fd, data, bytes, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return;
-		data += n;
-		bytes -= (size_t)n;
-	}
+	if (!f)
+		return;
+	fprintf(f,
+		"HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+		"Content-Length: %zu\r\nConnection: close\r\n\r\n",
+		status, bytes);
+	fwrite(body, 1, bytes, f);
+	fclose(f);
 }
 
-static void send_answer(int fd, const char *status, const char *body, size_t bytes)
-{
-	char head[256];
-	int n = snprintf(head, sizeof head,
-			 "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
-			 "Content-Length: %zu\r\nConnection: close\r\n\r\n",
-			 status, bytes);
-
-	send_all(fd, head, (size_t)n);
-	send_all(fd, body, bytes);
-}
-
-static void serve_one(int fd, const char *which)
+static void answer_request(const struct server *s, struct client *c)
 {
 	static const char lost[] = "only /metrics is here\n";
-	struct timeval limit = {REQUEST_MS / 1000, REQUEST_MS % 1000 * 1000};
-	char request[REQUEST_BYTES], why[512], *body = NULL;
+	char why[512], *body = NULL;
 	struct runs_job job;
 	size_t bytes = 0;
 	FILE *f;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-	if (!read_request(fd, request, sizeof request))
-		return;
-	if (strncmp(request, "GET /metrics ", 13) && strncmp(request, "GET / ", 6)) {
-		send_answer(fd, "404 Not Found", lost, sizeof lost - 1);
+	if (strncmp(c->request, "GET /metrics ", 13) && strncmp(c->request, "GET / ", 6)) {
+		make_answer(c, "404 Not Found", lost, sizeof lost - 1);
 		return;
 	}
-	if (runs_open(&job, which, why, sizeof why - 1)) {
+	if (runs_open(&job, s->which, why, sizeof why - 1)) {
 		strcat(why, "\n");
-		send_answer(fd, "503 Service Unavailable", why, strlen(why));
+		make_answer(c, "503 Service Unavailable", why, strlen(why));
 		return;
 	}
 	f = open_memstream(&body, &bytes);
 	if (f) {
 		stat_print_prometheus(f, &job);
 		fclose(f);
-		send_answer(fd, "200 OK", body, bytes);
+		make_answer(c, "200 OK", body, bytes);
 	}
 	free(body);
 	runs_close(&job);
+}
+
+/* Read up to the end of the request's head. Returns false if the client is to be let go. */
+static bool read_request(const struct server *s, struct client *c)
+{
+	ssize_t n = recv(c->fd, c->request + c->request_bytes,
+			 sizeof c->request - 1 - c->request_bytes, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0)
+		return false;
+	c->request_bytes += (size_t)n;
+	c->request[c->request_bytes] = '\0';
+	if (!strstr(c->request, "\r\n\r\n") && !strstr(c->request, "\n\n"))
+		return c->request_bytes < sizeof c->request - 1;
+	answer_request(s, c);
+	c->until_ns = drv_clock_ns() + REQUEST_MS * 1000000ull;
+	return c->answer != NULL;
+}
+
+/* Returns false after the last byte, or if the client is to be let go. */
+static bool send_answer(struct client *c)
+{
+	ssize_t n = send(c->fd, c->answer + c->sent, c->answer_bytes - c->sent,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	c->sent += (size_t)n;
+	return c->sent < c->answer_bytes;
+}
+
+/* Returns false if nobody can be served any more. */
+static bool accept_client(struct server *s)
+{
+	int fd;
+
+	if (s->clients == CLIENTS_MAX)
+		drop_client(s, 0);
+	fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno == EINTR || errno == ECONNABORTED || errno == EAGAIN)
+			return true;
+		if (s->clients && (errno == EMFILE || errno == ENFILE)) {
+			drop_client(s, 0);
+			return true;
+		}
+		fprintf(stderr, "torus stat: %s\n", strerror(errno));
+		return false;
+	}
+	s->client[s->clients++] =
+	    (struct client){.fd = fd, .until_ns = drv_clock_ns() + REQUEST_MS * 1000000ull};
+	return true;
+}
+
+static int serve_clients(struct server *s)
+{
+	struct pollfd p[CLIENTS_MAX + 1];
+
+	for (;;) {
+		unsigned n = s->clients;
+
+		p[n] = (struct pollfd){.fd = s->fd, .events = POLLIN};
+		for (unsigned i = 0; i < n; i++)
+			p[i] = (struct pollfd){.fd = s->client[i].fd,
+					       .events = s->client[i].answer ? POLLOUT : POLLIN};
+		if (poll(p, n + 1, n ? REQUEST_MS / 10 : -1) < 0)
+			continue;
+		for (unsigned i = n; i--;) {
+			struct client *c = &s->client[i];
+			bool stays = drv_clock_ns() < c->until_ns;
+
+			if (stays && p[i].revents)
+				stays = c->answer ? send_answer(c) : read_request(s, c);
+			if (!stays)
+				drop_client(s, i);
+		}
+		if (p[n].revents && !accept_client(s))
+			return 1;
+	}
 }
 
 int stat_serve(const char *address, const char *which)
@@ -220,6 +285,7 @@ int stat_serve(const char *address, const char *which)
 	struct sockaddr_storage at;
 	socklen_t bytes;
 	int rc = parse_address(address, &at, &bytes), fd, on = 1;
+	struct server *s;
 
 	if (rc) {
 		fprintf(stderr,
@@ -229,10 +295,10 @@ int stat_serve(const char *address, const char *which)
 			address);
 		return CMD_USAGE;
 	}
-	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd >= 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&at, bytes) || listen(fd, 16)) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, bytes) || listen(fd, 128)) {
 		fprintf(stderr, "torus stat: --listen %s: %s\n", address, strerror(errno));
 		return 1;
 	}
@@ -244,16 +310,14 @@ int stat_serve(const char *address, const char *which)
 	       ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
 					      : ((struct sockaddr_in *)&at)->sin_port));
 	fflush(stdout);
-	for (;;) {
-		int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-
-		if (client < 0 && errno != EINTR && errno != ECONNABORTED) {
-			fprintf(stderr, "torus stat: %s\n", strerror(errno));
-			return 1;
-		}
-		if (client < 0)
-			continue;
-		serve_one(client, which);
-		close(client);
+	s = calloc(1, sizeof *s);
+	if (!s) {
+		fprintf(stderr, "torus stat: no memory\n");
+		return 1;
 	}
+	s->fd = fd;
+	s->which = which;
+	rc = serve_clients(s);
+	free(s);
+	return rc;
 }

@@ -83,10 +83,15 @@ try:
     assert False
 except urllib.error.HTTPError as e:
     assert e.code == 404
-# Clients that do not speak, or a byte at a time, hold the others up for two seconds each.
+# Clients that do not speak, or a byte at a time, or that read nothing, hold nobody up.
 import socket, threading, time
 where = re.search(r'//(.*):(\d+)/', sys.argv[1])
-slow = [socket.create_connection((where[1], int(where[2]))) for i in range(2)]
+slow = [socket.create_connection((where[1], int(where[2]))) for i in range(100)]
+for s in slow[50:]:
+    try:
+        s.send(b'GET /metrics HTTP/1.1\r\n\r\n')
+    except OSError: # let go, for others
+        pass
 ended = threading.Event()
 def drip():
     while not ended.wait(0.3):
