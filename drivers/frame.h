@@ -45,6 +45,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drivers/base/atomic.h"
+
 #define DRV_FRAME_MAGIC         0x31575451u /* "QTW1" */
 #define DRV_FRAME_MAGIC_SWAPPED 0x51545731u
 #define DRV_FRAME_VERSION       4
@@ -195,20 +197,23 @@ void drv_frame_add_checksum(unsigned char *frame);
 void drv_frame_add_header_checksum(unsigned char *frame);
 
 /*
- * Step through the runs of a checked DATA frame; *at is 0 before the first. Returns a run, followed
- * by its payload, or NULL after the last one.
+ * Step through the runs of a checked DATA frame of so many bytes; *at is 0 before the first.
+ * Returns a run, followed by its payload of *run_bytes bytes, or NULL after the last one. The frame
+ * may lie in memory that its sender can still change (port shm), so its lengths are read once, and
+ * a run that does not fit any more is the end.
  */
-static inline const struct drv_frame_run *drv_frame_run_next(const unsigned char *frame,
-							     uint32_t *at)
+static inline const struct drv_frame_run *
+drv_frame_run_next(const unsigned char *frame, uint32_t bytes, uint32_t *at, uint32_t *run_bytes)
 {
-	const struct drv_frame_header *h = (const void *)frame;
-	const struct drv_frame_run *run;
 	uint32_t here = *at ? *at : DRV_FRAME_HEADER;
+	const struct drv_frame_run *run = (const void *)(frame + here);
 
-	if (here >= h->bytes)
+	if (here + DRV_FRAME_RUN > bytes)
 		return NULL;
-	run = (const void *)(frame + here);
-	*at = here + DRV_FRAME_RUN + drv_frame_round(run->bytes);
+	*run_bytes = atomic_load_relaxed(&run->bytes);
+	if (__builtin_expect(*run_bytes > bytes - here - DRV_FRAME_RUN, 0))
+		return NULL;
+	*at = here + DRV_FRAME_RUN + drv_frame_round(*run_bytes);
 	return run;
 }
 

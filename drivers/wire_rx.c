@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/base/atomic.h"
 #include "drivers/base/log.h"
 #include "drivers/wire_state.h"
 
@@ -15,14 +16,14 @@
  * that it did not accept.
  */
 static int offer_runs(struct drv_wires *ws, struct wire *w, const unsigned char *frame,
-		      uint32_t *at)
+		      uint32_t bytes, uint32_t *at)
 {
 	const struct drv_frame_run *run;
-	uint32_t next = *at;
+	uint32_t next = *at, run_bytes;
 
-	while ((run = drv_frame_run_next(frame, &next))) {
+	while ((run = drv_frame_run_next(frame, bytes, &next, &run_bytes))) {
 		if (ws->fn(ws->arg, w->host, run->kind, run->tag, (const unsigned char *)(run + 1),
-			   run->bytes))
+			   run_bytes))
 			return -EAGAIN;
 		*at = next;
 		ws->delivered++;
@@ -44,9 +45,10 @@ static void accept_frame(struct drv_wires *ws, struct wire *w, const unsigned ch
 	w->rx_has_data = 1;
 	w->stat.rx_frames++;
 	w->stat.rx_bytes += bytes - DRV_FRAME_HEADER;
-	if (!offer_runs(ws, w, frame, &at))
+	if (!offer_runs(ws, w, frame, bytes, &at))
 		return;
 	memcpy(w->deferred, frame, bytes);
+	w->deferred_bytes = bytes;
 	w->deferred_byte = at;
 	w->has_deferred = 1;
 	w->deferred_delay = 0;
@@ -74,7 +76,7 @@ static void accept_stored(struct drv_wires *ws, struct wire *w)
 /* Offer the rest of the deferred frame again. */
 void wire_rx_offer_deferred(struct drv_wires *ws, struct wire *w)
 {
-	if (offer_runs(ws, w, w->deferred, &w->deferred_byte)) {
+	if (offer_runs(ws, w, w->deferred, w->deferred_bytes, &w->deferred_byte)) {
 		if (ws->now >= w->deferred_at) {
 			if (WIRE_DEFER_FIRST_NS << w->deferred_delay < WIRE_DEFER_MAX_NS)
 				w->deferred_delay++;
@@ -98,7 +100,7 @@ void wire_rx_discard_stored(struct wire *w)
 		}
 }
 
-static void store_frame(struct wire *w, const struct drv_frame_header *h)
+static void store_frame(struct wire *w, const struct drv_frame_header *h, uint32_t bytes)
 {
 	struct wire_stored *s;
 
@@ -112,11 +114,11 @@ static void store_frame(struct wire *w, const struct drv_frame_header *h)
 		w->stat.duplicates++;
 		return;
 	}
-	s->frame = malloc(h->bytes);
+	s->frame = malloc(bytes);
 	if (!s->frame)
 		return; /* the sender will send it again */
-	s->bytes = h->bytes;
-	memcpy(s->frame, h, h->bytes);
+	s->bytes = bytes;
+	memcpy(s->frame, h, bytes);
 	w->stored_count++;
 }
 
@@ -131,7 +133,8 @@ static void owe_ack(struct drv_wires *ws, struct wire *w, int at_once)
 		w->ack_now = 1;
 }
 
-static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *h)
+static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_frame_header *h,
+			 uint32_t bytes)
 {
 	uint32_t ahead = h->sequence - w->rx_next;
 
@@ -144,13 +147,13 @@ static void receive_data(struct drv_wires *ws, struct wire *w, const struct drv_
 		w->rx_seen = h->order;
 	owe_ack(ws, w, h->flags & DRV_FRAME_ASK);
 	if (__builtin_expect(ahead == 0 && !w->has_deferred, 1)) {
-		accept_frame(ws, w, (const unsigned char *)h, h->bytes);
+		accept_frame(ws, w, (const unsigned char *)h, bytes);
 		if (__builtin_expect(w->stored_count != 0, 0))
 			accept_stored(ws, w);
 		return;
 	}
 	if (ahead < ws->conf.window_frames) {
-		store_frame(w, h);
+		store_frame(w, h, bytes);
 		if (ahead)
 			w->ack_now = 1;
 		return;
@@ -247,6 +250,7 @@ void wire_rx_frame(struct drv_wires *ws, const struct drv_frame *f)
 {
 	const struct drv_frame_header *h = (const void *)f->data;
 	struct wire *w = ws->seal ? check_sealed_frame(ws, f) : check_frame(ws, f);
+	uint32_t bytes;
 
 	if (!w)
 		return;
@@ -267,7 +271,12 @@ void wire_rx_frame(struct drv_wires *ws, const struct drv_frame *f)
 	}
 	switch (h->kind) {
 	case DRV_FRAME_DATA:
-		receive_data(ws, w, h);
+		/* In the memory of port shm the sender can change what was checked. */
+		bytes = atomic_load_relaxed(&h->bytes);
+		if (bytes <= f->bytes && bytes <= ws->frame_bytes_max)
+			receive_data(ws, w, h, bytes);
+		else
+			w->stat.bad_frames++;
 		break;
 	case DRV_FRAME_PROBE:
 	case DRV_FRAME_ECHO:

@@ -173,6 +173,7 @@ struct wire {
 	unsigned char *deferred;    /* room for one frame, of which fn accepted the runs up to
 				     * deferred_byte */
 	uint32_t deferred_byte;
+	uint32_t deferred_bytes; /* of the whole frame */
 	uint8_t has_deferred;
 
 	/* Search for the frame size. frame_bytes is the largest one that passed. */

@@ -46,17 +46,42 @@ static void runs_come_back(void)
 {
 	struct drv_frame_header *h = data_frame(three);
 	const struct drv_frame_run *run;
-	uint32_t at = 0, i = 0;
+	uint32_t at = 0, i = 0, bytes;
 
 	CHECK_EQ(h->bytes, 64 + 32 + 16 + 80);
 	CHECK_EQ(check_frame(h->bytes), DRV_FRAME_OK);
 	CHECK_EQ(check_frame(ROOM), DRV_FRAME_OK); /* a port may pad */
-	for (; (run = drv_frame_run_next(frame, &at)); i++) {
+	for (; (run = drv_frame_run_next(frame, h->bytes, &at, &bytes)); i++) {
 		CHECK_EQ(run->bytes, (uint32_t)three[i]);
+		CHECK_EQ(bytes, (uint32_t)three[i]);
 		CHECK_EQ(run->kind, i);
 		CHECK_EQ(run->tag, 100 + i);
 	}
 	CHECK_EQ(i, 3);
+}
+
+/* In shared memory the sender can change a frame behind the check. */
+static void runs_that_change_stay_inside(void)
+{
+	static const uint32_t length[] = {81, 96, 97, 0x7fffffff, 0xfffffff0, UINT32_MAX};
+	struct drv_frame_header *h = data_frame(three);
+	const uint32_t all = h->bytes;
+
+	for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+		struct drv_frame_run *first = (void *)(frame + DRV_FRAME_HEADER);
+		uint32_t at = 0, bytes = 0;
+
+		data_frame(three);
+		REQUIRE_EQ(check_frame(all), DRV_FRAME_OK);
+		h->bytes = UINT16_MAX;
+		first->bytes = length[i];
+		while (drv_frame_run_next(frame, all, &at, &bytes))
+			CHECK(at <= drv_frame_round(all) && bytes < all);
+		CHECK(at <= drv_frame_round(all));
+		/* A frame whose own length changed, to one that no frame has. */
+		at = 0;
+		CHECK(!drv_frame_run_next(frame, DRV_FRAME_HEADER + 15, &at, &bytes));
+	}
 }
 
 static void header_errors(void)
@@ -234,6 +259,6 @@ static void every_error_has_a_text(void)
 	CHECK_STR(drv_frame_error_text(DRV_FRAME_ERRORS), "?");
 }
 
-T_MAIN(T(runs_come_back), T(header_errors), T(kind_errors), T(run_errors),
-       T(checksum_finds_changes), T(crc_is_the_standard_one), T(crc_two_ways_agree),
+T_MAIN(T(runs_come_back), T(runs_that_change_stay_inside), T(header_errors), T(kind_errors),
+       T(run_errors), T(checksum_finds_changes), T(crc_is_the_standard_one), T(crc_two_ways_agree),
        T(crc_of_a_line_leaves_out_a_word), T(every_error_has_a_text))

@@ -119,7 +119,7 @@ static int run_taken(void *arg, uint32_t host, uint32_t kind, uint32_t tag,
 
 static void decode_frame(const unsigned char *data, uint32_t bytes)
 {
-	uint32_t at = 0, end = 0, runs = 0;
+	uint32_t at = 0, end = 0, runs = 0, run_bytes;
 	const struct drv_frame_run *run;
 
 	for (int want = 0; want < 2; want++)
@@ -128,7 +128,8 @@ static void decode_frame(const unsigned char *data, uint32_t bytes)
 	if (drv_frame_check(data, bytes, 0) != DRV_FRAME_OK ||
 	    ((const struct drv_frame_header *)data)->kind != DRV_FRAME_DATA)
 		return;
-	while ((run = drv_frame_run_next(data, &at))) {
+	while ((run = drv_frame_run_next(data, ((const struct drv_frame_header *)data)->bytes, &at,
+					 &run_bytes))) {
 		end = (uint32_t)((const unsigned char *)(run + 1) - data) + run->bytes;
 		REQUIRE(end <= bytes && at >= end);
 		runs++;
