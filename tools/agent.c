@@ -21,6 +21,7 @@
 #include "drivers/base/atomic.h"
 #include "drivers/base/clock.h"
 #include "drivers/base/log.h"
+#include "drivers/base/settings.h"
 #include "drivers/base/wake.h"
 #include "mu/transport/node_live.h"
 #include "tools/proc.h"
@@ -31,6 +32,7 @@
 #define CONTROL_NS    200000u /* while polling, the agent handles other events this often */
 #define HOLDER_FDS    4
 #define DRAIN_MS      20 /* longest wait for the packets that a dead task has sent */
+#define PLAN_PATIENCE 12 /* times QUINTORUS_SILENCE without a byte, before the plan is there */
 #define ORDERLY_END_S 3  /* after the death of torus run the agent's alarm kills it in this time */
 
 static void futex_wake_all(atomic_u32 *word)
@@ -233,23 +235,45 @@ static void peer_address(struct agent *a, struct ctl_msg *m)
 	tasks_wake_all(a);
 }
 
+/* --on-death error: a task of another host has ended. */
+static void remote_task_gone(struct agent *a, struct ctl_msg *m)
+{
+	uint32_t task = ctl_get_u32(m), how = ctl_get_u32(m);
+
+	if (!m->bad && mu_host_outlives_tasks(a->host) &&
+	    (how == MU_TASK_LEFT || how == MU_TASK_DIED))
+		task_gone(a, task, (enum mu_task_end)how);
+}
+
+/* Return the host in a message; UINT32_MAX: it is this one, and lives. */
+static uint32_t other_host(const struct agent *a, struct ctl_msg *m)
+{
+	uint32_t host = ctl_get_u32(m);
+
+	return m->bad || host == a->self ? UINT32_MAX : host;
+}
+
+static void add_output_room(struct agent *a, uint32_t bytes)
+{
+	a->output_room += bytes;
+	if (a->output_room > AGENT_OUTPUT_ROOM)
+		a->output_room = AGENT_OUTPUT_ROOM;
+}
+
 static void message_handle(struct agent *a, struct ctl_msg *m)
 {
-	uint32_t task;
-
 	switch (m->type) {
 	case CTL_ADDRESS:
 		peer_address(a, m);
 		break;
 	case CTL_GONE:
-		task = ctl_get_u32(m);
-		task_gone(a, task, ctl_get_u32(m));
+		remote_task_gone(a, m);
 		break;
 	case CTL_LOST:
-		host_lost(a, ctl_get_u32(m));
+		host_lost(a, other_host(a, m));
 		break;
 	case CTL_DEPARTED:
-		mu_host_mark_departed(a->host, ctl_get_u32(m));
+		mu_host_mark_departed(a->host, other_host(a, m));
 		break;
 	case CTL_SIGNAL:
 		tasks_signal(a, (int)ctl_get_u32(m));
@@ -258,10 +282,11 @@ static void message_handle(struct agent *a, struct ctl_msg *m)
 		job_end(a, ctl_get_u32(m));
 		break;
 	case CTL_STDIN:
-		agent_input_put(a, m->data, m->bytes);
+		if (!agent_input_put(a, m->data, m->bytes))
+			torus_run_lost(a, "torus run sent more input than this agent asked for");
 		break;
 	case CTL_OUTPUT_ROOM:
-		a->output_room += ctl_get_u32(m);
+		add_output_room(a, ctl_get_u32(m));
 		break;
 	case CTL_WATCH:
 		a->watch = (struct agent_watch){.limit_ns = ctl_get_u32(m) * MS,
@@ -286,7 +311,7 @@ static void control_take(struct agent *a)
 	struct ctl_msg m;
 	int taken;
 
-	while ((taken = ctl_next(&a->ctl, &m)) > 0)
+	while ((taken = ctl_next(&a->ctl, &m)) > 0 && !a->ctl.broken)
 		message_handle(a, &m);
 	if (taken < 0)
 		torus_run_lost(a, "torus run sent a message outside the protocol");
@@ -310,8 +335,11 @@ static void exchange_heartbeats(struct agent *a)
 	if (!a->is_remote || a->ctl.broken)
 		return;
 	ctl_exchange_heartbeats(&a->ctl, drv_clock_ns());
-	if (!a->paused && ctl_is_silent(&a->ctl, a->plan.silence_ms)) {
-		snprintf(why, sizeof why, "torus run is silent for %g s", a->plan.silence_ms / 1e3);
+	if (!a->paused && (ctl_is_silent(&a->ctl, a->plan.silence_ms) ||
+			   ctl_is_stuck(&a->ctl, a->plan.silence_ms))) {
+		snprintf(why, sizeof why, "torus run %s for %g s",
+			 ctl_is_silent(&a->ctl, a->plan.silence_ms) ? "is silent" : "reads nothing",
+			 a->plan.silence_ms / 1e3);
 		torus_run_lost(a, why);
 	}
 }
@@ -380,7 +408,7 @@ void agent_handle_events(struct agent *a, int64_t timeout_ns, const struct pollf
 	watch_add(&w, a->calls, POLLIN);
 	first_stream = w.n;
 	for (uint32_t i = 0; (a->plan.tag || a->is_remote) && i < 2 * a->locals; i++)
-		watch_add(&w, a->output_room ? a->task[i / 2].stream[i % 2].fd : -1, POLLIN);
+		watch_add(&w, a->output_room > 0 ? a->task[i / 2].stream[i % 2].fd : -1, POLLIN);
 	for (unsigned i = 0; i < extras; i++)
 		watch_add(&w, extra[i].fd, extra[i].events);
 
@@ -391,7 +419,7 @@ void agent_handle_events(struct agent *a, int64_t timeout_ns, const struct pollf
 		uint64_t count;
 
 		for (unsigned i = first_stream; i < w.n - extras; i++)
-			if (w.fd[i].revents && a->output_room)
+			if (w.fd[i].revents && a->output_room > 0)
 				agent_output_read(a, (i - first_stream) / 2,
 						  (i - first_stream) % 2);
 		if (w.fd[2].revents && read(a->signals, &info, sizeof info) > 0)
@@ -514,16 +542,25 @@ static void wait_for_address(struct agent *a)
 
 /* ---- from start to end ---- */
 
-/* Receive the first message, which is the plan. */
+/* Receive the first message, which is the plan. torus run sends it, and heartbeats behind it, from
+ * the moment in which it starts ssh. */
 static int receive_plan(struct agent *a)
 {
 	struct pollfd in = {.fd = a->ctl.in, .events = POLLIN};
+	uint32_t limit_ms = (uint32_t)drv_setting_number(DRV_QUINTORUS_SILENCE) * 1000;
 	struct ctl_msg m;
 	int rc = 0, taken;
 
 	while ((taken = ctl_next(&a->ctl, &m)) == 0 && !rc) {
-		poll(&in, 1, -1);
+		poll(&in, 1, a->is_remote ? CTL_PING_MS : -1);
 		rc = ctl_receive(&a->ctl);
+		if (a->is_remote)
+			ctl_exchange_heartbeats(&a->ctl, drv_clock_ns());
+		if (limit_ms && a->ctl.silent_ns >= PLAN_PATIENCE * limit_ms * MS) {
+			drv_error("torus agent: torus run has sent no plan for %u s",
+				  PLAN_PATIENCE * limit_ms / 1000);
+			return -ETIMEDOUT;
+		}
 	}
 	if (taken < 0 || (taken > 0 && m.type != CTL_START))
 		rc = -EPROTO;
@@ -770,6 +807,7 @@ int agent_main(int in, int out, pid_t parent, bool is_remote, const sigset_t *ma
 			  .wake = -1,
 			  .input = -1,
 			  .calls = -1,
+			  .input_room = AGENT_STDIN_ROOM,
 			  .output_room = AGENT_OUTPUT_ROOM,
 			  .mask = *mask};
 	char name[32];

@@ -71,8 +71,9 @@ struct agent {
 	int input;        /* pipe to stdin of task 0 where the agent feeds it, else -1 */
 	char *input_data; /* bytes that task 0 has not read yet */
 	uint32_t input_bytes;
+	uint32_t input_room; /* bytes that torus run may still send */
 	bool input_end;
-	uint32_t output_room;
+	int64_t output_room; /* below 0 after a line that did not fit */
 	struct mu_holder *holder;
 	bool holder_broken;
 	struct mu_live *live; /* routers that the agent steps: its own, or those of the holder */
@@ -190,8 +191,8 @@ void agent_output_read(struct agent *a, uint32_t local, unsigned which);
 /* The task has exited: read the rest of its output, so that torus run gets it before the exit. */
 void agent_output_drain(struct agent *a, uint32_t local);
 int agent_output_open_count(const struct agent *a);
-/* Pass input to task 0. */
-void agent_input_put(struct agent *a, const void *data, size_t bytes);
+/* Pass input to task 0. Returns false if it is more than was asked for. */
+bool agent_input_put(struct agent *a, const void *data, size_t bytes);
 void agent_input_flush(struct agent *a);
 
 #endif

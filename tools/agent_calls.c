@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "drivers/base/atomic.h"
@@ -184,5 +185,8 @@ void agent_calls_read(struct agent *a)
 	}
 	close(a->calls);
 	a->calls = -1;
+	/* With --on-death error nobody else reaps children while the job runs. */
+	if (a->calls_child > 0)
+		waitpid(a->calls_child, NULL, 0);
 	calls_send(a);
 }

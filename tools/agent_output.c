@@ -42,7 +42,7 @@ static void output_send(struct agent *a, uint32_t task, unsigned which, const ch
 	ctl_put_u32(&b, which + 1);
 	ctl_put_bytes(&b, data, bytes);
 	ctl_send_buf(&a->ctl, CTL_OUTPUT, &b);
-	a->output_room = a->output_room > bytes ? a->output_room - bytes : 0;
+	a->output_room -= bytes;
 }
 
 /* Return the bytes that may be sent now: all of them, or with --tag up to the end of the last line.
@@ -94,7 +94,7 @@ void agent_output_drain(struct agent *a, uint32_t local)
 	for (unsigned which = 0; which < 2; which++) {
 		struct pollfd p = {.fd = a->task[local].stream[which].fd, .events = POLLIN};
 
-		while (p.fd >= 0 && a->output_room && poll(&p, 1, 0) > 0) {
+		while (p.fd >= 0 && a->output_room > 0 && poll(&p, 1, 0) > 0) {
 			agent_output_read(a, local, which);
 			p.fd = a->task[local].stream[which].fd;
 		}
@@ -111,17 +111,19 @@ static void input_close(struct agent *a)
 	a->input_bytes = 0;
 }
 
-void agent_input_put(struct agent *a, const void *data, size_t bytes)
+bool agent_input_put(struct agent *a, const void *data, size_t bytes)
 {
 	char *more;
 
+	if (bytes > a->input_room)
+		return false;
+	a->input_room -= (uint32_t)bytes;
 	if (a->input < 0)
-		return;
-	/* torus run stays within the room that the agent granted; more is dropped. */
-	if (bytes && a->input_bytes + bytes <= AGENT_STDIN_ROOM) {
+		return true;
+	if (bytes) {
 		more = realloc(a->input_data, a->input_bytes + bytes);
 		if (!more)
-			return;
+			return true;
 		a->input_data = more;
 		memcpy(more + a->input_bytes, data, bytes);
 		a->input_bytes += (uint32_t)bytes;
@@ -129,6 +131,7 @@ void agent_input_put(struct agent *a, const void *data, size_t bytes)
 	if (!bytes)
 		a->input_end = true;
 	agent_input_flush(a);
+	return true;
 }
 
 void agent_input_flush(struct agent *a)
@@ -150,6 +153,7 @@ void agent_input_flush(struct agent *a)
 	if (taken) {
 		memmove(a->input_data, a->input_data + taken, a->input_bytes - taken);
 		a->input_bytes -= taken;
+		a->input_room += taken;
 		ctl_send(&a->ctl, CTL_STDIN_ROOM, &taken, sizeof taken);
 	}
 	if (!a->input_bytes && a->input_end)

@@ -12,6 +12,8 @@
 #include "drivers/base/log.h"
 
 #define HEAD_BYTES 8
+/* A pipe that nobody reads still takes heartbeats into the rest of its last page. */
+#define STUCK_BYTES 8192u
 
 /* Only the tools use this: without memory for a few kilobytes there is no job. */
 static void *grow_buffer(void *p, size_t bytes)
@@ -108,6 +110,7 @@ int ctl_flush(struct ctl *c)
 	while (!c->tx_broken && c->tx_at < c->tx_bytes) {
 		ssize_t n = write(c->out, c->tx + c->tx_at, c->tx_bytes - c->tx_at);
 
+		c->written += n > 0 ? (size_t)n : 0;
 		if (n >= 0)
 			c->tx_at += (size_t)n;
 		else if (errno == EAGAIN)
@@ -157,8 +160,12 @@ void ctl_exchange_heartbeats(struct ctl *c, uint64_t now_ns)
 	const uint64_t ping_ns = CTL_PING_MS * 1000000ull;
 	uint64_t passed_ns = c->looked_ns ? now_ns - c->looked_ns : 0;
 
+	passed_ns = passed_ns < 2 * ping_ns ? passed_ns : 2 * ping_ns;
 	c->looked_ns = now_ns;
-	c->silent_ns += passed_ns < 2 * ping_ns ? passed_ns : 2 * ping_ns;
+	c->silent_ns += passed_ns;
+	c->stuck_ns += passed_ns;
+	if (!ctl_pending(c) || c->written >= STUCK_BYTES)
+		c->stuck_ns = c->written = 0;
 	if (now_ns - c->pinged_ns >= ping_ns) {
 		c->pinged_ns = now_ns;
 		ctl_send(c, CTL_PING, NULL, 0);

@@ -68,8 +68,9 @@ struct ctl {
 	bool ends_lines;
 	int tx_broken; /* the same for sending; messages received before stay readable */
 	/* ctl_exchange_heartbeats(). */
-	uint64_t looked_ns, pinged_ns, silent_ns;
+	uint64_t looked_ns, pinged_ns, silent_ns, stuck_ns;
 	bool has_heard; /* something has arrived */
+	size_t written; /* bytes that the stream has taken since stuck_ns was 0 */
 };
 
 /* A message being read. */
@@ -112,7 +113,8 @@ struct timespec;
 int ctl_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout);
 
 /*
- * Send a CTL_PING if one is due, and count how long the peer has sent nothing. Call this at least
+ * Send a CTL_PING if one is due, and count how long the peer has sent nothing, and how long it has
+ * read nothing of what waits to be sent: that would pile up in memory. Call this at least
  * every CTL_PING_MS and after each look for input; now_ns is drv_clock_ns(). Between two calls at
  * most 2 * CTL_PING_MS count: if this process was stopped, or its machine lost its processors, then
  * the peer may have been stopped with it, and gets its time once both run again.
@@ -121,6 +123,10 @@ void ctl_exchange_heartbeats(struct ctl *c, uint64_t now_ns);
 static inline bool ctl_is_silent(const struct ctl *c, uint32_t limit_ms)
 {
 	return c->silent_ns >= limit_ms * 1000000ull;
+}
+static inline bool ctl_is_stuck(const struct ctl *c, uint32_t limit_ms)
+{
+	return c->stuck_ns >= limit_ms * 1000000ull;
 }
 
 /* Read available bytes. Returns 0, -EPIPE at the end of the stream, or another negative errno. */

@@ -23,6 +23,10 @@
 
 #define MS 1000000ull
 
+/* Reads of 64 KiB or more: a dead agent has left no more than a pipe holds. */
+#define REST_READS 1024u
+/* Times QUINTORUS_SILENCE before a line says that a host does not answer. */
+#define LATE_TIMES      4
 #define CALLS_SIGNAL_MS 3000 /* the longest wait for answers before a signal is passed on */
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -120,7 +124,7 @@ static uint32_t host_tasks_ended(struct job *j, uint32_t host)
 	return j->running;
 }
 
-static void agent_lost(struct job *j, uint32_t host, const char *how)
+void job_agent_lost(struct job *j, uint32_t host, const char *how)
 {
 	struct job_agent *a = &j->agent[host];
 	char where[160];
@@ -147,10 +151,10 @@ static int agent_read(struct job *j, uint32_t host)
 	struct ctl_msg m;
 	int rc = ctl_receive(&a->ctl), taken;
 
-	while ((taken = ctl_next(&a->ctl, &m)) > 0)
+	while ((taken = ctl_next(&a->ctl, &m)) > 0 && !a->lost)
 		job_handle_message(j, host, &m);
 	if (taken < 0)
-		agent_lost(
+		job_agent_lost(
 		    j, host,
 		    "sent a message outside the protocol; install the same torus on every host, "
 		    "and let the shell there print nothing at login");
@@ -162,7 +166,7 @@ static void agent_readable(struct job *j, uint32_t host)
 	/* The exit status of a child says more than the end of its stream: reap_children() is
 	 * called next. */
 	if (agent_read(j, host) && !j->agent[host].pid)
-		agent_lost(j, host, "has died");
+		job_agent_lost(j, host, "has died");
 }
 
 static void agent_reaped(struct job *j, uint32_t host, int status)
@@ -171,12 +175,13 @@ static void agent_reaped(struct job *j, uint32_t host, int status)
 	char text[256], name[128];
 
 	a->pid = 0;
-	while (!a->ctl.broken) { /* read the rest of its messages */
-		size_t before = a->ctl.rx_bytes - a->ctl.rx_at;
+	/* Read the rest of its messages. Another process may have the stream, and fill it. */
+	for (unsigned reads = 0; !a->ctl.broken && !a->lost && reads < REST_READS; reads++) {
+		struct pollfd p = {.fd = a->ctl.in, .events = POLLIN};
 
-		agent_read(j, host);
-		if (a->lost || (!a->ctl.broken && a->ctl.rx_bytes - a->ctl.rx_at <= before))
+		if (poll(&p, 1, 0) <= 0)
 			break;
+		agent_read(j, host);
 	}
 	if (WIFSIGNALED(status))
 		snprintf(text, sizeof text, "was killed by %s",
@@ -184,7 +189,7 @@ static void agent_reaped(struct job *j, uint32_t host, int status)
 	else
 		snprintf(text, sizeof text, "ended too early with exit status %d",
 			 WEXITSTATUS(status));
-	agent_lost(j, host, text);
+	job_agent_lost(j, host, text);
 }
 
 /* Tasks that need it again get an error; those that do not go on. */
@@ -296,7 +301,7 @@ static void user_signal(struct job *j, const struct signalfd_siginfo *info)
 	/* A terminal has sent the signal to every process of its group. Tasks that had not started
 	 * yet missed it. */
 	for (uint32_t i = 0; i < j->plan->hosts; i++)
-		if (j->agent[i].is_remote || !from_terminal || !j->agent[i].pids)
+		if (j->agent[i].is_remote || !from_terminal || !j->agent[i].has_started)
 			ctl_send(&j->agent[i].ctl, CTL_SIGNAL, &value, sizeof value);
 }
 
@@ -337,6 +342,21 @@ static void signals_read(struct job *j)
 	}
 }
 
+/* The other machine, or a shell there, may take long, or for ever. */
+static void say_late(struct job *j, uint32_t host)
+{
+	struct job_agent *a = &j->agent[host];
+	char where[160];
+
+	if (a->is_late || !ctl_is_silent(&a->ctl, LATE_TIMES * j->plan->silence_ms))
+		return;
+	a->is_late = true;
+	job_print("torus run: host %s has not answered for %g s; still waiting; does a shell start "
+		  "there? (Ctrl-C twice ends the job)",
+		  plan_host_text(j->plan, host, where, sizeof where),
+		  LATE_TIMES * j->plan->silence_ms / 1e3);
+}
+
 /* Returns true if there is an agent to exchange heartbeats with. */
 static bool exchange_heartbeats(struct job *j, uint64_t now)
 {
@@ -351,9 +371,15 @@ static bool exchange_heartbeats(struct job *j, uint64_t now)
 			continue;
 		ctl_exchange_heartbeats(&a->ctl, now);
 		/* Until its first message, ssh is still connecting. */
-		if (a->ctl.has_heard && ctl_is_silent(&a->ctl, j->plan->silence_ms)) {
-			snprintf(how, sizeof how, "is silent for %g s", j->plan->silence_ms / 1e3);
-			agent_lost(j, i, how);
+		if (!a->ctl.has_heard) {
+			say_late(j, i);
+		} else if (ctl_is_silent(&a->ctl, j->plan->silence_ms) ||
+			   ctl_is_stuck(&a->ctl, j->plan->silence_ms)) {
+			snprintf(how, sizeof how, "%s for %g s",
+				 ctl_is_silent(&a->ctl, j->plan->silence_ms) ? "is silent"
+									     : "reads nothing",
+				 j->plan->silence_ms / 1e3);
+			job_agent_lost(j, i, how);
 		}
 	}
 	return has_remote;
@@ -371,7 +397,7 @@ static void agent_kill(struct job *j, uint32_t host)
 	if (a->pid > 0)
 		kill(a->pid, SIGKILL);
 	if (j->failed || j->running) {
-		agent_lost(j, host, "does not end and was killed");
+		job_agent_lost(j, host, "does not end and was killed");
 		return;
 	}
 	a->lost = true;
@@ -565,7 +591,6 @@ static void close_all(struct job *j)
 {
 	for (uint32_t i = 0; i < j->plan->hosts; i++) {
 		ctl_close(&j->agent[i].ctl);
-		free(j->agent[i].pids);
 		free(j->agent[i].address);
 		free(j->agent[i].port);
 	}

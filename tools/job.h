@@ -28,13 +28,13 @@ struct job_agent {
 	pid_t pid; /* of the agent, or of the ssh that leads to it; 0: reaped */
 	bool is_remote;
 	struct ctl ctl;
-	bool done;      /* sent CTL_DONE: nothing of the job is left on its host */
-	bool lost;      /* died without CTL_DONE */
-	bool waits;     /* all its tasks wait for messages (CTL_WAITS) */
-	bool stalls;    /* all its tasks have waited for the time of CTL_STALL */
-	bool answers;   /* its answer to CTL_CALLS is on its way */
-	uint32_t *pids; /* pids of its tasks, in task order */
-	uint32_t locals;
+	bool done;         /* sent CTL_DONE: nothing of the job is left on its host */
+	bool lost;         /* died without CTL_DONE */
+	bool waits;        /* all its tasks wait for messages (CTL_WAITS) */
+	bool stalls;       /* all its tasks have waited for the time of CTL_STALL */
+	bool answers;      /* its answer to CTL_CALLS is on its way */
+	bool has_started;  /* its tasks (CTL_STARTED) */
+	bool is_late;      /* a line said that it has not answered yet */
 	uint32_t to_grant; /* bytes of output received, but not yet granted again */
 	char *address;     /* address of its port, when known */
 	char *port;        /* specification of the port, as it was opened */
@@ -94,6 +94,9 @@ void job_end(struct job *j, uint32_t grace_ms);
 /* The first failure decides the exit status and ends the job; later ones are its consequences.
  * Returns true for the first. */
 bool job_record_failure(struct job *j, int status);
+/* An agent has died, or does not keep the protocol: end its part, or the job. `how` goes on from
+ * "the agent of host X". */
+void job_agent_lost(struct job *j, uint32_t host, const char *how);
 /* Returns true if the job goes on without a task that ends now. */
 bool job_is_going_on(const struct job *j);
 /* The job goes on without a task: tell the other hosts. The host of the task has told its own

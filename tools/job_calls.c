@@ -10,6 +10,7 @@
 
 #define MS        1000000ull
 #define LINES_MAX 24
+#define WORDS_MAX 2048u /* of one task */
 
 static void free_calls(struct job *j)
 {
@@ -31,7 +32,7 @@ bool job_calls_ask(struct job *j, uint32_t limit_ms, void (*then)(struct job *j)
 		struct job_agent *a = &j->agent[i];
 
 		/* An agent that has not started its tasks would answer too late. */
-		a->answers = !a->lost && !a->done && a->pids;
+		a->answers = !a->lost && !a->done && a->has_started;
 		if (a->answers)
 			ctl_send(&a->ctl, CTL_CALLS, NULL, 0);
 	}
@@ -40,12 +41,15 @@ bool job_calls_ask(struct job *j, uint32_t limit_ms, void (*then)(struct job *j)
 
 void job_calls_take(struct job *j, uint32_t host, struct ctl_msg *m)
 {
+	if (!j->agent[host].answers)
+		return;
 	j->agent[host].answers = false;
 	while (j->calls.words && m->at < m->bytes) {
 		uint32_t task = ctl_get_u32(m);
 		const char *words = ctl_get_text(m);
 
-		if (m->bad || task >= j->plan->tasks || j->calls.words[task])
+		if (m->bad || task >= j->plan->tasks || j->plan->task_host[task] != host ||
+		    j->calls.words[task] || strlen(words) > WORDS_MAX)
 			return;
 		j->calls.words[task] = strdup(words);
 	}

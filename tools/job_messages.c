@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tools/agent.h"
 #include "tools/job.h"
 #include "tools/proc.h"
 
@@ -101,12 +102,18 @@ static void host_stalls(struct job *j, uint32_t host, struct ctl_msg *m)
 static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	uint32_t task = ctl_get_u32(m);
-	int status = (int)ctl_get_u32(m);
-	int joined = (int)ctl_get_u32(m);
-	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	int status = (int)(ctl_get_u32(m) & 0xffff);
+	int joined = (int)ctl_get_u32(m), code;
 
-	if (m->bad || task >= j->plan->tasks || !j->running || j->exited[task])
+	if (m->bad || task >= j->plan->tasks || j->plan->task_host[task] != host) {
+		job_agent_lost(j, host, "reported the end of a task that it does not have");
 		return;
+	}
+	if (!j->running || j->exited[task])
+		return;
+	if (!WIFEXITED(status) && !WIFSIGNALED(status))
+		status = W_EXITCODE(1, 0);
+	code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 	j->exited[task] = 1;
 	j->running--;
 	if (job_is_going_on(j)) {
@@ -141,11 +148,11 @@ static void task_exited(struct job *j, uint32_t host, struct ctl_msg *m)
 
 static void host_failed(struct job *j, uint32_t host, struct ctl_msg *m)
 {
-	int status = (int)ctl_get_u32(m);
+	uint32_t status = ctl_get_u32(m);
 	const char *text = ctl_get_text(m);
 	char where[160];
 
-	if (job_record_failure(j, status ? status : 1))
+	if (job_record_failure(j, status && status < 256 ? (int)status : 1))
 		job_print("torus run: host %s: %s",
 			  plan_host_text(j->plan, host, where, sizeof where), text);
 }
@@ -154,7 +161,12 @@ static void host_address(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	const char *text = ctl_get_text(m), *port = ctl_get_text(m);
 
-	if (m->bad || j->agent[host].address)
+	if (m->bad || strlen(text) >= sizeof((struct mu_peer_host *)0)->address ||
+	    strlen(port) >= sizeof((struct mu_host *)0)->opened) {
+		job_agent_lost(j, host, "sent an address that is none");
+		return;
+	}
+	if (j->agent[host].address)
 		return;
 	j->agent[host].address = strdup(text);
 	j->agent[host].port = strdup(port);
@@ -174,9 +186,17 @@ static void task_output(struct job *j, uint32_t host, struct ctl_msg *m)
 	uint32_t task = ctl_get_u32(m), which = ctl_get_u32(m), room;
 	struct out *o = &j->out[which == 2];
 
-	if (m->bad || task >= j->plan->tasks || which < 1 || which > 2)
-		return;
 	room = (uint32_t)(m->bytes - m->at);
+	if (m->bad || task >= j->plan->tasks || j->plan->task_host[task] != host || which < 1 ||
+	    which > 2) {
+		job_agent_lost(j, host, "sent output of a task that it does not have");
+		return;
+	}
+	/* An agent may exceed its room by a line. */
+	if (j->agent[host].to_grant + (uint64_t)room > 2 * AGENT_OUTPUT_ROOM) {
+		job_agent_lost(j, host, "sent more output than it was allowed");
+		return;
+	}
 	if (j->plan->tag)
 		out_put_tagged(o, task, (const char *)m->data + m->at, room);
 	else
@@ -205,15 +225,34 @@ static void link_sums(struct job *j, struct ctl_msg *m)
 	}
 }
 
-static void task_pids(struct job *j, uint32_t host, struct ctl_msg *m)
+/* Task 0 has read some of its input. Its agent asks for no more than it has room for. */
+static void add_input_room(struct job *j, uint32_t host, uint32_t bytes)
 {
-	struct job_agent *a = &j->agent[host];
+	if (host != j->plan->task_host[0])
+		return;
+	j->input_room =
+	    bytes < AGENT_STDIN_ROOM - j->input_room ? j->input_room + bytes : AGENT_STDIN_ROOM;
+}
 
-	free(a->pids);
-	a->locals = (uint32_t)(m->bytes / sizeof(uint32_t));
-	a->pids = calloc(a->locals + 1, sizeof *a->pids);
-	for (uint32_t i = 0; a->pids && i < a->locals; i++)
-		a->pids[i] = ctl_get_u32(m);
+/* Nothing of the job is left on the host. So its tasks have ended, or the job is to end. */
+static void host_done(struct job *j, uint32_t host)
+{
+	for (uint32_t i = 0; i < j->plan->tasks && !j->ending; i++)
+		if (j->plan->task_host[i] == host && !j->exited[i]) {
+			job_agent_lost(j, host, "ended before its tasks");
+			return;
+		}
+	j->agent[host].done = true;
+}
+
+static void take_trace(struct job *j, uint32_t host, struct ctl_msg *m)
+{
+	size_t most = (size_t)MESSAGES_MAX * j->plan->hosts;
+	int rc = j->plan->trace[0] ? messages_take(&j->messages, host, most, m) : 0;
+
+	if (rc)
+		job_print("torus run: --trace: the messages of host %u are not in the file: %s",
+			  host, strerror(-rc));
 }
 
 static void link_counts(struct job *j, struct ctl_msg *m)
@@ -254,7 +293,7 @@ void job_handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
 {
 	switch (m->type) {
 	case CTL_STARTED:
-		task_pids(j, host, m);
+		j->agent[host].has_started = true;
 		break;
 	case CTL_FAIL:
 		host_failed(j, host, m);
@@ -278,7 +317,7 @@ void job_handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
 		task_output(j, host, m);
 		break;
 	case CTL_STDIN_ROOM:
-		j->input_room += ctl_get_u32(m);
+		add_input_room(j, host, ctl_get_u32(m));
 		break;
 	case CTL_LINKS:
 		link_counts(j, m);
@@ -291,15 +330,13 @@ void job_handle_message(struct job *j, uint32_t host, struct ctl_msg *m)
 			history_take(j->history, m);
 		break;
 	case CTL_TRACE:
-		if (messages_take(&j->messages, m))
-			job_print("torus run: --trace: no memory for the messages of host %u",
-				  host);
+		take_trace(j, host, m);
 		break;
 	case CTL_VIRTUAL:
 		virtual_report(&j->virt, m);
 		break;
 	case CTL_DONE:
-		j->agent[host].done = true;
+		host_done(j, host);
 		break;
 	default:
 		break;

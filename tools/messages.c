@@ -87,11 +87,10 @@ void messages_send(const struct messages *s, uint32_t host, struct ctl *c)
 	}
 }
 
-int messages_take(struct messages *s, struct ctl_msg *m)
+int messages_take(struct messages *s, uint32_t host, size_t most, struct ctl_msg *m)
 {
-	uint32_t host = ctl_get_u32(m);
 	const void *data;
-	int rc = 0;
+	int rc = ctl_get_u32(m) == host ? 0 : -EPROTO;
 
 	s->lost += ctl_get_u64(m);
 	while (!rc && (data = ctl_get_bytes(m, sizeof *s->at))) {
@@ -99,8 +98,12 @@ int messages_take(struct messages *s, struct ctl_msg *m)
 
 		memcpy(&e, data, sizeof e);
 		e.host = host;
-		if (e.e.kind > MU_TRACE_NONE && e.e.kind < MU_TRACE_KINDS)
+		if (e.e.kind <= MU_TRACE_NONE || e.e.kind >= MU_TRACE_KINDS)
+			continue;
+		if (s->count < most)
 			rc = add_event(s, &e);
+		else
+			s->lost++;
 	}
 	return rc;
 }

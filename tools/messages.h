@@ -35,7 +35,7 @@ void messages_free(struct messages *s);
 int messages_collect(struct messages *s, struct mu_host *host, uint64_t ps);
 /* The same from one side of a control channel to the other (CTL_TRACE). */
 void messages_send(const struct messages *s, uint32_t host, struct ctl *c);
-int messages_take(struct messages *s, struct ctl_msg *m);
+int messages_take(struct messages *s, uint32_t host, size_t most, struct ctl_msg *m);
 void messages_sort(struct messages *s);
 /*
  * Return the sends and receives of messages, *n of them, in the order of `compare`, whose arguments

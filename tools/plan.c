@@ -439,6 +439,29 @@ static void get_text(struct ctl_msg *m, char *to, size_t bytes)
 		strcpy(to, text);
 }
 
+/* May a machine have this shape, and do the tasks lie in it and on hosts of the job? */
+static bool places_are_sound(const struct plan *p)
+{
+	const struct emu_shape *s = &p->shape;
+
+	for (uint32_t i = 0; i < p->tasks; i++) {
+		for (unsigned d = 0; d < EMU_DIMS; d++)
+			if (p->coords[i].c[d] >= s->n[d])
+				return false;
+		if (p->coords[i].t >= s->t || p->task_host[i] >= p->hosts)
+			return false;
+	}
+	return true;
+}
+
+static bool shape_is_sound(const struct emu_shape *s)
+{
+	for (unsigned d = 0; d < EMU_DIMS; d++)
+		if (s->n[d] < 1 || s->n[d] > 64)
+			return false;
+	return s->t >= 1 && s->t <= 64 && s->mesh < 1u << EMU_DIMS;
+}
+
 int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 {
 	memset(p, 0, sizeof *p);
@@ -461,9 +484,11 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	p->job = ctl_get_u64(m);
 	p->seed = ctl_get_u64(m);
 	get_copy(m, &p->shape, sizeof p->shape);
-	if (m->bad || p->seal >= DRV_SEAL_KINDS || !p->tasks || p->tasks > PLAN_TASKS_MAX ||
-	    !p->hosts || p->hosts > MU_HOSTS_MAX || *host >= p->hosts || !p->argc ||
-	    p->argc > m->bytes)
+	if (m->bad || p->seal >= DRV_SEAL_KINDS || p->clock > MU_CLOCK_VIRTUAL ||
+	    p->fabric > MU_FABRIC_TORUS || p->on_death > MU_ON_DEATH_ERROR ||
+	    !shape_is_sound(&p->shape) || !p->tasks || p->tasks > PLAN_TASKS_MAX || !p->hosts ||
+	    p->hosts > MU_HOSTS_MAX || *host >= p->hosts || !p->argc ||
+	    p->argc > m->bytes / 5) /* an argument has its length and a zero byte */
 		return -EPROTO;
 	p->coords = calloc(p->tasks, sizeof *p->coords);
 	p->task_host = calloc(p->tasks, sizeof *p->task_host);
@@ -484,9 +509,7 @@ int plan_decode(struct plan *p, uint32_t *host, struct ctl_msg *m)
 	get_text(m, p->script, sizeof p->script);
 	p->hw = strdup(ctl_get_text(m));
 	p->directory = strdup(ctl_get_text(m));
-	for (uint32_t i = 0; i < p->argc; i++)
+	for (uint32_t i = 0; i < p->argc && !m->bad; i++)
 		p->argv[i] = strdup(ctl_get_text(m));
-	for (uint32_t i = 0; i < p->tasks; i++)
-		m->bad |= p->task_host[i] >= p->hosts;
-	return m->bad ? -EPROTO : 0;
+	return m->bad || !places_are_sound(p) ? -EPROTO : 0;
 }
