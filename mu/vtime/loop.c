@@ -2,7 +2,10 @@
 /* vtime/loop.h: whether the state of a thread repeats. loop_step.c carries out its instructions. */
 #include "mu/vtime/loop.h"
 
+#include <errno.h>
 #include <string.h>
+
+#include "mu/vtime/loop_insn.h"
 
 #define RED_ZONE 128u /* bytes below the stack pointer that signal handlers leave alone */
 
@@ -24,14 +27,15 @@ static bool is_between(const struct mu_loop_word *w, uint64_t lowest, uint64_t t
 /*
  * Has the thread itself made the stores that were kept aside? If not, it has yet to come to the
  * loop. From `lowest` to `top` are the frames of functions that the loop calls: they are dead in
- * between, and the signal handler may use them.
+ * between, and the signal handler may use them. In its descriptor libc marks that a thread sleeps,
+ * which concerns no other thread.
  */
 static bool are_stores_made(const struct mu_loop *l, uint64_t lowest, uint64_t top)
 {
 	for (uint32_t i = 0; i < l->words; i++) {
 		const struct mu_loop_word *w = &l->word[i];
 
-		if (!is_between(w, lowest, top) &&
+		if (!is_between(w, lowest, top) && w->at - l->fs >= MU_INSN_DESCRIPTOR &&
 		    (mu_loop_read(l, w->at, 8, false) ^ w->value) & w->mask)
 			return false;
 	}
@@ -63,6 +67,20 @@ static bool comes_to(struct mu_loop *l, const struct mu_loop *now, unsigned step
 	return false;
 }
 
+/*
+ * A signal ends a sleep. If the thread was interrupted there, return its state as loop_step.c has
+ * it behind a sleep: the loop comes to that place only by a system call that is one.
+ */
+static void end_pause_here(struct mu_loop *now)
+{
+	const uint64_t code = 0x050f; /* the instruction "syscall" */
+
+	if ((now->reg[0] && now->reg[0] != (uint64_t)-EINTR) || now->ip % 4096 < 2)
+		return;
+	if (mu_loop_read(now, now->ip - 2, 2, false) == code)
+		mu_loop_end_pause(now);
+}
+
 /* Brent's way to find that a sequence repeats: compare each state with the one at the last power of
  * two. */
 bool mu_loop_is_waiting(struct mu_loop *l)
@@ -71,6 +89,7 @@ bool mu_loop_is_waiting(struct mu_loop *l)
 	struct mu_loop past = *l, now = *l;
 	unsigned past_n = 0;
 
+	end_pause_here(&now);
 	for (unsigned n = 1; n <= MU_LOOP_STEPS; n++) {
 		if (!mu_loop_step(l))
 			return false;

@@ -5,6 +5,9 @@
 
 #include "mu/vtime/loop.h"
 
+/* Bytes at most that libc keeps for a thread, from where fs points. */
+#define MU_INSN_DESCRIPTOR 4096u
+
 /* An instruction while it is decoded and carried out. */
 struct insn {
 	struct mu_loop *l;

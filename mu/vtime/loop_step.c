@@ -15,8 +15,6 @@
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, R11 = 11 };
 
-#define DESCRIPTOR 4096u /* bytes at most that libc keeps for a thread, from where fs points */
-
 READS_AS_PROGRAM uint64_t mu_loop_read(const struct mu_loop *l, uint64_t at, unsigned size,
 				       bool is_load)
 {
@@ -203,7 +201,7 @@ uint64_t mu_insn_get_rm(struct insn *i)
  */
 static void store_locked(struct insn *i, uint64_t value)
 {
-	if (i->address - i->l->fs < DESCRIPTOR)
+	if (i->address - i->l->fs < MU_INSN_DESCRIPTOR)
 		mu_insn_store(i, i->address, i->size, value);
 	else if (value != mu_insn_load(i, i->address, i->size))
 		i->is_unknown = true;

@@ -127,6 +127,14 @@ void vt_watch_init(void);
 void vt_watch_arm(struct mu_vthread *t);
 void vt_watch_end(struct mu_vthread *t);
 /*
+ * Others have waited so long for this thread, which is AWAY: have it look whether it waits in a
+ * loop. It may never have made a call, and then has no timers. Asks at growing intervals.
+ */
+void vt_watch_ask(struct mu_vthread *t, uint64_t waited_ns);
+/* The CPU time after which a thread is presumed to spin, which it did before if `spins`; `ns` in
+ * programs that do not use the registers. */
+uint64_t vt_watch_limit(bool spins, uint64_t ns);
+/*
  * The simulator has preempted the process: a loop was not found to wait, or the process computed.
  */
 void vt_watch_count_miss(void);

@@ -60,6 +60,8 @@ struct mu_vthread {
 	struct mu_vthread_look {
 		uint64_t cpu_ns, since_ns; /* its CPU time; the clock when that last changed */
 		uint64_t burned_from;      /* CPU time when it was first seen computing */
+		uint64_t restless_from;    /* when it was first seen to nap meanwhile */
+		uint64_t asked_ns;         /* vt_watch_ask(): time of either at the next signal */
 		/* When it was first seen asleep after its last call, its CPU time and its clock. */
 		uint64_t naps_from, naps_cpu_ns, naps_ps;
 	} look;

@@ -173,6 +173,12 @@ static bool is_futex(long number)
 	return number == SYS_futex;
 }
 
+/* A sleep for a time. */
+static bool is_pause(long number)
+{
+	return number == SYS_nanosleep || number == SYS_clock_nanosleep;
+}
+
 /*
  * Read the CPU time of a thread. Returns false if it has ended. The kernel writes that of a thread
  * that runs to /proc only at its ticks, every 1 to 4 ms. The clock of a thread
@@ -206,7 +212,7 @@ static uint64_t spin_limit(const struct mu_vthread *t, uint64_t spin_ns)
 {
 	if (atomic_load_relaxed(&t->may_spin))
 		return t->spins ? LIBRARY_NOTICE_NS : LIBRARY_SPIN_NS;
-	return t->spins ? NOTICE_NS : spin_ns;
+	return vt_watch_limit(t->spins, t->spins ? NOTICE_NS : spin_ns);
 }
 
 /* The clock of a thread that may be about to make a call. Volatile, because the compiler moved the
@@ -236,6 +242,20 @@ static bool is_napping(struct mu_vthread *t)
 	return now >= NAPS_NS && t->look.cpu_ns - t->look.naps_cpu_ns < now / 4;
 }
 
+/*
+ * A thread that takes one nap after another while others wait. If it has never made a call, only
+ * this time tells that it does so again and again: returns whether it is long enough.
+ */
+static bool is_restless(struct mu_vthread *t)
+{
+	uint64_t now = drv_clock_ns();
+
+	if (!t->look.restless_from)
+		t->look.restless_from = now;
+	vt_watch_ask(t, now - t->look.restless_from);
+	return !t->called && now - t->look.restless_from >= NAPS_NS;
+}
+
 /* A thread that is not in a call. `ended` is set if there is no such thread any more. */
 static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool *ended)
 {
@@ -243,18 +263,25 @@ static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool
 	char letter = is_futex(number) ? 'S' : proc_state(t->tid);
 	bool is_outside, is_patient;
 	int ran = has_run(t);
+	uint64_t burned;
 
 	*ended = !letter;
 	if (!letter)
 		return 1;
 	if (letter == 'S') {
 		t->look.burned_from = 0;
-		t->spins = 0;
+		/* The turn holder may have come to a call meanwhile, and sleeps in it. */
+		if (atomic_load_relaxed(&t->state) == MU_VTHREAD_AWAY)
+			t->spins = 0;
 		is_outside = t->called && !is_futex(number) && number != -2;
 		/* Without a number it ran when it was asked for, and may be in a futex now. */
 		is_patient = is_outside && number >= 0 && is_napping(t);
-		if (ran && !is_patient)
-			return 0; /* check again, to see that it stays asleep */
+		if (ran && !is_patient) {
+			if (!is_pause(number) || !is_restless(t))
+				return 0; /* check again, to see that it stays asleep */
+			*unsure = 1;
+			return 1;
+		}
 		/* If the kernel does not say where it sleeps, it is presumed to be as most are. */
 		if (!is_outside)
 			return 1;
@@ -265,8 +292,13 @@ static bool is_settled(struct mu_vthread *t, uint64_t spin_ns, int *unsure, bool
 	}
 	if (!t->look.burned_from)
 		t->look.burned_from = t->look.cpu_ns + 1;
-	if (letter != 'R' || t->look.cpu_ns + 1 - t->look.burned_from < spin_limit(t, spin_ns))
+	if (letter != 'R')
 		return 0;
+	burned = t->look.cpu_ns + 1 - t->look.burned_from;
+	if (burned < spin_limit(t, spin_ns)) {
+		vt_watch_ask(t, burned);
+		return 0;
+	}
 	t->spins = 1;
 	*unsure = 1;
 	return 1;
@@ -401,7 +433,8 @@ int mu_vthread_are_settled(struct mu_vthread **list, uint64_t spin_ns, int *unsu
 	for (int i = 0; i < 2; i++)
 		if (!look_at_threads(list, spin_ns, unsure))
 			return 0;
+	/* Their CPU time counts anew from the next check. */
 	for (struct mu_vthread *t = *list; t; t = t->next)
-		t->look.burned_from = 0; /* its CPU time counts anew from the next check */
+		t->look.burned_from = t->look.restless_from = t->look.asked_ns = 0;
 	return 1;
 }

@@ -33,6 +33,14 @@
 #define SLOW_NS       2000000u
 #define QUICK_MOST_NS 1000000u
 #define QUICK_TURNS   250u /* turns without such a loop; then the slow timer is enough */
+/*
+ * In a program of the registers a thread is presumed to spin before the simulator preempts the
+ * process (SPIN_WATCHED_NS and less in sim/spin.c): of a process that is preempted no thread gets
+ * much of the processor.
+ */
+#define THREAD_WATCHED_NS 150000000u
+#define THREAD_LEAST_NS   1000000u
+#define THREAD_NOTICE_NS  200000u /* for one that spins to notice a change */
 /* So often the simulator preempts the process before it does so early again. */
 #define MISSES_MOST 4u
 
@@ -45,6 +53,22 @@
 #else
 #define CAN_WATCH 0
 #endif
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t vt_watch_limit(bool spins, uint64_t ns)
+{
+	bool is_watched = vt_state.watch.ns && vt_state.watch.misses < MISSES_MOST;
+
+	if (!vt_state.watch.poll)
+		return ns;
+	if (spins)
+		return THREAD_NOTICE_NS;
+	return smaller(ns, is_watched ? THREAD_WATCHED_NS : THREAD_LEAST_NS);
+}
 
 #if CAN_WATCH
 
@@ -203,16 +227,42 @@ static void look_at(struct mu_vthread *t, const ucontext_t *context)
 		set_quick(t, t->watch.ns);
 }
 
+/* From a timer, or from vt_watch_ask(). */
+static bool is_from_here(const siginfo_t *info)
+{
+	return info->si_code == SI_TIMER || (info->si_code == SI_QUEUE && info->si_pid == getpid());
+}
+
+/* Is it the record of this thread? One that has made no call does not know its record. The thread
+ * that asked has seen it alive, so the record is not freed. */
+static bool is_own(const struct mu_vthread *t)
+{
+	return vt_self ? t == vt_self : t->tid == (pid_t)syscall(SYS_gettid);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	int error = errno;
-	struct mu_vthread *t = vt_self;
+	struct mu_vthread *t = info->si_value.sival_ptr;
 
 	(void)signal;
-	if (info->si_code == SI_TIMER && info->si_value.sival_ptr == t && t && !t->stands_in &&
-	    vt_is_joined())
+	if (is_from_here(info) && t && is_own(t) && !t->stands_in && vt_is_joined())
 		look_at(t, context);
 	errno = error;
+}
+
+void vt_watch_ask(struct mu_vthread *t, uint64_t waited_ns)
+{
+	siginfo_t info = {.si_code = SI_QUEUE};
+
+	if (!t->look.asked_ns)
+		t->look.asked_ns = vt_state.watch.ns;
+	if (!vt_state.watch.ns || waited_ns < t->look.asked_ns || t->state != MU_VTHREAD_AWAY)
+		return;
+	t->look.asked_ns = 2 * waited_ns;
+	info.si_pid = getpid();
+	info.si_value.sival_ptr = t;
+	syscall(SYS_rt_tgsigqueueinfo, info.si_pid, t->tid, WATCH_SIGNAL, &info);
 }
 
 static void watch(void)
@@ -263,6 +313,11 @@ void vt_watch_arm(struct mu_vthread *t)
 {
 	(void)t;
 	vt_state.watch.is_due = 0;
+}
+
+void vt_watch_ask(struct mu_vthread *t, uint64_t waited_ns)
+{
+	(void)t, (void)waited_ns;
 }
 
 void vt_watch_count_miss(void) {}
