@@ -33,8 +33,9 @@
 #define PLACE_HELD(owner) ((owner) + 1)
 #define PLACE_IN_ROUTER   UINT32_MAX
 /* Packets that a dying process may leak: one for each of its threads that sends. */
-#define LOST_EACH 16u
-#define ROUNDS    8 /* rounds of one router before the poll steps others */
+#define LOST_EACH     16u
+#define BLOCKED_TRIES 10000u /* of taking the lock of a router that others step */
+#define ROUNDS        8      /* rounds of one router before the poll steps others */
 
 struct live_step {
 	struct emu_live *live;
@@ -687,6 +688,24 @@ void emu_live_link_lost(struct emu_live *live, uint32_t local_node, unsigned lin
 }
 
 /* ---- class routes ---- */
+
+bool emu_live_blocked(struct emu_live *live, uint32_t local_node, unsigned queue,
+		      struct emu_blocked *out)
+{
+	struct live_node *n = node_of(live, local_node);
+	bool is_blocked;
+
+	for (unsigned tries = 0; atomic_exchange_acquire(&n->lock, 1); tries++) {
+		if (tries == BLOCKED_TRIES)
+			return false;
+		drv_cpu_relax();
+	}
+	is_blocked = emu_router_blocked(router_of(n), queue, out);
+	atomic_store_seq_cst(&n->lock, 0);
+	if (has_work(n))
+		set_active(live, local_node);
+	return is_blocked;
+}
 
 enum what { PACKETS, SIGNALS_CLEARED, SIGNALS_KEPT };
 

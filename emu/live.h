@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emu/blocked.h"
 #include "emu/coord.h"
 #include "emu/router.h"
 
@@ -129,6 +130,13 @@ void emu_live_reclaim(struct emu_live *live, uint32_t local_node, uint32_t owner
 int emu_live_poll(struct emu_live *live, int budget);
 /* True if some router has work: do not sleep. */
 bool emu_live_has_work(const struct emu_live *live);
+/*
+ * Describe what the head of a queue of this router waits for (emu/blocked.h). Returns false if it
+ * waits for nothing, or if other processes step the router whenever this one tries. The packet
+ * stays where it is as long as it waits.
+ */
+bool emu_live_blocked(struct emu_live *live, uint32_t local_node, unsigned queue,
+		      struct emu_blocked *out);
 /* The MU of the node, or its link to other hosts, has room again: step the router. */
 void emu_live_kick(struct emu_live *live, uint32_t local_node);
 

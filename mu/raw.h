@@ -79,5 +79,7 @@ bool mu_is_shared(void);
 unsigned mu_last_channel(void);
 /* Does the machine hold packets back in the network for reception FIFOs that are full? */
 bool mu_rec_fifo_is_strict(void);
+/* Real time: a FIFO has been full for long. Log a circle of packets that wait, if there is one. */
+void mu_look_for_circle(void);
 
 #endif

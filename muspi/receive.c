@@ -271,16 +271,18 @@ static void note_full(struct unit_rec *r)
 	const uint8_t *c = unit.job->coord.c;
 	uint64_t now = drv_clock_ns(), head = r->hw->pa_head;
 
-	if (r->full_said || unit.job->virtual_clock)
+	if (unit.job->virtual_clock)
 		return;
 	if (!r->full_ns || head != r->full_head) {
 		r->full_ns = now;
 		r->full_head = head;
+	} else if (r->full_said) {
+		mu_look_for_circle();
 	} else if (now - r->full_ns > FULL_WARN_NS) {
 		r->full_said = true;
 		drv_warn("rec_fifo=strict: at (%u,%u,%u,%u,%u) reception FIFO %u is full for 2 s, "
-			 "and packets wait in the network: does the program move pa_head? (In "
-			 "virtual time the run would name what waits for what)",
+			 "and packets wait in the network: does the program move pa_head? "
+			 "(Fabric torus with one host, or virtual time: a circle will be named)",
 			 c[0], c[1], c[2], c[3], c[4], r->id);
 	}
 }

@@ -12,6 +12,7 @@
 #include "mu/hw/desc_build.h"
 #include "mu/hw/raw_header.h"
 #include "mu/process.h"
+#include "mu/transport/node_live.h"
 #include "mu/vtime/vtask.h"
 
 void mu_channel_on_raw(struct mu_channel *ch, mu_raw_fn fn)
@@ -136,6 +137,11 @@ bool mu_is_shared(void)
 bool mu_rec_fifo_is_strict(void)
 {
 	return mu_self.strict_bytes != 0;
+}
+
+void mu_look_for_circle(void)
+{
+	mu_live_look_for_circle(mu_self.live);
 }
 
 unsigned mu_last_channel(void)

@@ -23,6 +23,7 @@
 #include "mu/hw/desc_build.h"
 #include "mu/hw/raw_header.h"
 #include "mu/process.h"
+#include "mu/transport/node_live.h"
 
 static int rec_create(struct mu_channel *ch)
 {
@@ -108,11 +109,13 @@ static void note_full(struct mu_channel *ch)
 	if (!ch->rx.full_ns || taken != ch->rx.full_taken) {
 		ch->rx.full_ns = now;
 		ch->rx.full_taken = taken;
-	} else if (!ch->rx.full_warned && now - ch->rx.full_ns > FULL_WARN_NS) {
+	} else if (ch->rx.full_warned) {
+		mu_live_look_for_circle(ch->p->live);
+	} else if (now - ch->rx.full_ns > FULL_WARN_NS) {
 		ch->rx.full_warned = true;
 		drv_warn("rec_fifo=strict: the reception FIFO of context %u is full for 2 s, and "
-			 "packets wait in the network: does this task advance that context? (In "
-			 "virtual time the run would name what waits for what)",
+			 "packets wait in the network: does this task advance that context? "
+			 "(Fabric torus with one host, or virtual time: a circle will be named)",
 			 ch->index);
 	}
 }

@@ -356,6 +356,7 @@ struct mu_host {
 	/* Largest payload of one record to other hosts; the port holder updates it. */
 	atomic_u32 piece_bytes;
 	atomic_u32 outbound_refused; /* a router found the outbound ring full */
+	atomic_u32 circle_said;      /* a circle of packets was logged */
 	atomic_u32 class_asked;      /* some mu_node_class.asked is set */
 	atomic_u32 ending;           /* the job ends: no thread waits any more */
 	/* The holder writes the addresses of the queues of its port, with commas, when it is open.

@@ -21,6 +21,7 @@
 
 #include "mu/transport/node_live.h"
 #include "drivers/base/atomic.h"
+#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "emu/combine.h"
 #include "emu/live.h"
@@ -30,10 +31,12 @@
 #include "mu/hw/raw_header.h"
 #include "mu/process.h"
 #include "mu/segment/places.h"
+#include "mu/transport/circle.h"
 #include "mu/transport/port_holder.h"
 #include "mu/transport/transport.h"
 
 #define POLL_BUDGET 256
+#define CIRCLE_NS   2000000000u /* between two looks for a circle of packets */
 
 struct mu_live {
 	struct mu_host *host;
@@ -47,7 +50,9 @@ struct mu_live {
 	uint32_t *task_at; /* [locals] */
 	uint32_t own_node; /* local index */
 	struct emu_route route;
-	bool steps; /* this process steps routers; else the agent does */
+	bool steps;              /* this process steps routers; else the agent does */
+	atomic_u64 circle_at_ns; /* look for a circle of packets then */
+	atomic_u64 circle_hash;  /* of the one that was seen last; 0: none */
 };
 
 /* Does the packet count in mu_task_area.routed? */
@@ -713,4 +718,66 @@ void mu_live_close(struct mu_live *l)
 	mu_places_free(&l->places);
 	free(l->owner);
 	free(l);
+}
+
+/* ---- rec_fifo=strict: what packets wait for ---- */
+
+static bool find_head(void *arg, struct mu_queue_place at, struct mu_waiting *head)
+{
+	struct mu_live *l = arg;
+	uint32_t local = emu_live_local(l->emu, at.node);
+	const struct emu_packet *p;
+
+	if (local == EMU_LIVE_NONE || !emu_live_blocked(l->emu, local, at.queue, &head->wait))
+		return false;
+	p = emu_live_packet(l->emu, head->wait.packet);
+	head->task = p->task;
+	head->header = p->hdr;
+	return true;
+}
+
+static bool find_target(void *arg, uint32_t node, const MUHWI_PacketHeader_t *header,
+			uint32_t *task, uint32_t *context)
+{
+	struct mu_live *l = arg;
+	unsigned number = mu_header_number(header);
+
+	if (mu_put_class(l->host, node, header))
+		return false;
+	*task = mu_places_task(&l->places, node, number / l->host->channels);
+	*context = number % l->host->channels;
+	return *task != UINT32_MAX;
+}
+
+static uint32_t find_node(void *arg, uint32_t task)
+{
+	return mu_host_entry(((struct mu_live *)arg)->host, task)->node;
+}
+
+void mu_live_look_for_circle(struct mu_live *l)
+{
+	struct mu_waiting_net net = {NULL, l, find_head, find_target, find_node};
+	struct mu_queue_place at, first;
+	uint64_t now = drv_clock_ns(), hash = 0, at_ns;
+
+	if (!l)
+		return;
+	at_ns = atomic_load_relaxed(&l->circle_at_ns);
+	if (now < at_ns || !atomic_cas_relaxed(&l->circle_at_ns, &at_ns, now + CIRCLE_NS) ||
+	    atomic_load_relaxed(&l->host->circle_said))
+		return;
+	net.shape = &l->host->shape;
+	at = (struct mu_queue_place){emu_live_node(l->emu, l->own_node), 0};
+	if (mu_find_waiting(&net, &at) && mu_find_circle(&net, at, &first))
+		hash = mu_hash_circle(&net, first);
+	/* No hash: nothing is there, or other processes stepped a router at each try. */
+	if (!hash)
+		return;
+	if (hash == atomic_load_relaxed(&l->circle_hash) &&
+	    !atomic_exchange_relaxed(&l->host->circle_said, 1)) {
+		drv_error("rec_fifo=strict: packets wait for reception FIFOs that are full, in a "
+			  "circle:");
+		mu_log_waiting(&net, first, true);
+	}
+	atomic_store_relaxed(&l->circle_hash, hash);
 }

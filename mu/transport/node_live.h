@@ -39,5 +39,11 @@ int mu_live_is_cut(struct mu_live *live, uint32_t a, uint32_t b);
 /* A run for the routers arrived over a wire. Takes it always: returns 0. */
 int mu_live_receive_run(struct mu_live *live, uint32_t host, unsigned kind, uint32_t tag,
 			const unsigned char *payload, uint32_t bytes);
+/*
+ * A reception FIFO of this task has been full for long (rec_fifo=strict): if packets wait for each
+ * other in a circle, log it, once a host. Looks every two seconds, and believes in a circle that it
+ * has seen twice. All of it must be on this host. Any thread; live NULL: does nothing.
+ */
+void mu_live_look_for_circle(struct mu_live *live);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Reception FIFOs that are full: with rec_fifo=strict packets wait in the network, in both clocks; in virtual time the
-# same in every run, and a circle is named.
+# Reception FIFOs that are full: with rec_fifo=strict packets wait in the network, in both clocks, and a circle is
+# named; in virtual time the same in every run.
 # usage: rec_fifo.sh T_SYSTEM_REC_FIFO
 set -u
 program=$1
@@ -42,5 +42,15 @@ run --clock virtual --shape 3x1x1x1x1 --hw rec_fifo=strict circle
 [ $status != 0 ] || fail "the circle ended well"
 for words in 'reception FIFO of context 1 of task' 'a slot of channel 1 (deterministic) over link A' 'where this circle began'; do
 	grep -q "$words" "$QT_DIR/out" || fail "the message about the circle lacks '$words': $(tail -20 "$QT_DIR/out")"
+done
+# In real time the job stands still, so it is ended when the circle was named.
+timeout -s KILL $((200 * scale)) torus run --timeout $((120 * scale)) --fabric torus --shape 3x1x1x1x1 --hw rec_fifo=strict \
+	"$program" circle >"$QT_DIR/out" 2>&1 &
+pid=$!
+until grep -q 'where this circle began' "$QT_DIR/out" || ! kill -0 $pid 2>/dev/null; do sleep 0.2; done
+kill -TERM $pid 2>/dev/null
+wait $pid
+for words in 'full, in a circle' 'reception FIFO of context 1 of task' 'a slot of channel 1 (deterministic) over link A' 'where this circle began'; do
+	grep -q "$words" "$QT_DIR/out" || fail "real time: the message about the circle lacks '$words': $(tail -20 "$QT_DIR/out")"
 done
 exit $bad
