@@ -28,6 +28,7 @@
 #define LENGTH_MS   300  /* the same while lengths are tried: many get none */
 #define TRIES       3    /* datagrams of each length */
 #define UDP_HEADERS 28   /* IP and UDP */
+#define LENGTH_MIN  576  /* every host takes such packets */
 #define LENGTH_MAX  65507
 
 struct datagram {
@@ -256,13 +257,14 @@ static bool can_pass(struct probe *p, int fd, int bytes)
 	return false;
 }
 
-/* Search the longest packet that arrives, without fragments, at most `most` bytes. */
-static void find_mtu(struct probe *p, int fd, int most)
+/* Search the longest packet that arrives, without fragments, at most `largest` bytes. */
+static void find_mtu(struct probe *p, int fd, unsigned largest)
 {
-	int low = 576, high, probe_pmtu = IP_PMTUDISC_PROBE;
+	int low = LENGTH_MIN, high, probe_pmtu = IP_PMTUDISC_PROBE;
+	int most = largest > LENGTH_MAX   ? LENGTH_MAX
+		   : largest < LENGTH_MIN ? LENGTH_MIN
+					  : (int)largest;
 
-	if (most > LENGTH_MAX)
-		most = LENGTH_MAX;
 	setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &probe_pmtu, sizeof probe_pmtu);
 	if (can_pass(p, fd, most)) {
 		low = most;
@@ -301,7 +303,7 @@ static void obey_line(struct probe *p, const char *line)
 	else if (!strcmp(word, "ping"))
 		ping_peer(p, fd, number);
 	else
-		find_mtu(p, fd, (int)number);
+		find_mtu(p, fd, number);
 	fflush(p->out);
 	if (fd >= 0)
 		close(fd);

@@ -25,6 +25,14 @@ between() {
 	pairs "$1" "$2"
 }
 
+# Lengths that no packet has. Nobody answers at that port.
+for most in 5 4294967295; do
+	echo "mtu 127.0.0.1 9 $most" | timeout $((60 * ${QT_SCALE:-1})) torus agent --probe >"$dir/out" 2>"$dir/err"
+	status=$?
+	expect 0 "a length of $most"
+	said out '^mtu 0$' "a length of $most"
+done
+
 t check --hosts local,local,local --json
 expect 0 "this machine three times"
 pairs 'len(d["hosts"]) == 3 and len(d["pairs"]) == 3 and all(q["same_machine"] and q["driver"] == "shm:" for q in d["pairs"])' "three pairs"
