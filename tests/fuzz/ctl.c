@@ -54,7 +54,8 @@ static void append(unsigned char **to, size_t *bytes, const void *data, size_t m
 	*to = realloc(*to, *bytes + more + 1);
 	if (!*to)
 		_exit(1);
-	memcpy(*to + *bytes, data, more);
+	if (more) /* data may be NULL otherwise */
+		memcpy(*to + *bytes, data, more);
 	*bytes += more;
 }
 
@@ -296,5 +297,9 @@ int main(int argc, char **argv)
 	while (waitpid(agent, &status, 0) < 0 && errno == EINTR)
 		;
 	record_crash(status);
+	for (int i = 0; i < 2; i++) {
+		free(w[i].in);
+		free(w[i].out);
+	}
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
