@@ -44,10 +44,11 @@ for words in 'reception FIFO of context 1 of task' 'a slot of channel 1 (determi
 	grep -q "$words" "$QT_DIR/out" || fail "the message about the circle lacks '$words': $(tail -20 "$QT_DIR/out")"
 done
 # In real time the job stands still, so it is ended when the circle was named.
+rm -f "$QT_DIR/out" # its last words are those that are waited for
 timeout -s KILL $((200 * scale)) torus run --timeout $((120 * scale)) --fabric torus --shape 3x1x1x1x1 --hw rec_fifo=strict \
 	"$program" circle >"$QT_DIR/out" 2>&1 &
 pid=$!
-until grep -q 'where this circle began' "$QT_DIR/out" || ! kill -0 $pid 2>/dev/null; do sleep 0.2; done
+until grep -qs 'where this circle began' "$QT_DIR/out" || ! kill -0 $pid 2>/dev/null; do sleep 0.2; done
 kill -TERM $pid 2>/dev/null
 wait $pid
 for words in 'full, in a circle' 'reception FIFO of context 1 of task' 'a slot of channel 1 (deterministic) over link A' 'where this circle began'; do
