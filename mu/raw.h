@@ -79,7 +79,8 @@ bool mu_is_shared(void);
 unsigned mu_last_channel(void);
 /* Does the machine hold packets back in the network for reception FIFOs that are full? */
 bool mu_rec_fifo_is_strict(void);
-/* Real time: a FIFO has been full for long. Log a circle of packets that wait, if there is one. */
-void mu_look_for_circle(void);
+/* mu_live_note_full() of mu/transport/node_live.h. */
+struct mu_full_watch;
+bool mu_note_full(struct mu_full_watch *w, uint64_t taken);
 
 #endif

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "mu/hw/packetize.h"
 #include "mu/hw/rec_append.h"
@@ -260,8 +259,6 @@ static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const v
 	return 0;
 }
 
-#define FULL_WARN_NS 2000000000u
-
 /*
  * A strict FIFO is full, and what follows waits in the network. Say so once if that lasts. In
  * virtual time the simulator says what waits for what.
@@ -269,22 +266,12 @@ static int rec_append(struct unit_rec *r, const MUHWI_PacketHeader_t *h, const v
 static void note_full(struct unit_rec *r)
 {
 	const uint8_t *c = unit.job->coord.c;
-	uint64_t now = drv_clock_ns(), head = r->hw->pa_head;
 
-	if (unit.job->virtual_clock)
-		return;
-	if (!r->full_ns || head != r->full_head) {
-		r->full_ns = now;
-		r->full_head = head;
-	} else if (r->full_said) {
-		mu_look_for_circle();
-	} else if (now - r->full_ns > FULL_WARN_NS) {
-		r->full_said = true;
+	if (!unit.job->virtual_clock && mu_note_full(&r->full, r->hw->pa_head))
 		drv_warn("rec_fifo=strict: at (%u,%u,%u,%u,%u) reception FIFO %u is full for 2 s, "
 			 "and packets wait in the network: does the program move pa_head? "
 			 "(Fabric torus with one host, or virtual time: a circle will be named)",
 			 c[0], c[1], c[2], c[3], c[4], r->id);
-	}
 }
 
 /* may_refuse: -EAGAIN if there is no room and FIFOs are strict. */

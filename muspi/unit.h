@@ -17,6 +17,7 @@
 
 #include "mu/lock.h"
 #include "mu/raw.h"
+#include "mu/transport/circle.h"
 #include "quintorus_spi.h"
 
 /* Exported: its name must be seen outside libpami. */
@@ -87,10 +88,8 @@ struct unit_rec {
 	uint16_t id;
 	bool is_set, is_enabled, on_threshold, on_arrival;
 	bool was_below;
-	bool full_said;   /* that it is full for long */
-	uint64_t full_ns; /* strict: it is full since then, with this head */
-	uint64_t full_head;
-	struct unit_list waits; /* packets that found it full or disabled */
+	struct mu_full_watch full; /* strict */
+	struct unit_list waits;    /* packets that found it full or disabled */
 };
 
 /* The four register pages of a group; their status registers are those of the first. */

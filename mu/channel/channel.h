@@ -26,6 +26,7 @@
 #include "mu/raw.h"
 #include "mu/segment/host.h"
 #include "mu/segment/places.h"
+#include "mu/transport/circle.h"
 
 #define MU_PIECE_BYTES 8192u /* largest payload of one record in a ring */
 #define MU_ACKS        512u  /* flushes in flight per channel */
@@ -154,8 +155,7 @@ struct mu_channel_rx {
 	MUHWI_Fifo_t fifo_hw;
 	uint32_t *fifo_source; /* [MU_REC_PACKETS] source task of each packet, a ring */
 	uint64_t fifo_appended;
-	uint64_t full_ns, full_taken; /* rec_fifo=strict: full since, having taken so many */
-	bool full_warned;
+	struct mu_full_watch full; /* rec_fifo=strict */
 	void *fifo_memory;
 	struct mu_spill *spill_first, **spill_last;
 	uint64_t spill_bytes;

@@ -139,9 +139,9 @@ bool mu_rec_fifo_is_strict(void)
 	return mu_self.strict_bytes != 0;
 }
 
-void mu_look_for_circle(void)
+bool mu_note_full(struct mu_full_watch *w, uint64_t taken)
 {
-	mu_live_look_for_circle(mu_self.live);
+	return mu_live_note_full(mu_self.live, w, taken);
 }
 
 unsigned mu_last_channel(void)

@@ -13,7 +13,6 @@
 
 #include "drivers/base/assert.h"
 #include "drivers/base/atomic.h"
-#include "drivers/base/clock.h"
 #include "drivers/base/log.h"
 #include "mu/channel/class_route.h"
 #include "mu/engine/engine.h"
@@ -98,26 +97,17 @@ static int spill_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, ui
 	return 0;
 }
 
-#define FULL_WARN_NS 2000000000u
-
 /* rec_fifo=strict: the FIFO is full, and what follows waits in the ring and then in the network.
  * Say so once if that lasts. */
 static void note_full(struct mu_channel *ch)
 {
-	uint64_t now = drv_clock_ns(), taken = ch->rx.fifo ? ch->rx.fifo->numProcessed : 0;
+	uint64_t taken = ch->rx.fifo ? ch->rx.fifo->numProcessed : 0;
 
-	if (!ch->rx.full_ns || taken != ch->rx.full_taken) {
-		ch->rx.full_ns = now;
-		ch->rx.full_taken = taken;
-	} else if (ch->rx.full_warned) {
-		mu_live_look_for_circle(ch->p->live);
-	} else if (now - ch->rx.full_ns > FULL_WARN_NS) {
-		ch->rx.full_warned = true;
+	if (mu_live_note_full(ch->p->live, &ch->rx.full, taken))
 		drv_warn("rec_fifo=strict: the reception FIFO of context %u is full for 2 s, and "
 			 "packets wait in the network: does this task advance that context? "
 			 "(Fabric torus with one host, or virtual time: a circle will be named)",
 			 ch->index);
-	}
 }
 
 static int store_record(struct mu_channel *ch, const MUHWI_PacketHeader_t *h, uint32_t source,

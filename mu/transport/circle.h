@@ -14,6 +14,12 @@
 #include "emu/coord.h"
 #include "mu/hw/desc.h"
 
+/* A reception FIFO that was found full; zeroed at first. */
+struct mu_full_watch {
+	uint64_t since_ns, taken; /* full since then, when software had taken so much from it */
+	bool is_said;
+};
+
 /* The packet at the head of a queue (emu/blocked.h) of a node. */
 struct mu_queue_place {
 	uint32_t node;

@@ -36,6 +36,7 @@
 #include "mu/transport/transport.h"
 
 #define POLL_BUDGET 256
+#define FULL_NS     2000000000u /* of a reception FIFO, before a line says so */
 #define CIRCLE_NS   2000000000u /* between two looks for a circle of packets */
 
 struct mu_live {
@@ -754,7 +755,7 @@ static uint32_t find_node(void *arg, uint32_t task)
 	return mu_host_entry(((struct mu_live *)arg)->host, task)->node;
 }
 
-void mu_live_look_for_circle(struct mu_live *l)
+static void look_for_circle(struct mu_live *l)
 {
 	struct mu_waiting_net net = {NULL, l, find_head, find_target, find_node};
 	struct mu_queue_place at, first;
@@ -780,4 +781,21 @@ void mu_live_look_for_circle(struct mu_live *l)
 		mu_log_waiting(&net, first, true);
 	}
 	atomic_store_relaxed(&l->circle_hash, hash);
+}
+
+bool mu_live_note_full(struct mu_live *l, struct mu_full_watch *w, uint64_t taken)
+{
+	uint64_t now = drv_clock_ns();
+
+	if (!w->since_ns || taken != w->taken) {
+		w->since_ns = now;
+		w->taken = taken;
+		return false;
+	}
+	if (w->is_said)
+		look_for_circle(l);
+	if (w->is_said || now - w->since_ns <= FULL_NS)
+		return false;
+	w->is_said = true;
+	return true;
 }

@@ -40,10 +40,12 @@ int mu_live_is_cut(struct mu_live *live, uint32_t a, uint32_t b);
 int mu_live_receive_run(struct mu_live *live, uint32_t host, unsigned kind, uint32_t tag,
 			const unsigned char *payload, uint32_t bytes);
 /*
- * A reception FIFO of this task has been full for long (rec_fifo=strict): if packets wait for each
- * other in a circle, log it, once a host. Looks every two seconds, and believes in a circle that it
- * has seen twice. All of it must be on this host. Any thread; live NULL: does nothing.
+ * rec_fifo=strict: a reception FIFO is full, from which software has taken so much. Returns true
+ * once, when that has lasted two seconds. From then on it looks for a circle of packets that wait
+ * for each other, every two seconds, and logs one that it has seen twice, once a host. All of the
+ * circle must be on this host. Any thread that has the FIFO; live NULL: there are no routers.
  */
-void mu_live_look_for_circle(struct mu_live *live);
+struct mu_full_watch;
+bool mu_live_note_full(struct mu_live *live, struct mu_full_watch *w, uint64_t taken);
 
 #endif
